@@ -1,0 +1,86 @@
+"""Bandits on trees of arms: Thompson sampling for clustered arms, its rivals, and what is needed to run them.
+
+>>> import banditree as bt
+>>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
+>>> policy = bt.TSC(tree, rng=7)
+>>> arm = policy.choose()
+>>> policy.update(arm, reward=1)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from banditree import errors
+from banditree.algorithms import (
+    ALGORITHMS,
+    HTS,
+    TS,
+    TSC,
+    UCB1,
+    UCBC,
+    UCT,
+    LinHTS,
+    LinTS,
+    LinTSC,
+    LinUCB,
+    LinUCBC,
+    LinUCT,
+    TSMax,
+    load,
+)
+from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
+from banditree.engines import engine
+from banditree.policy import Policy
+from banditree.rules import UCB, BestArm, Rule, Thompson, View
+from banditree.tree import Tree
+
+if TYPE_CHECKING:
+    from banditree import clustering, problems, testing, theory
+
+__version__ = "0.1.0"
+
+_LATER = ("clustering", "problems", "testing", "theory")  # modules loaded when first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        return import_module(f"banditree.{name}")
+    raise AttributeError(f"module 'banditree' has no attribute {name!r}")
+
+
+__all__ = [
+    "ALGORITHMS",
+    "HTS",
+    "TS",
+    "TSC",
+    "UCB",
+    "UCB1",
+    "UCBC",
+    "UCT",
+    "Belief",
+    "BestArm",
+    "Beta",
+    "Counts",
+    "Gaussian",
+    "LinHTS",
+    "LinTS",
+    "LinTSC",
+    "LinUCB",
+    "LinUCBC",
+    "LinUCT",
+    "Linear",
+    "Policy",
+    "Rule",
+    "TSMax",
+    "Thompson",
+    "Tree",
+    "View",
+    "clustering",
+    "engine",
+    "errors",
+    "load",
+    "problems",
+    "testing",
+    "theory",
+]

@@ -1,0 +1,49 @@
+"""Checks of plain parameters: each gives the value back, or an error that names it and says what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from banditree.errors import InvalidType, InvalidValue
+
+
+def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
+    """An int from ``low`` to ``high``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InvalidType(f"{what}={value!r} must be an int")
+    if value < low or (high is not None and value > high):
+        allowed = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise InvalidValue(f"{what}={value} must be {allowed}{_because(why)}")
+    return int(value)
+
+
+def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
+    """A finite number from ``low`` to ``high``."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InvalidType(f"{what}={value!r} must be a number")
+    if not math.isfinite(value) or not low <= value <= high:
+        allowed = "finite" if low == -math.inf else f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise InvalidValue(f"{what}={value} must be {allowed}{_because(why)}")
+    return float(value)
+
+
+def positive(what: str, value: Any) -> float:
+    """A finite number above 0."""
+    if real(what, value, 0.0) == 0:
+        raise InvalidValue(f"{what}={value} must be above 0")
+    return float(value)
+
+
+def choice(what: str, value: Any, options: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in options:
+        raise InvalidValue(f"{what}={value!r} must be one of {', '.join(map(repr, options))}")
+    return value
+
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""

@@ -1,0 +1,50 @@
+"""A tree as text, short however many arms it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from banditree.tree import Tree
+
+MOST_LINES = 40
+
+
+def draw(tree: Tree) -> str:
+    """Lines and branches, with the number of arms below each cluster; what is left out is counted."""
+    n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
+    for most_children in (MOST_LINES, 6, 4, 3, 2):
+        lines = [summary(tree)]
+        _branch(tree, n_below, 0, "", most_children, lines)
+        if len(lines) <= MOST_LINES:
+            break
+    return "\n".join(lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], "..."])
+
+
+def _branch(
+    tree: Tree, n_below: NDArray[np.int64], node: int, indent: str, most_children: int, lines: list[str]
+) -> None:
+    first, last = int(tree.shape.start[node]), int(tree.shape.start[node + 1])
+    # One child too many is shown rather than replaced by a line that says there is one more.
+    shown = last - first if last - first <= most_children + 1 else most_children
+    for child in range(first, first + shown):
+        if len(lines) > MOST_LINES:
+            return
+        end = child == last - 1
+        arms = "" if tree.shape.content[child] >= 0 else f" ({_count(int(n_below[child]), 'arm')})"
+        lines.append(f"{indent}{'└' if end else '├'}── {tree.name(child)}{arms}")
+        _branch(tree, n_below, child, indent + ("    " if end else "│   "), most_children, lines)
+    if first + shown < last:
+        lines.append(f"{indent}└── ... and {last - first - shown:,} more")
+
+
+def summary(tree: Tree) -> str:
+    """One line."""
+    return f"Tree({_count(tree.n_arms, 'arm')}, {_count(tree.n_clusters, 'cluster')}, depth {tree.depth})"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")

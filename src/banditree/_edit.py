@@ -1,0 +1,50 @@
+"""The paths of a tree's arms after arms were added, moved or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from banditree._grow import Name, names
+from banditree.errors import InvalidType, InvalidValue
+
+if TYPE_CHECKING:
+    from banditree.tree import Tree
+
+Paths = list[tuple[Name, ...]]
+
+
+def added(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Paths:
+    new = _targets(arms)
+    for arm in new:
+        if arm in tree:
+            raise InvalidValue(f"arm {arm!r} is in the tree already; use move_arms to put it elsewhere")
+    return [*tree.paths(), *new.values()]
+
+
+def moved(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Paths:
+    new = _targets(arms)
+    for arm in new:
+        tree.position(arm)
+    return [new.get(arm, path) for arm, path in zip(tree.arms, tree.paths(), strict=True)]
+
+
+def removed(tree: Tree, arms: Iterable[Any]) -> Paths:
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise InvalidType(f"give a list of arms to remove, not {arms!r}")
+    gone = {tree.arms[tree.position(arm)] for arm in arms}
+    if len(gone) == tree.n_arms:
+        raise InvalidValue("a tree needs at least one arm; this would remove all of them")
+    return [path for path in tree.paths() if path[-1] not in gone]
+
+
+def _targets(arms: Mapping[Any, Sequence[Any]]) -> dict[Name, tuple[Name, ...]]:
+    """{arm: its whole path}."""
+    if not isinstance(arms, Mapping):
+        raise InvalidType(f"give a mapping from arms to the clusters above them, not {arms!r}")
+    found: dict[Name, tuple[Name, ...]] = {}
+    for arm, clusters in zip(names(arms, "arm"), arms.values(), strict=True):
+        if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
+            raise InvalidType(f"the clusters above arm {arm!r} must be a tuple such as ('hats',), not {clusters!r}")
+        found[arm] = (*names(clusters, "cluster"), arm)
+    return found

@@ -1,0 +1,159 @@
+"""From what users write (nested specs, labels, paths, linkage) to a rough list of nodes that ``_shape`` numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from banditree.errors import InvalidType, InvalidValue
+
+Name = str | int
+
+
+class Rough:
+    """Nodes in the order they were met. Node 0 is the root."""
+
+    def __init__(self) -> None:
+        self.parent: list[int] = [-1]
+        self.arm: list[int] = [-1]  # the arm's position in the user's order, -1 for a cluster
+        self.names: dict[int, Name | None] = {0: None}  # cluster node -> name
+        self.arms: list[Name] = []
+
+    def add_cluster(self, parent: int, cluster: Name) -> int:
+        node = len(self.parent)
+        self.parent.append(parent)
+        self.arm.append(-1)
+        self.names[node] = cluster
+        return node
+
+    def add_arms(self, parents: Iterable[int], arms: Sequence[Name]) -> None:
+        self.parent.extend(parents)
+        self.arm.extend(range(len(self.arms), len(self.arms) + len(arms)))
+        self.arms.extend(arms)
+
+
+def names(values: Iterable[Any], what: str) -> list[Name]:
+    """Check that ids are strings or ints (NumPy's become Python's)."""
+    found = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if set(map(type, found)) <= {str, int}:
+        return found
+    return [_name(value, what) for value in found]
+
+
+def _name(value: Any, what: str) -> Name:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    raise InvalidType(f"{what} {value!r} is a {type(value).__name__}; use strings or ints as names")
+
+
+def from_spec(spec: Any) -> Rough:
+    """An int, a list of ids, or a mapping from cluster names to specs; a list may hold mappings among its arms."""
+    rough = Rough()
+    # Depth first with a stack of our own: arms come in the order they are read, and depth has no limit.
+    open_clusters = [(0, iter(_read(spec, "the tree", 0)), "the tree", set[Name]())]
+    while open_clusters:
+        node, children, where, seen = open_clusters[-1]
+        for child in children:
+            if not isinstance(child, tuple):
+                rough.add_arms([node], [child])
+                continue
+            cluster = _name(child[0], "cluster")
+            if cluster in seen:
+                raise InvalidValue(f"cluster {cluster!r} appears twice in {where}; merge the two or rename one")
+            seen.add(cluster)
+            inside = f"cluster {cluster!r}"
+            below = _read(child[1], inside, len(rough.arms))
+            open_clusters.append((rough.add_cluster(node, cluster), iter(below), inside, set()))
+            break
+        else:
+            open_clusters.pop()
+    return rough
+
+
+def _read(part: Any, where: str, n_before: int) -> list[Any]:
+    """The children of one part of a spec: arm ids, and (name, spec) pairs for clusters. A number counts on."""
+    children: list[Any] = []
+    if isinstance(part, Mapping):
+        children = list(part.items())
+    elif isinstance(part, int | np.integer) and not isinstance(part, bool):
+        children = list(range(n_before, n_before + int(part)))
+    elif isinstance(part, str | bytes) or not isinstance(part, Iterable):
+        raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
+    else:
+        for item in part.tolist() if isinstance(part, np.ndarray) else part:
+            children.extend(item.items() if isinstance(item, Mapping) else [_name(item, "arm")])
+    if not children:
+        raise InvalidValue(f"{where} is empty ({part!r}); give it at least one arm or leave it out")
+    return children
+
+
+def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
+    """One path an arm, cluster names from coarse to fine and the arm last."""
+    rough = Rough()
+    clusters: dict[tuple[int, Name], int] = {}
+    parents: list[int] = []
+    arms: list[Any] = []
+    for row, path in enumerate(paths):
+        if isinstance(path, str | bytes) or not isinstance(path, Sequence | np.ndarray) or len(path) == 0:
+            raise InvalidValue(f"path {row} is {path!r}; give cluster names from coarse to fine and the arm last")
+        node = 0
+        for step in path[:-1]:
+            name = step if type(step) is str else _name(step, f"cluster in path {row}")
+            below = clusters.get((node, name))
+            if below is None:
+                below = clusters[node, name] = rough.add_cluster(node, name)
+            node = below
+        parents.append(node)
+        arms.append(path[-1])
+    rough.add_arms(parents, names(arms, "arm"))
+    return rough
+
+
+def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Rough:
+    """One cluster label an arm."""
+    found = names(labels, "label")
+    ids = _ids(arms, len(found), "labels")
+    rough = Rough()
+    cluster: dict[Name, int] = {}
+    for label in found:
+        if label not in cluster:
+            cluster[label] = rough.add_cluster(0, label)
+    rough.add_arms([cluster[label] for label in found], ids)
+    return rough
+
+
+def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
+    """A SciPy linkage matrix: row i merges two nodes into node n + i. Clusters keep SciPy's numbers as names."""
+    matrix = np.asarray(merges, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[1] not in (2, 4):
+        raise InvalidValue(f"a linkage matrix has shape (arms - 1, 4), this one {matrix.shape}")
+    n = len(matrix) + 1
+    pairs = matrix[:, :2].astype(np.intp)
+    merged = np.sort(pairs.ravel())
+    in_order = bool((pairs < n + np.arange(n - 1)[:, None]).all())
+    if (pairs != matrix[:, :2]).any() or not in_order or (merged != np.arange(2 * n - 2)).any():
+        raise InvalidValue("this is no linkage matrix: each arm and each earlier cluster must be merged exactly once")
+    ids = _ids(arms, n, "rows of the linkage")
+    rough = Rough()
+    node_of = {2 * n - 2: 0}  # SciPy's number of a cluster -> ours
+    arm_parent = [0] * n
+    for row in range(n - 2, -1, -1):
+        for child in pairs[row].tolist():
+            parent = node_of[n + row]
+            if child < n:
+                arm_parent[child] = parent
+            else:
+                node_of[child] = rough.add_cluster(parent, child)
+    rough.add_arms(arm_parent, ids)
+    return rough
+
+
+def _ids(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
+    ids = list(range(n)) if arms is None else names(arms, "arm")
+    if len(ids) != n:
+        raise InvalidValue(f"{len(ids)} arms for {n} {what}; there must be one each")
+    return ids

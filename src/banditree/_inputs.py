@@ -1,0 +1,78 @@
+"""What users pass to a policy, made ready for the engines; or the error that says what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banditree.beliefs import Rows
+from banditree.beliefs.base import Floats
+from banditree.errors import InvalidType, InvalidValue
+
+
+def reward(value: Any, rows: Rows, arm: Any) -> float:
+    """One reward as a float inside the belief's support."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        raise InvalidType(f"reward {value!r} for arm {arm!r} is a {type(value).__name__}; give a number")
+    number = float(value)
+    if not np.isfinite(number):
+        raise InvalidValue(f"reward {value!r} for arm {arm!r} is not finite; leave out rewards that were not observed")
+    low, high = rows.support
+    if not low <= number <= high:
+        raise InvalidValue(f"reward {value!r} for arm {arm!r} is outside [{low:g}, {high:g}]; {rows.hint}")
+    return number
+
+
+def rewards(values: Any, n: int) -> Floats:
+    """Many rewards as floats, one for each of n arms; the support is checked while they are added up."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        array = np.empty(0, object)
+    if array.ndim != 1 or len(array) != n:
+        raise InvalidValue(f"{n} arms but rewards of shape {array.shape}; give one reward for each arm, in a flat list")
+    if n and array.dtype.kind not in "biuf":
+        odd = next((value for value in values if not isinstance(value, int | float)), values)
+        raise InvalidType(f"reward {odd!r} is a {type(odd).__name__}; give numbers")
+    return np.ascontiguousarray(array, np.float64)
+
+
+def context(value: Any, dim: int | None, owner: str) -> Floats | None:
+    """One context as floats of the right length, or None where the policy takes none."""
+    if dim is None:
+        if value is not None:
+            raise InvalidValue(f"{owner} takes no context; leave it out, or use a policy that does, such as LinTSC")
+        return None
+    if value is None:
+        raise InvalidValue(f"{owner} needs a context of {dim} numbers; pass context=x")
+    return _floats(value, (dim,), f"{owner} needs a context of {dim} numbers", "context")
+
+
+def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats | None:
+    """Many contexts as floats, one row each, or None where the policy takes none."""
+    if dim is None:
+        context(value, dim, owner)
+        return None
+    if value is None:
+        raise InvalidValue(f"{owner} needs contexts of {dim} numbers each; pass contexts=X")
+    if n is None:
+        n = len(value)
+    return _floats(value, (n, dim), f"{owner} needs {n} contexts of {dim} numbers each", "contexts")
+
+
+def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidValue(f"{need}; these are of different lengths") from None
+    if array.shape != shape:
+        raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise InvalidType(f"{need}; {value!r} holds something else")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InvalidValue(f"{what} has {array[where]!r} at {where if len(where) > 1 else where[0]}; all must be finite")
+    return np.ascontiguousarray(array, np.float64)

@@ -1,0 +1,103 @@
+"""The skeleton of a tree as flat arrays. Nodes are numbered breadth-first, so a node's children are one slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Who is whose child. Node 0 is the root; ``start[i]:start[i + 1]`` are the children of node ``i``."""
+
+    start: Ints  # (nodes + 1,) first child of each node; nodes without children have an empty slice
+    parent: Ints  # (nodes,) parent of each node, -1 for the root
+    content: Ints  # (nodes,) the arm's position in the user's order, or ~c for the c-th cluster (the root is ~0)
+    node_of: Ints  # (arms,) the leaf of each arm, in the user's order
+    levels: Ints  # (levels + 1,) first node of each level; level 0 is the root
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.parent)
+
+    @property
+    def inner(self) -> NDArray[np.intp]:
+        """Inner nodes in breadth-first order: the c-th is cluster c."""
+        return np.flatnonzero(self.content < 0)
+
+    def level_of(self) -> NDArray[np.intp]:
+        """Level of every node: (nodes,)."""
+        return np.repeat(np.arange(len(self.levels) - 1), np.diff(self.levels))
+
+    def sum_up(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Make every inner node the sum of its children, in place, from the leaves up: (nodes, ...)."""
+        for level in range(len(self.levels) - 2, -1, -1):
+            low, high = self.levels[level], self.levels[level + 1]
+            first, last = self.start[low], self.start[high]
+            if first == last:
+                continue
+            nodes = np.arange(low, high)[self.start[low:high] < self.start[low + 1 : high + 1]]
+            values[nodes] = np.add.reduceat(values[first:last], self.start[nodes] - first, axis=0)
+        return values
+
+    def hand_down(self, values: NDArray[Any], from_level: int) -> NDArray[Any]:
+        """Give every node below ``from_level`` its parent's value, in place, from the top down: (nodes, ...)."""
+        for level in range(from_level + 1, len(self.levels) - 1):
+            nodes = slice(self.levels[level], self.levels[level + 1])
+            values[nodes] = values[self.parent[nodes]]
+        return values
+
+    def path_up(self, node: int) -> list[int]:
+        """The nodes from ``node`` to the root, both included."""
+        path = [node]
+        while (node := int(self.parent[node])) >= 0:
+            path.append(node)
+        return path
+
+
+def number(parent: NDArray[np.intp], arm: NDArray[np.intp]) -> tuple[Shape, NDArray[np.intp]]:
+    """Number nodes breadth-first; siblings keep their order.
+
+    ``parent`` (nodes,) names each node's parent by its place in the same array, node 0 being the root; ``arm`` (nodes,)
+    is the arm's position in the user's order, or -1 for a cluster. Also gives the old places of the clusters in their
+    new order, for renumbering whatever belongs to them.
+    """
+    by_parent = np.argsort(parent, kind="stable")[1:]  # children grouped by parent; the root (-1) drops out
+    n_children = np.bincount(parent[1:], minlength=len(parent))
+    first = np.concatenate([[0], np.cumsum(n_children)])
+    order, levels = [np.zeros(1, np.intp)], [0, 1]
+    while len(level := _concatenate_slices(by_parent, first, order[-1])):
+        order.append(level)
+        levels.append(levels[-1] + len(level))
+    old = np.concatenate(order)  # (nodes,) old number of each new one
+    new = np.empty_like(old)
+    new[old] = np.arange(len(old))
+    content = arm[old]
+    inner, leaves = np.flatnonzero(content < 0), np.flatnonzero(content >= 0)
+    content[inner] = ~np.arange(len(inner))
+    node_of = np.empty(len(leaves), np.int32)
+    node_of[content[leaves]] = leaves
+    arrays = (
+        np.concatenate([[1], 1 + np.cumsum(n_children[old])]).astype(np.int32),
+        np.concatenate([[-1], new[parent[old[1:]]]]).astype(np.int32),
+        content.astype(np.int32),
+        node_of,
+        np.array(levels, np.int32),
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return Shape(*arrays), old[inner]
+
+
+def _concatenate_slices(
+    values: NDArray[np.intp], first: NDArray[np.intp], nodes: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """``values[first[i]:first[i + 1]]`` for every i in nodes, end to end."""
+    lengths = first[nodes + 1] - first[nodes]
+    offsets = np.repeat(first[nodes] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return values[offsets + np.arange(lengths.sum())]

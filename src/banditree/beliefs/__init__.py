@@ -1,0 +1,23 @@
+"""Beliefs: one file each. A new one is a file here and a line in BELIEFS."""
+
+from banditree.beliefs.base import Belief, Rows
+from banditree.beliefs.beta import Beta, BetaRows
+from banditree.beliefs.counts import Counts, CountsRows
+from banditree.beliefs.gaussian import Gaussian, GaussianRows
+from banditree.beliefs.linear import Linear, LinearRows
+
+BELIEFS: dict[str, type[Belief]] = {belief.__name__: belief for belief in (Beta, Gaussian, Linear, Counts)}
+
+__all__ = [
+    "BELIEFS",
+    "Belief",
+    "Beta",
+    "BetaRows",
+    "Counts",
+    "CountsRows",
+    "Gaussian",
+    "GaussianRows",
+    "Linear",
+    "LinearRows",
+    "Rows",
+]

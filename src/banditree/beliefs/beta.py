@@ -1,0 +1,101 @@
+"""Beta beliefs: rewards in [0, 1]. A reward r adds r to the successes and 1 - r to the failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banditree._check import positive
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree.stream import beta_log_odds
+
+
+@dataclass(frozen=True)
+class Beta(Belief):
+    """Beta(a, b) before any reward: as if a - 1 successes and b - 1 failures had been seen (the paper's S_0, F_0).
+
+    >>> Beta(3, 9)
+    Beta(a=3, b=9)
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("Beta: a", self.a)
+        positive("Beta: b", self.b)
+
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:
+        return BetaRows(per_node(n_nodes, self.a, own, "a"), per_node(n_nodes, self.b, own, "b"))
+
+
+class BetaRows(Rows):
+    """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
+
+    EVIDENCE = ("successes", "failures")
+    PRIOR = ("a", "b")
+    support = (0.0, 1.0)
+    hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
+
+    def __init__(self, a: Floats, b: Floats) -> None:
+        self.a, self.b = a, b  # (nodes,) the prior
+        self.successes, self.failures = np.zeros_like(a), np.zeros_like(a)  # (nodes,)
+        # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
+        self.on_log_odds = bool(min(a.min(), b.min()) < 1)
+
+    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+        return total, count - total
+
+    def plays(self, nodes: Nodes) -> Floats:
+        return np.rint(self.successes[nodes] + self.failures[nodes])
+
+    def rewards(self, nodes: Nodes) -> Floats:
+        return self.successes[nodes]
+
+    def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
+        """Parameters of the posterior: (k, 1) each."""
+        a, b = self.a[nodes] + self.successes[nodes], self.b[nodes] + self.failures[nodes]
+        return a[:, None], b[:, None]
+
+    def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        a, b = self.posterior(nodes)
+        return a / (a + b)
+
+    def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        a, b = self.posterior(nodes)
+        return np.sqrt(a * b / (a + b + 1)) / (a + b)
+
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+        """Draws of the mean reward, or of its log odds where some prior is below 1."""
+        a, b = self.posterior(nodes)
+        size = (len(a), m)
+        return beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size)
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        """Central 95% of the posterior."""
+        a, b = self.posterior(nodes)
+        low, high = quantiles(a, b, (0.025, 0.975)).T
+        return low, high
+
+
+def quantiles(a: Floats, b: Floats, levels: tuple[float, ...], points: int = 257) -> Floats:
+    """Quantiles of Beta(a, b): (k, 1), (k, 1) -> (k, levels). Good to about three digits of the width.
+
+    The log odds z of a Beta draw have density proportional to exp(a ln p + b ln(1 - p)), p = 1 / (1 + exp(-z)), whose
+    tails fall like exp(a z) and exp(-b z). We sum it over a grid that reaches far into both and read off the levels.
+    """
+    centre, scale = np.log(a) - np.log(b), np.sqrt(1 / a + 1 / b)
+    left, right = 8 * scale + 20 / a, 8 * scale + 20 / b
+    step = np.linspace(-1, 1, points)
+    z = centre + np.where(step < 0, left, right) * step * np.abs(step)  # (k, points), dense around the centre
+    log_density = -a * np.logaddexp(0, -z) - b * np.logaddexp(0, z)
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    mass = np.cumsum((density[:, 1:] + density[:, :-1]) * np.diff(z), axis=1)
+    mass = np.concatenate([np.zeros_like(a), mass / mass[:, -1:]], axis=1)
+    found = np.empty((len(a), len(levels)))
+    for row in range(len(a)):
+        found[row] = np.interp(levels, mass[row], z[row])
+    return np.exp(-np.logaddexp(0, -found))

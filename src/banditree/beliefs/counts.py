@@ -1,0 +1,62 @@
+"""Counts: plays and the empirical mean, no prior. What the UCB rules need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows
+from banditree.errors import InvalidValue
+
+
+@dataclass(frozen=True)
+class Counts(Belief):
+    """Nothing is believed before the first reward.
+
+    >>> Counts()
+    Counts()
+    """
+
+    can_sample = False
+
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountsRows:
+        return CountsRows(n_nodes)
+
+
+class CountsRows(Rows):
+    """Node i: ``count[i]`` rewards with sum ``total[i]``."""
+
+    EVIDENCE = ("count", "total")
+    PRIOR = ()
+
+    def __init__(self, n_nodes: int) -> None:
+        self.count, self.total = np.zeros(n_nodes), np.zeros(n_nodes)  # (nodes,)
+
+    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+        return count, total
+
+    def plays(self, nodes: Nodes) -> Floats:
+        return self.count[nodes]
+
+    def rewards(self, nodes: Nodes) -> Floats:
+        return self.total[nodes]
+
+    def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        return np.asarray(self.total[nodes] / np.maximum(self.count[nodes], 1))[:, None]
+
+    def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        """1 / sqrt(n), infinite for what was never tried."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(1 / np.sqrt(self.count[nodes]))[:, None]
+
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+        raise InvalidValue("counts have no prior to sample from; use belief=bt.Beta() or bt.Gaussian()")
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        """Hoeffding's 95% interval, which holds for rewards in [0, 1]; infinite for what was never tried."""
+        mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
+        reach = np.sqrt(np.log(2 / 0.05) / 2) * spread
+        return mean - reach, mean + reach

@@ -1,0 +1,79 @@
+"""Gaussian beliefs: unbounded rewards with a known standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banditree._check import positive, real
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+
+
+@dataclass(frozen=True)
+class Gaussian(Belief):
+    """Rewards of standard deviation ``sd`` around a mean believed to be N(mean, prior_sd^2); prior_sd defaults to sd.
+
+    The default is that of Agrawal and Goyal (2017): posterior N(sum of rewards / (n + 1), sd^2 / (n + 1)).
+
+    >>> Gaussian(sd=2.0)
+    Gaussian(sd=2.0, mean=0.0, prior_sd=2.0)
+    """
+
+    sd: float = 1.0
+    mean: float = 0.0
+    prior_sd: float | None = None
+
+    def __post_init__(self) -> None:
+        positive("Gaussian: sd", self.sd)
+        if self.prior_sd is None:
+            object.__setattr__(self, "prior_sd", self.sd)
+        positive("Gaussian: prior_sd", self.prior_sd)
+        real("Gaussian: mean", self.mean)
+
+    @property
+    def prior_plays(self) -> float:
+        """How many rewards the prior is worth."""
+        assert self.prior_sd is not None
+        return (self.sd / self.prior_sd) ** 2
+
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> GaussianRows:
+        sd, mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("sd", "mean", "prior_plays"))
+        return GaussianRows(sd, prior_plays, prior_plays * mean)
+
+
+class GaussianRows(Rows):
+    """Posterior of node i: N(t / n, sd[i]^2 / n) with n = prior_plays[i] + count[i], t = prior_total[i] + total[i]."""
+
+    EVIDENCE = ("count", "total")
+    PRIOR = ("sd", "prior_plays", "prior_total")
+
+    def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
+        self.sd, self.prior_plays, self.prior_total = sd, prior_plays, prior_total  # (nodes,) each
+        self.count, self.total = np.zeros_like(sd), np.zeros_like(sd)  # (nodes,) rewards seen and their sum
+
+    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+        return count, total
+
+    def plays(self, nodes: Nodes) -> Floats:
+        return self.count[nodes]
+
+    def rewards(self, nodes: Nodes) -> Floats:
+        return self.total[nodes]
+
+    def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        mean = (self.prior_total[nodes] + self.total[nodes]) / (self.prior_plays[nodes] + self.count[nodes])
+        return np.asarray(mean)[:, None]
+
+    def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.count[nodes]))[:, None]
+
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+        mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)
+        return mean + spread * rng.standard_normal((len(mean), m))
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
+        return mean - 1.96 * spread, mean + 1.96 * spread

@@ -1,0 +1,147 @@
+"""Linear-Gaussian beliefs: the expected reward is a linear function of a context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree._check import positive, real, whole
+from banditree._shape import Shape
+from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, per_node
+from banditree.errors import InvalidType, InvalidValue
+
+REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
+
+
+@dataclass(frozen=True)
+class Linear(Belief):
+    """Reward ~ theta.x + noise, theta believed to be N(mean, (v / precision) I) before any reward.
+
+    ``v`` scales the variance of the samples (the paper's v); ``precision`` and ``mean`` are B and mu at the start
+    (the paper's 1_d and 0_d). ``mean`` is one number for all coefficients, or one each.
+
+    >>> Linear(dim=2)
+    Linear(size=2, v=1.0, mean=(0.0, 0.0), precision=1.0)
+    """
+
+    size: int
+    v: float
+    mean: tuple[float, ...]
+    precision: float
+
+    def __init__(
+        self, dim: int | None = None, *, v: float = 1.0, mean: float | Any = 0.0, precision: float = 1.0
+    ) -> None:
+        if dim is None:
+            raise InvalidType("say how long the contexts are, for example dim=5")
+        dim = whole("dim", dim, 1, why="the length of the contexts")
+        positive("Linear: v", v)
+        positive("Linear: precision", precision)
+        if np.size(mean) not in (1, dim):
+            raise InvalidValue(f"Linear: mean={mean!r} must be one number, or one for each of the {dim} coefficients")
+        means = tuple(real("Linear: mean", value) for value in np.broadcast_to(mean, dim).tolist())
+        for name, value in {"size": dim, "v": v, "mean": means, "precision": precision}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def dim(self) -> int:
+        return self.size
+
+    def parameters(self) -> dict[str, Any]:
+        return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
+
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> LinearRows:
+        for belief in own.values():
+            if (belief.dim, belief.v) != (self.dim, self.v):
+                raise InvalidValue(f"{belief} must have the dim and v of the whole tree, {self.dim} and {self.v}")
+        precision = per_node(n_nodes, self.precision, own, "precision")
+        return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+
+
+class LinearRows(Rows):
+    """Posterior of node i: theta ~ N(coefficients[i], v inverse[i]) (the paper's mu = B^-1 f and B^-1).
+
+    The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms.
+    """
+
+    EVIDENCE = ("count", "total", "gram", "moment")
+    PRIOR = ("precision", "prior_mean")
+    DERIVED = ("inverse", "coefficients")
+
+    def __init__(self, dim: int, v: float, precision: Floats, prior_mean: Floats) -> None:
+        n = len(precision)
+        self.dim, self.v = dim, v
+        self.precision, self.prior_mean = precision, prior_mean  # (nodes,), (nodes, dim)
+        self.count, self.total = np.zeros(n), np.zeros(n)  # (nodes,) rewards seen and their sum
+        self.gram = np.zeros((n, dim, dim))  # sum of x x'
+        self.moment = np.zeros((n, dim))  # sum of r x
+        self.inverse = np.eye(dim) / precision[:, None, None]  # (nodes, dim, dim) B^-1, B = precision I + gram
+        self.coefficients = prior_mean.copy()  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
+
+    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+        return count, total
+
+    def observe(self, nodes: NDArray[np.intp], reward: float, context: Floats | None) -> None:
+        """A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch."""
+        assert context is not None
+        self.count[nodes] += 1
+        self.total[nodes] += reward
+        self.gram[nodes] += context[:, None] * context
+        self.moment[nodes] += reward * context
+        gain = self.inverse[nodes] @ context  # (path, dim)
+        self.inverse[nodes] -= gain[:, :, None] * (gain / (1 + gain @ context)[:, None])[:, None, :]
+        self._solve(nodes)
+        due = nodes[self.count[nodes] % REFRESH == 0]
+        if len(due):
+            self.settle(due)
+
+    def absorb(self, shape: Shape, batch: Batch) -> None:
+        n, dim = len(batch.count), self.dim
+        gram, moment = np.zeros((n, dim, dim)), np.zeros((n, dim))
+        order = np.argsort(batch.positions, kind="stable")
+        bounds = np.searchsorted(batch.positions[order], np.arange(n + 1))
+        assert batch.contexts is not None
+        for arm in np.flatnonzero(batch.count):
+            mine = order[bounds[arm] : bounds[arm + 1]]
+            x = batch.contexts[mine]
+            gram[arm], moment[arm] = x.T @ x, batch.rewards[mine] @ x
+        for name, values in zip(self.EVIDENCE, (batch.count, batch.total, gram, moment), strict=True):
+            self.add_from_arms(shape, name, values)
+        touched = np.zeros(shape.n_nodes)
+        touched[shape.node_of] = batch.count
+        self.settle(np.flatnonzero(shape.sum_up(touched)))
+
+    def settle(self, nodes: NDArray[np.intp]) -> None:
+        self.inverse[nodes] = np.linalg.inv(self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes])
+        self._solve(nodes)
+
+    def _solve(self, nodes: NDArray[np.intp]) -> None:
+        f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes]
+        self.coefficients[nodes] = (self.inverse[nodes] @ f[:, :, None])[:, :, 0]
+
+    def plays(self, nodes: Nodes) -> Floats:
+        return self.count[nodes]
+
+    def rewards(self, nodes: Nodes) -> Floats:
+        return self.total[nodes]
+
+    def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        assert contexts is not None
+        return self.coefficients[nodes] @ contexts.T
+
+    def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        assert contexts is not None
+        along = np.einsum("md,kde,me->km", contexts, self.inverse[nodes], contexts, optimize=len(contexts) > 1)
+        return np.sqrt(self.v * np.maximum(along, 0))
+
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+        mean = self.mean(nodes, contexts)
+        return mean + self.spread(nodes, contexts) * rng.standard_normal((len(mean), m))
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
+        return mean - 1.96 * spread, mean + 1.96 * spread

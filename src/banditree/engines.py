@@ -1,0 +1,113 @@
+"""Which engine walks: the readable one, or the native one where it was built and all three parts are built in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree import descent
+from banditree._shape import Shape
+from banditree.beliefs import BetaRows, CountsRows, GaussianRows, LinearRows, Rows
+from banditree.beliefs.base import Floats
+from banditree.errors import InvalidValue
+from banditree.rules import UCB, BestArm, Rule, Thompson
+from banditree.stream import generator, native, native_stream
+
+NATIVE_ROWS: dict[type[Rows], str] = {
+    BetaRows: "Beta",
+    GaussianRows: "Gaussian",
+    LinearRows: "Linear",
+    CountsRows: "Counts",
+}
+NATIVE_RULES: tuple[type[Rule], ...] = (Thompson, UCB, BestArm)
+
+_forced: list[str] = []
+
+
+class Walk(Protocol):
+    """What a policy needs of an engine. ``descent.Walk`` is the readable one."""
+
+    def close(self, closed: bool = True) -> None: ...
+    def choose(self, context: Any) -> int: ...
+    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
+    def update(self, arm: int, reward: Any, context: Any) -> bool: ...
+
+
+def engine() -> str:
+    """The engine that built-in policies run on: "native" or "readable".
+
+    ``BANDITREE_ENGINE=readable`` in the environment chooses the readable one; "native" fails where it was not built.
+
+    >>> engine() in ("native", "readable")
+    True
+    """
+    wanted = _forced[-1] if _forced else os.environ.get("BANDITREE_ENGINE", "")
+    if wanted not in ("", "native", "readable"):
+        raise InvalidValue(f"BANDITREE_ENGINE={wanted!r} must be 'native' or 'readable'")
+    if wanted == "native" and native is None:
+        raise InvalidValue("BANDITREE_ENGINE='native', but this install has no native engine; reinstall with a C++ compiler")
+    return wanted or ("readable" if native is None else "native")
+
+
+@contextmanager
+def using(name: str) -> Iterator[None]:
+    """Build policies on one engine for a while, whatever the environment says."""
+    _forced.append(name)
+    try:
+        yield
+    finally:
+        _forced.pop()
+
+
+def runs_natively(rows: Rows, rule: Rule) -> bool:
+    """Whether a policy of these parts is walked by the native engine: exactly built-in parts, and the engine is there."""
+    return engine() == "native" and type(rows) in NATIVE_ROWS and type(rule) in NATIVE_RULES
+
+
+def stream_for(rows: Rows, rule: Rule, rng: Any) -> Any:
+    """The random stream a policy of these parts draws from."""
+    return native_stream(rng) if runs_natively(rows, rule) else generator(rng)
+
+
+def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, stream: Any) -> Walk:
+    """A walk on the engine that `runs_natively` names; the native one works on the very arrays of ``rows``."""
+    if not runs_natively(rows, rule):
+        return descent.Walk(shape, rows, rule, summary, stream)
+    assert native is not None
+    c, flag = np.nan, False
+    if isinstance(rule, UCB):
+        c, flag = np.nan if rule.c is None else rule.c, rule.clock == "global"
+    elif isinstance(rule, BestArm):
+        flag = rule.best == "posterior"
+    walk: Walk = native.Walk(
+        shape.start,
+        shape.parent,
+        shape.content,
+        shape.node_of,
+        belief=NATIVE_ROWS[type(rows)],
+        arrays=list(rows.arrays().values()),
+        dim=rows.dim or 0,
+        v=getattr(rows, "v", 1.0),
+        rule=type(rule).__name__,
+        c=c,
+        flag=flag,
+        summary=summary,
+        stream=stream,
+    )
+    return walk
+
+
+def group(positions: NDArray[np.int64], rewards: Floats, support: tuple[float, float], n_arms: int) -> Any:
+    """(count, total) of each arm's rewards, or the place of the first reward outside the support."""
+    low, high = max(support[0], -np.finfo(float).max), min(support[1], np.finfo(float).max)
+    if engine() == "native" and native is not None:
+        count, total = np.zeros(n_arms), np.zeros(n_arms)
+        bad = native.group(positions, rewards, low, high, count, total)
+        return (count, total) if bad < 0 else bad
+    outside = ~((rewards >= low) & (rewards <= high))
+    return int(outside.argmax()) if outside.any() else descent.group(positions, rewards, n_arms)

@@ -1,0 +1,29 @@
+"""Every error banditree raises. Each is also the built-in type a Python user expects to catch."""
+
+
+class BanditreeError(Exception):
+    """Base of every error raised on purpose by banditree."""
+
+    def __str__(self) -> str:
+        # KeyError would show its message in quotes; we want the sentence.
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidValue(BanditreeError, ValueError):
+    """A value of the right type that makes no sense here: a NaN reward, an empty cluster, a wrong dimension."""
+
+
+class InvalidType(BanditreeError, TypeError):
+    """A value of the wrong type, or a parameter that is missing."""
+
+
+class UnknownArm(BanditreeError, KeyError):
+    """An arm or a cluster that the tree does not have."""
+
+
+class MissingExtra(BanditreeError, ImportError):
+    """A feature needs a package that is not installed; the message names the extra that brings it."""
+
+
+class BadFile(BanditreeError, ValueError):
+    """A file that is truncated, corrupt, newer than this version, or of another kind."""

@@ -1,0 +1,266 @@
+"""A policy: a tree, a belief and a rule. It walks down the tree to choose an arm, and learns from the reward."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree import _inputs, descent, engines, store
+from banditree._check import whole
+from banditree._grow import Name
+from banditree.beliefs import Belief, Rows
+from banditree.beliefs.base import Batch
+from banditree.beliefs.priors import Prior, by_node, parts
+from banditree.errors import InvalidType, InvalidValue
+from banditree.rules import Rule
+from banditree.tables import Table
+from banditree.tree import Tree
+
+
+class State(NamedTuple):
+    """All that changes together when the tree does, so that a thread sees either the old or the new."""
+
+    tree: Tree  # the tree that is walked: the given one, cut
+    index: dict[Name, int]  # arm -> its place
+    arms: tuple[Name, ...]
+    rows: Rows
+    summary: NDArray[np.int32] | None  # (nodes,) what the rule keeps
+    walk: engines.Walk
+
+
+class Policy:
+    """Chooses arms of ``tree`` by walking down it, and learns from rewards.
+
+    ``belief`` is what is believed of each node beforehand (or a mapping that gives some clusters or arms their own),
+    ``rule`` scores the children of a node, ``depth`` is how much of the tree is walked (None: all of it). ``rng`` is an
+    int, a SeedSequence or a Generator; without it every policy draws afresh.
+
+    Works cold. ``choose`` never changes a belief, and rewards may come at any later time, in any order. Calls from
+    several threads take turns: each is done whole, and no reward is lost.
+
+    >>> import banditree as bt
+    >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
+    >>> policy = bt.Policy(tree, belief=bt.Beta(1, 1), rule=bt.Thompson(), depth=1, rng=7)
+    >>> arm = policy.choose()
+    >>> policy.update(arm, reward=1)
+    >>> policy.table()[0].plays
+    1
+    """
+
+    def __init__(
+        self, tree: Tree, *, belief: Prior, rule: Rule, depth: int | None = None, rng: Any = None
+    ) -> None:
+        self._name = type(self).__name__
+        self.belief, self._own = parts(belief)
+        if not isinstance(rule, Rule):
+            raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
+        self.rule = rule
+        self.rule.check(self.belief)
+        self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
+        self._lock = RLock()
+        self._stream: Any = rng
+        self._adopt(tree, self._grown(tree, strict=True))
+
+    @property
+    def dim(self) -> int | None:
+        """Length of the contexts, None where this policy takes none."""
+        return self.belief.dim
+
+    @property
+    def engine(self) -> str:
+        """The engine that walks: "native" or "readable"."""
+        return "readable" if isinstance(self._state.walk, descent.Walk) else "native"
+
+    # Choosing
+
+    def choose(self, context: Any = None) -> Name:
+        """An arm for now, from today's beliefs."""
+        state = self._state
+        place = state.walk.choose(context)
+        return state.arms[place] if place >= 0 else self._choose_carefully(context)
+
+    def _choose_carefully(self, context: Any) -> Name:
+        """The walk said no: the context is not ready to use, or the tree is being changed."""
+        with self._lock:
+            ready = _inputs.context(context, self.dim, self._name)
+            place = self._state.walk.choose(ready)
+            if place < 0:
+                raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
+            return self._state.arms[place]
+
+    def choose_many(self, n: int | None = None, *, contexts: Any = None) -> NDArray[Any]:
+        """Independent decisions from today's beliefs: n of them, or one for each row of ``contexts``."""
+        if n is not None or self.dim is None:
+            n = whole("n", n, 0, why="how many decisions")
+        with self._lock:
+            ready = _inputs.contexts(contexts, n, self.dim, self._name)
+            found = self._state.walk.choose_many(len(ready) if ready is not None else n or 0, ready)
+            if found is None:
+                raise InvalidValue("some contexts are too large to compute with; scale your contexts")
+            return self._state.tree.ids(found)
+
+    # Learning
+
+    def update(self, arm: Any, reward: Any, context: Any = None) -> None:
+        """Learn from one reward."""
+        state = self._state
+        try:
+            place = state.index[arm]
+        except (KeyError, TypeError):
+            place = state.tree.position(arm)  # says what is wrong
+        if not state.walk.update(place, reward, context):
+            self._update_carefully(arm, reward, context)
+
+    def _update_carefully(self, arm: Any, reward: Any, context: Any) -> None:
+        """The walk said no: something is not ready to use, or the tree is being changed."""
+        with self._lock:
+            state = self._state
+            place = state.tree.position(arm)
+            ready = _inputs.reward(reward, state.rows, arm), _inputs.context(context, self.dim, self._name)
+            assert state.walk.update(place, *ready)
+
+    def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
+        """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied."""
+        with self._paused() as state:
+            places = state.tree.positions(arms)
+            numbers = _inputs.rewards(rewards, len(places))
+            ready = _inputs.contexts(contexts, len(places), self.dim, self._name)
+            grouped = engines.group(places, numbers, state.rows.support, state.tree.n_arms)
+            if isinstance(grouped, int):
+                _inputs.reward(float(numbers[grouped]), state.rows, state.arms[places[grouped]])
+            batch = Batch(places, numbers, ready, *grouped)
+            descent.absorb(state.tree.shape, state.rows, self.rule, state.summary, batch)
+
+    # A living catalogue
+
+    def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
+        """New arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the prior."""
+        self._change(lambda tree: tree.add_arms(arms))
+
+    def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
+        """Put arms below other clusters. Their evidence goes with them."""
+        self._change(lambda tree: tree.move_arms(arms))
+
+    def remove_arms(self, arms: Iterable[Any]) -> None:
+        """Take arms out, with their evidence: one that comes back starts at the prior."""
+        self._change(lambda tree: tree.remove_arms(arms))
+
+    def retree(self, tree: Tree) -> None:
+        """Go on with another tree. Arms in both keep their evidence, the others leave or start at the prior."""
+        self._change(lambda _: tree)
+
+    def _change(self, make: Any) -> None:
+        """Swap the tree. An inner node's evidence is the sum of its arms', so everything follows from the arms."""
+        with self._paused() as old:
+            tree = make(self.tree)
+            new = self._grown(tree, strict=False)
+            stays = [arm for arm in new.arms if arm in old.index]
+            here, there = new.tree.positions(stays), old.tree.positions(stays)
+            new_rows, old_rows = new.rows, old.rows
+            for name in old_rows.EVIDENCE:
+                evidence = getattr(old_rows, name)[old.tree.shape.node_of[there]]
+                at_arms = np.zeros((new.tree.n_arms, *evidence.shape[1:]))
+                at_arms[here] = evidence
+                new_rows.add_from_arms(new.tree.shape, name, at_arms)
+            everywhere = np.arange(new.tree.shape.n_nodes)
+            new_rows.settle(everywhere[new_rows.plays(everywhere) > 0])
+            self._adopt(tree, new)
+
+    def _grown(self, tree: Tree, *, strict: bool) -> State:
+        """Fresh beliefs over a tree."""
+        if not isinstance(tree, Tree):
+            raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
+        cut = tree if self.depth is None else tree.cut(self.depth)
+        rows = self.belief.rows(cut.shape.n_nodes, by_node(tree, cut, self._own, strict=strict))
+        if strict:
+            self._stream = engines.stream_for(rows, self.rule, self._stream)
+        summary = descent.new_summary(cut.shape, rows, self.rule)
+        walk = engines.build(cut.shape, rows, self.rule, summary, self._stream)
+        return State(cut, cut.index, cut.arms, rows, summary, walk)
+
+    def _adopt(self, tree: Tree, state: State) -> None:
+        self._refresh(state)
+        self.tree, self._state = tree, state
+
+    def _refresh(self, state: State) -> None:
+        """Bring what the rule keeps up to date with the evidence."""
+        if state.summary is not None:
+            state.summary[:] = descent.new_summary(state.tree.shape, state.rows, self.rule)
+
+    @contextmanager
+    def _paused(self) -> Iterator[State]:
+        """Nothing else happens meanwhile: steps of other threads are refused by the walk and wait for the lock."""
+        with self._lock:
+            state = self._state
+            state.walk.close()
+            try:
+                yield state
+            finally:
+                self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
+
+    # Looking
+
+    def table(self, context: Any = None) -> Table:
+        """A row a node, the root first: path, plays, mean and a 95% interval of the expected reward.
+
+        With linear beliefs mean and interval are those in ``context``; without one, the mean of the rewards seen.
+        """
+        with self._paused() as state:
+            nodes = np.arange(state.tree.shape.n_nodes)
+            plays = state.rows.plays(nodes)
+            if self.dim is not None and context is None:
+                mean = state.rows.rewards(nodes) / np.maximum(plays, 1)
+                low = high = np.full(len(nodes), np.nan)
+            else:
+                ready = _inputs.context(context, self.dim, self._name)
+                at = None if ready is None else ready[None]
+                mean = state.rows.mean(nodes, at)[:, 0]
+                low, high = state.rows.interval(nodes, at)
+            paths = [state.tree.path_of_node(node) for node in nodes.tolist()]
+        interval = list(zip(low.tolist(), high.tolist(), strict=True))
+        columns = (paths, plays.astype(int).tolist(), mean.tolist(), interval)
+        return Table(("path", "plays", "mean", "interval"), list(zip(*columns, strict=True)))
+
+    def __repr__(self) -> str:
+        depth = "" if self.depth is None else f", depth={self.depth}"
+        return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
+
+    # Keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
+        with self._paused() as state:
+            parent, content, arms, names = self.tree.to_arrays()
+            header = {
+                "policy": self._name,
+                "belief": _described(self.belief),
+                "own": [[key, _described(belief)] for key, belief in self._own.items()],
+                "rule": _described(self.rule),
+                "depth": self.depth,
+                "arms": arms,
+                "clusters": names,
+            }
+            kept = (*state.rows.EVIDENCE, *state.rows.DERIVED)
+            rows = {f"rows.{name}": getattr(state.rows, name) for name in kept}
+            store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
+
+    def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
+        """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
+        with self._paused() as state:
+            kept = (*state.rows.EVIDENCE, *state.rows.DERIVED)
+            for name in kept:
+                if rows[name].shape != getattr(state.rows, name).shape:
+                    raise InvalidValue(f"{name} has shape {rows[name].shape}, the tree needs another")
+            for name in kept:
+                getattr(state.rows, name)[...] = rows[name]
+            self._refresh(state)
+
+
+def _described(part: Belief | Rule) -> dict[str, Any]:
+    return {"kind": type(part).__name__, **part.parameters()}

@@ -1,0 +1,35 @@
+"""The functions of the paper that turn the place of an arm into its mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def sine(x: Any) -> Floats:
+    """f(x) = (sin 13x sin 27x + 1) / 2 on [0, 1] (Bubeck et al. 2011): many hills, so no cluster dominates."""
+    x = np.asarray(x, np.float64)
+    return np.asarray((np.sin(13 * x) * np.sin(27 * x) + 1) / 2)
+
+
+def bumps(x: Any) -> Floats:
+    """f(x) = (exp(-(0.1 - x)^2 / 0.05) + exp(-(0.9 - x)^2 / 0.8)) / 2 on [0, 1]: very smooth."""
+    x = np.asarray(x, np.float64)
+    return np.asarray((np.exp(-((0.1 - x) ** 2) / 0.05) + np.exp(-((0.9 - x) ** 2) / 0.8)) / 2)
+
+
+def surface(x: Any) -> Floats:
+    """A ridge and two lower ones on [0, 1]^2, alike nearby and unlike further up a tree: (..., 2) to (...,).
+
+    f(x1, x2) = exp(-100 (0.2 - x1)^2) / 2 + exp(-100 (0.7 - x1)^2) / 5 + exp(-100 (0.7 - x2)^2) / 5
+    """
+    x = np.asarray(x, np.float64)
+    return np.asarray(_ridge(x[..., 0], 0.2) / 2 + _ridge(x[..., 0], 0.7) / 5 + _ridge(x[..., 1], 0.7) / 5)
+
+
+def _ridge(x: Floats, at: float) -> Floats:
+    return np.asarray(np.exp(-100 * (at - x) ** 2))

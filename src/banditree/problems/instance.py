@@ -1,0 +1,146 @@
+"""One draw of a problem: trees over the same arms, and the truth about their rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree._check import choice
+from banditree._grow import Name
+from banditree.errors import InvalidType, InvalidValue
+from banditree.problems.rewards import Rewards
+from banditree.stream import generator
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+
+CONTEXTS = ("normal", "uniform", "unit")
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Expected rewards that are ``means`` (the paper's mu), or linear in a context: theta.x.
+
+    Both are in the order of the first tree's arms. ``contexts`` says how contexts are drawn: "normal" is N(0, I),
+    "uniform" U[0, 1]^dim, "unit" a uniform direction of length 1.
+
+    >>> from banditree.problems.rewards import Bernoulli
+    >>> instance = Instance({"shop": Tree(["hat", "shoe"])}, Bernoulli(), means=np.array([0.2, 0.7]))
+    >>> instance.expected("hat"), instance.best()
+    (0.2, 0.7)
+    >>> instance.reward("shoe", np.random.default_rng(0))
+    1.0
+    """
+
+    trees: Mapping[str, Tree]  # the first is the default
+    rewards: Rewards
+    means: Floats | None = None  # (arms,)
+    theta: Floats | None = None  # (arms, dim)
+    contexts: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.trees:
+            raise InvalidValue("an instance needs at least one tree")
+        arms = set(self.arms)
+        for name, tree in self.trees.items():
+            if tree.arms != self.arms and set(tree.arms) != arms:
+                raise InvalidValue(f"tree {name!r} has other arms than tree {next(iter(self.trees))!r}")
+        if (self.means is None) == (self.theta is None):
+            raise InvalidType("an instance has either means or theta")
+        if self.means is not None:
+            self._check_means(self.means)
+        if self.theta is not None:
+            self._check_theta(self.theta)
+
+    def _check_means(self, means: Floats) -> None:
+        low, high = self.rewards.support
+        if means.shape != (self.tree.n_arms,):
+            raise InvalidValue(f"means have shape {means.shape}; {self.tree!r} needs ({self.tree.n_arms},)")
+        wrong = ~(np.isfinite(means) & (low <= means) & (means <= high))
+        if wrong.any():
+            arm = self.arms[int(wrong.argmax())]
+            allowed = "finite" if high == np.inf else f"from {low:g} to {high:g}"
+            raise InvalidValue(f"mean {float(means[wrong][0])} of arm {arm!r} must be {allowed} for {self.rewards}")
+        if self.contexts is not None:
+            raise InvalidType("contexts go with theta; means do not depend on a context")
+
+    def _check_theta(self, theta: Floats) -> None:
+        if theta.ndim != 2 or len(theta) != self.tree.n_arms or theta.shape[1] == 0:
+            raise InvalidValue(f"theta has shape {theta.shape}; {self.tree!r} needs ({self.tree.n_arms}, dim)")
+        wrong = ~np.isfinite(theta).all(axis=1)
+        if wrong.any():
+            raise InvalidValue(f"theta of arm {self.arms[int(wrong.argmax())]!r} is not finite: {theta[wrong][0]}")
+        if np.isfinite(self.rewards.support).any():
+            raise InvalidValue(f"{self.rewards} is bounded and theta.x is not; use Uniform() or Gaussian(sd)")
+        choice("contexts", self.contexts, CONTEXTS)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The first tree, which policies get unless they ask for another."""
+        return next(iter(self.trees.values()))
+
+    @property
+    def arms(self) -> tuple[Name, ...]:
+        """The arms in the order of ``means`` and ``theta``."""
+        return self.tree.arms
+
+    @property
+    def dim(self) -> int | None:
+        """Length of the contexts, None where there are none."""
+        return None if self.theta is None else self.theta.shape[1]
+
+    def context(self, rng: Any) -> Floats | None:
+        """What is known before a decision (the paper's x): (dim,), or None."""
+        if self.contexts is None:
+            return None
+        rng = _stream(rng)
+        drawn: Floats = rng.random(self.dim) if self.contexts == "uniform" else rng.standard_normal(self.dim)
+        return drawn / np.sqrt(_dot(drawn, drawn)) if self.contexts == "unit" else drawn
+
+    def reward(self, arm: Name, rng: Any, context: Any = None) -> float:
+        """Play an arm."""
+        return self.rewards.draw(self.expected(arm, context), _stream(rng))
+
+    def expected(self, arm: Name, context: Any = None) -> float:
+        """The expected reward of an arm; the context matters to linear rewards alone."""
+        position = self.tree.position(arm)
+        if self.theta is None:
+            return self._means[position]
+        return float(_dot(self.theta[position], self._checked(context)))
+
+    def best(self, context: Any = None) -> float:
+        """The highest expected reward of all arms (the paper's mu*)."""
+        if self.theta is None:
+            return max(self._means)
+        return float(_dot(self.theta, self._checked(context)).max())
+
+    @cached_property
+    def _means(self) -> list[float]:
+        assert self.means is not None
+        return [float(mean) for mean in self.means]
+
+    def _checked(self, context: Any) -> Floats:
+        if context is None:
+            raise InvalidType(f"rewards here are linear in a context; give context=x with {self.dim} numbers")
+        given = np.asarray(context, np.float64)
+        if given.shape != (self.dim,):
+            raise InvalidValue(f"context has shape {given.shape}; it must be ({self.dim},)")
+        return given
+
+
+def _stream(rng: Any) -> Any:
+    """Anything that draws like a Generator as it is; an int or a SeedSequence becomes one."""
+    return rng if hasattr(rng, "random") else generator(rng)
+
+
+def _dot(theta: Floats, x: Floats) -> Any:
+    """theta.x over the last axis, summed from left to right, so that both engines round alike: (...,)."""
+    total = theta[..., 0] * x[0]
+    for i in range(1, len(x)):
+        total = total + theta[..., i] * x[i]
+    return total

@@ -1,0 +1,92 @@
+"""The user's own tree and truth: the same instance for every seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.problems.instance import Floats, Instance
+from banditree.problems.problem import Problem
+from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
+from banditree.tree import Tree
+
+Trees = Tree | Mapping[str, Tree]
+
+
+def bernoulli(tree: Trees, means: Any) -> Problem:
+    """Rewards of 0 or 1. ``means`` are {arm: mean}, or in the order of ``tree.arms``.
+
+    Several trees over the same arms go in as {name: tree}; then the first one's arms give the order.
+
+    >>> bernoulli(Tree({"hats": ["h1", "h2"], "shoes": ["s1"]}), {"h1": 0.1, "h2": 0.2, "s1": 0.3})
+    bernoulli(trees={'tree': Tree(3 arms, 2 clusters, depth 1)}, rewards=Bernoulli(), means=array(3,))
+    """
+    return _fixed("bernoulli", tree, Bernoulli(), "means", means)
+
+
+def bounded(tree: Trees, means: Any, concentration: float) -> Problem:
+    """Rewards anywhere in [0, 1], Beta(mean c, (1 - mean) c): the higher the concentration c, the nearer to the mean.
+
+    >>> bounded(Tree(2), [0.1, 0.5], concentration=4.0).instance(0).rewards
+    Bounded(concentration=4.0)
+    """
+    return _fixed("bounded", tree, Bounded(concentration), "means", means)
+
+
+def gaussian(tree: Trees, means: Any, sd: float = 1.0) -> Problem:
+    """Rewards N(mean, sd^2).
+
+    >>> gaussian(Tree(2), [-1.5, 2.5]).instance(0).best()
+    2.5
+    """
+    return _fixed("gaussian", tree, Gaussian(sd), "means", means)
+
+
+def linear_from(tree: Trees, theta: Any, contexts: str = "normal") -> Problem:
+    """Rewards U(0, 2 theta.x) for contexts x. ``theta`` is {arm: coefficients}, or has a row an arm.
+
+    >>> linear_from(Tree(["a", "b"]), {"a": [1.0, 0.0], "b": [0.0, 1.0]}).instance(0).expected("b", [3.0, 4.0])
+    4.0
+    """
+    return _fixed("linear_from", tree, Uniform(), "theta", theta, contexts)
+
+
+def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, contexts: str | None = None) -> Problem:
+    trees = dict(tree) if isinstance(tree, Mapping) else {"tree": tree}
+    for given in trees.values():
+        if not isinstance(given, Tree):
+            raise InvalidType(f"tree is {given!r}; give a bt.Tree, or a mapping from names to trees")
+    if not trees:
+        raise InvalidValue("tree is an empty mapping; give at least one tree")
+    truth = _by_arm(next(iter(trees.values())), what, values)
+    parameters = {"trees": trees, "rewards": rewards, what: truth}
+    if contexts is not None:
+        parameters["contexts"] = contexts
+    problem = Problem(name, _given, parameters, fixed=True)
+    problem.instance(0)  # bad values are told now, not when the first run starts
+    return problem
+
+
+def _given(rng: np.random.Generator, **fields: Any) -> Instance:
+    return Instance(**fields)
+
+
+def _by_arm(tree: Tree, what: str, values: Any) -> Floats:
+    """The values in the order of the tree's arms, as an array of our own: (arms, ...)."""
+    if isinstance(values, Mapping):
+        missing = [arm for arm in tree.arms if arm not in values]
+        if missing:
+            raise InvalidValue(f"{what} has no value for arm {missing[0]!r} ({len(missing)} of {tree.n_arms} missing)")
+        if len(values) > tree.n_arms:
+            extra = next(arm for arm in values if arm not in tree)
+            raise UnknownArm(f"{what} has a value for {extra!r}, which is no arm of {tree!r}")
+        values = [values[arm] for arm in tree.arms]
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValue(f"{what} must be numbers, {{arm: value}} or in the order of tree.arms") from None
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,27 @@
+"""Clusters that mean nothing (appendix): what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from banditree._check import whole
+from banditree.problems.instance import Instance
+from banditree.problems.problem import Problem
+from banditree.problems.rewards import Bernoulli
+from banditree.tree import Tree
+
+
+def unstructured(n_arms: int = 50, n_clusters: int = 10) -> Problem:
+    """Bernoulli arms with means U(0, 1) in clusters of equal size (by one arm at most), whatever their means.
+
+    >>> unstructured().instance(0).tree
+    Tree(50 arms, 10 clusters, depth 1)
+    """
+    n_arms = whole("n_arms", n_arms, 2)
+    n_clusters = whole("n_clusters", n_clusters, 2, n_arms, "every cluster needs one of the n_arms arms")
+    return Problem("unstructured", _draw, {"n_arms": n_arms, "n_clusters": n_clusters})
+
+
+def _draw(rng: np.random.Generator, n_arms: int, n_clusters: int) -> Instance:
+    tree = Tree.from_labels(np.arange(n_arms) * n_clusters // n_arms)
+    return Instance({"clusters": tree}, Bernoulli(), means=rng.random(n_arms))

@@ -1,0 +1,68 @@
+"""How a reward is drawn around its expected value. Each draw is one call of the stream, the same in both engines."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from banditree._check import positive
+
+
+@dataclass(frozen=True)
+class Rewards(ABC):
+    """A family of reward distributions, one for each expected value."""
+
+    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # where rewards, and so expected values, lie
+
+    @abstractmethod
+    def draw(self, mean: float, rng: Any) -> float:
+        """One reward with this expected value."""
+
+
+@dataclass(frozen=True)
+class Bernoulli(Rewards):
+    """1 with probability ``mean``, else 0."""
+
+    support = (0.0, 1.0)
+
+    def draw(self, mean: float, rng: Any) -> float:
+        return 1.0 if rng.random() < mean else 0.0
+
+
+@dataclass(frozen=True)
+class Bounded(Rewards):
+    """Beta(mean c, (1 - mean) c), c being the ``concentration``: fractions in [0, 1]. A mean of 0 or 1 is certain."""
+
+    concentration: float
+    support = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        positive("concentration", self.concentration)
+
+    def draw(self, mean: float, rng: Any) -> float:
+        if mean in (0.0, 1.0):
+            return mean
+        return float(rng.beta(mean * self.concentration, (1 - mean) * self.concentration))
+
+
+@dataclass(frozen=True)
+class Gaussian(Rewards):
+    """N(mean, sd^2)."""
+
+    sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("sd", self.sd)
+
+    def draw(self, mean: float, rng: Any) -> float:
+        return mean + self.sd * float(rng.standard_normal())
+
+
+@dataclass(frozen=True)
+class Uniform(Rewards):
+    """U(0, 2 mean); for a negative mean this is U(2 mean, 0)."""
+
+    def draw(self, mean: float, rng: Any) -> float:
+        return 2 * mean * float(rng.random())

@@ -1,0 +1,54 @@
+"""A cluster stands for its best arm (Zhao 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree._check import choice
+from banditree._shape import Shape
+from banditree.beliefs import Belief, Rows
+from banditree.beliefs.base import Floats
+from banditree.errors import InvalidValue
+from banditree.rules.base import View
+from banditree.rules.thompson import Thompson
+
+KINDS = ("empirical", "posterior")
+
+
+@dataclass(frozen=True)
+class BestArm(Thompson):
+    """Thompson samples in which a cluster samples from the belief of its best arm.
+
+    ``best="empirical"``: the highest empirical mean among the arms tried (ties: more plays); where none was tried, the
+    cluster's own prior. ``best="posterior"``: the highest posterior mean over all its arms.
+    """
+
+    best: str = "empirical"
+
+    def __post_init__(self) -> None:
+        choice("best", self.best, KINDS)
+
+    def check(self, belief: Belief) -> None:
+        super().check(belief)
+        if self.best == "posterior" and belief.dim is not None:
+            raise InvalidValue("which arm has the best posterior mean depends on the context; use best='empirical'")
+
+    def score(self, view: View) -> Floats:
+        assert view.summary is not None
+        return view.sample(view.summary[view.children])
+
+    def summarise(self, shape: Shape, rows: Rows, node: int, summary: NDArray[np.int32]) -> int | None:
+        """The best arm below a node: the best of its children's best. A cluster with no arm tried keeps itself."""
+        bests = summary[shape.start[node] : shape.start[node + 1]]
+        plays = rows.plays(bests)
+        if self.best == "posterior":
+            means: NDArray[Any] = rows.mean(bests, None)[:, 0]
+        else:
+            means = np.where(plays > 0, rows.rewards(bests) / np.maximum(plays, 1), -np.inf)
+            if not plays.any():
+                return node
+        return int(bests[np.lexsort((-np.arange(len(bests)), plays, means))[-1]])

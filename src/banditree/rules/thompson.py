@@ -1,0 +1,21 @@
+"""Thompson's rule (1933): each child is worth a draw from its belief."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from banditree.beliefs.base import Belief, Floats
+from banditree.errors import InvalidValue
+from banditree.rules.base import Rule, View
+
+
+@dataclass(frozen=True)
+class Thompson(Rule):
+    """theta_child ~ belief(child), the paper's Algorithms 1 to 3."""
+
+    def check(self, belief: Belief) -> None:
+        if not belief.can_sample:
+            raise InvalidValue(f"{belief} has no prior to sample from; use bt.Beta() or bt.Gaussian() with this rule")
+
+    def score(self, view: View) -> Floats:
+        return view.sample()

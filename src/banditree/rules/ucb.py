@@ -1,0 +1,40 @@
+"""Upper confidence bounds: each child is worth its mean plus what it might be better than that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from banditree._check import choice, positive
+from banditree.beliefs.base import Floats
+from banditree.rules.base import Rule, View
+
+CLOCKS = ("parent", "global")
+
+
+@dataclass(frozen=True)
+class UCB(Rule):
+    """mean + c spread; c = sqrt(2 ln n) unless it is given.
+
+    With counts (spread 1 / sqrt(n_i)) this is UCB1's mean + sqrt(2 ln n / n_i), n being the plays of the parent
+    (``clock="parent"``, UCT) or of the whole tree (``clock="global"``). With linear beliefs (spread sqrt(x' B^-1 x))
+    and a constant c it is LinUCB. A child never tried, where nothing is believed beforehand, comes first.
+    """
+
+    c: float | None = None
+    clock: str = "parent"
+
+    def __post_init__(self) -> None:
+        if self.c is not None:
+            positive("c", self.c)
+        choice("clock", self.clock, CLOCKS)
+
+    def score(self, view: View) -> Floats:
+        c = self.c
+        if c is None:
+            n = view.plays_here if self.clock == "parent" else view.plays_total
+            c = np.sqrt(2 * np.log(max(n, 1.0)))
+        spread = view.spread()
+        untried = np.isinf(spread)
+        return np.where(untried, np.inf, view.mean() + c * np.where(untried, 0.0, spread))

@@ -1,0 +1,81 @@
+"""One file for arrays and JSON: versioned, checked byte by byte, written whole or not at all. No pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import BadFile
+
+# magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of all before
+MAGIC = b"banditree\x00"
+FORMAT = 1
+DTYPES = ("<f8", "<i4", "<i8")  # what a file may hold
+CHECKSUM = hashlib.sha256().digest_size
+
+
+def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file atomically: whoever reads it finds the old one or the new one, whatever happens in between."""
+    plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
+    text = json.dumps({"kind": kind, "arrays": index, **header}).encode()
+    target = Path(path)
+    descriptor, scratch = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            digest = hashlib.sha256()
+            start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
+            for piece in (start, *(array.data.cast("B") for array in plain.values() if array.size)):
+                digest.update(piece)
+                file.write(piece)
+            file.write(digest.digest())
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(scratch, _mode(target))
+        os.replace(scratch, target)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, else those of any new file."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a file that `write` wrote."""
+    data = Path(path).read_bytes()
+    fixed = len(MAGIC) + 16
+    if not data.startswith(MAGIC) or len(data) < fixed + CHECKSUM:
+        raise BadFile(f"{path} is not a banditree file, or was cut off; give a file that save() wrote")
+    version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+    intact = hashlib.sha256(memoryview(data)[:-CHECKSUM]).digest() == data[-CHECKSUM:]
+    if intact and version > FORMAT:
+        raise BadFile(f"{path} has format {version}, this version of banditree reads up to {FORMAT}; upgrade banditree")
+    if not intact:
+        raise BadFile(f"{path} is truncated or corrupt (its checksum does not match); restore it from a copy")
+    end = fixed + int.from_bytes(data[fixed - 8 : fixed], "little")
+    header = json.loads(data[fixed:end])
+    if header.get("kind") != kind:
+        raise BadFile(f"{path} holds a {header.get('kind')!r}, not a {kind!r}")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, dtype, shape in header.pop("arrays"):
+        if dtype not in DTYPES:
+            raise BadFile(f"{path} holds an array of type {dtype!r}, which banditree never writes")
+        n = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(data, dtype, n, end).reshape(shape).astype(dtype[1:])
+        end += n * np.dtype(dtype).itemsize
+    return header, arrays

@@ -1,0 +1,149 @@
+"""Random streams: what ``rng`` may be, and the native stream with the call forms of a NumPy Generator."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from banditree._check import whole
+from banditree.errors import InvalidType, InvalidValue, MissingExtra
+
+Floats = NDArray[np.float64]
+Size = int | tuple[int, ...] | None
+
+native: ModuleType | None  # the compiled module, where the install has it
+try:
+    native = importlib.import_module("banditree._native")
+except ModuleNotFoundError:
+    native = None
+
+if TYPE_CHECKING:
+
+    class _Native:  # what native/stream.cpp binds
+        def __init__(self, words: NDArray[Any]) -> None: ...
+        def bits(self) -> int: ...
+        def state(self) -> NDArray[np.uint64]: ...
+        def random_fill(self, n: int) -> Floats: ...
+        def integers_fill(self, k: int, n: int) -> NDArray[np.int64]: ...
+        def standard_normal_fill(self, n: int) -> Floats: ...
+        def standard_exponential_fill(self, n: int) -> Floats: ...
+        def standard_gamma_fill(self, shape: Floats, m: int) -> Floats: ...
+        def beta_fill(self, a: Floats, b: Floats, m: int) -> Floats: ...
+        def beta_log_odds_fill(self, a: Floats, b: Floats, m: int) -> Floats: ...
+else:
+    _Native = object if native is None else native.Stream
+
+
+class Stream(_Native):
+    """The native engine's random stream, for Python: arrays are filled in C order, and a float is the array of one.
+
+    Made by `native_stream`. Native functions take it as it is, so that both engines can draw from one stream.
+    """
+
+    def random(self, size: Size = None) -> Any:
+        return _shaped(self.random_fill, size)
+
+    def standard_normal(self, size: Size = None) -> Any:
+        return _shaped(self.standard_normal_fill, size)
+
+    def standard_exponential(self, size: Size = None) -> Any:
+        return _shaped(self.standard_exponential_fill, size)
+
+    def integers(self, k: int, size: Size = None) -> Any:
+        whole("k", k, 1, 2**63)
+        return _shaped(lambda n: self.integers_fill(k, n), size)
+
+    def standard_gamma(self, shape: ArrayLike, size: Size = None) -> Any:
+        return _per_element(self.standard_gamma_fill, size, shape)
+
+    def beta(self, a: ArrayLike, b: ArrayLike, size: Size = None) -> Any:
+        return _per_element(self.beta_fill, size, a, b)
+
+    def beta_log_odds(self, a: ArrayLike, b: ArrayLike, size: Size = None) -> Any:
+        return _per_element(self.beta_log_odds_fill, size, a, b)
+
+
+def _shaped(fill: Callable[[int], NDArray[Any]], size: Size) -> Any:
+    if size is None:
+        return fill(1)[0].item()
+    return fill(int(np.prod(size, dtype=np.int64))).reshape(size)
+
+
+def _per_element(fill: Callable[..., Floats], size: Size, *params: ArrayLike) -> Any:
+    """One draw for each element of the parameters, broadcast together and to ``size``."""
+    try:
+        arrays = [np.asarray(param, dtype=np.float64) for param in params]
+        shape = np.broadcast_shapes(*(array.shape for array in arrays)) if size is None else size
+        rows = [np.ascontiguousarray(np.broadcast_to(array, shape)).reshape(-1) for array in arrays]  # (elements,) each
+        draws = fill(*rows, 1).reshape(shape)
+    except ValueError as error:  # from the native check of the values, or from NumPy's of the shapes
+        raise InvalidValue(str(error)) from None
+    return draws if draws.ndim else draws.item()
+
+
+def beta_log_odds(rng: np.random.Generator | Stream, a: ArrayLike, b: ArrayLike, size: Size = None) -> Any:
+    """Draws of ln(p / (1 - p)) for p ~ Beta(a, b): finite and distinct where p itself would round to 0 or 1.
+
+    ln G(a) - ln G(b) with independent gamma draws, where for a < 1 the law of G(a) is that of G(a + 1) exp(-E / a), E
+    standard exponential, so that no power of a small number is ever formed.
+
+    >>> bool(np.isfinite(beta_log_odds(np.random.default_rng(1), 1e-10, 1e-10, size=100)).all())
+    True
+    """
+    if isinstance(rng, Stream):
+        return rng.beta_log_odds(a, b, size)
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    return _log_gamma(rng, a, size) - _log_gamma(rng, b, size)
+
+
+def _log_gamma(rng: np.random.Generator, shape: Floats, size: Size) -> Any:
+    small = shape < 1
+    draws = np.log(rng.standard_gamma(np.where(small, shape + 1, shape), size))
+    if small.any():
+        # The floor keeps the quotient finite; the native stream has it too.
+        draws = draws - np.where(small, rng.standard_exponential(np.shape(draws)) / np.maximum(shape, 1e-306), 0.0)
+    return draws
+
+
+def seed_sequence(rng: Any = None) -> np.random.SeedSequence:
+    """The seed that ``rng`` stands for: fresh entropy for None, four words drawn from a Generator.
+
+    >>> seed_sequence(7).entropy
+    7
+    """
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if rng is None:
+        return np.random.SeedSequence()
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence(rng.integers(0, 2**64, size=4, dtype=np.uint64).tolist())
+    if isinstance(rng, Stream):
+        return np.random.SeedSequence([rng.bits() for _ in range(4)])
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer):
+        raise InvalidType(
+            f"rng={rng!r} must be an int, a numpy SeedSequence, a numpy Generator, or None for a fresh seed"
+        )
+    if rng < 0:
+        raise InvalidValue(f"rng={rng} must be at least 0 to be a seed")
+    return np.random.SeedSequence(int(rng))
+
+
+def generator(rng: Any = None) -> np.random.Generator | Stream:
+    """The stream for the readable engine: a Generator, or a `Stream`, is used as it is."""
+    if isinstance(rng, np.random.Generator | Stream):
+        return rng
+    return np.random.default_rng(seed_sequence(rng))
+
+
+def native_stream(rng: Any = None) -> Stream:
+    """The stream for the native engine: a `Stream` is used as it is."""
+    if isinstance(rng, Stream):
+        return rng
+    if native is None:
+        raise MissingExtra("this install has no native engine, and so no native stream; reinstall with a C++ compiler")
+    return Stream(seed_sequence(rng).generate_state(4, np.uint64))

@@ -1,0 +1,39 @@
+// Beta beliefs: rewards in [0, 1]. Twin of banditree/beliefs/beta.py.
+#pragma once
+
+#include <cmath>
+
+#include "../random.hpp"
+#include "../tree.hpp"
+
+namespace banditree {
+
+struct BetaRows {
+    static constexpr double low = 0.0, high = 1.0;  // rewards allowed
+    double *successes, *failures;                   // (nodes,) evidence
+    const double *a, *b;                            // (nodes,) prior
+    bool on_log_odds;                               // some prior is below 1, where draws round to 0 or 1 and would tie
+
+    std::size_t dim() const { return 0; }
+    double plays(std::int32_t node) const { return successes[node] + failures[node]; }
+    double rewards(std::int32_t node) const { return successes[node]; }
+    double mean(std::int32_t node, const double*) const {
+        const double ours = a[node] + successes[node], theirs = b[node] + failures[node];
+        return ours / (ours + theirs);
+    }
+    double spread(std::int32_t node, const double*) const {
+        const double ours = a[node] + successes[node], theirs = b[node] + failures[node], both = ours + theirs;
+        return std::sqrt(ours * theirs / (both + 1)) / both;
+    }
+    void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
+        const double ours = a[node] + successes[node], theirs = b[node] + failures[node];
+        if (!on_log_odds) return rng.beta_fill(ours, theirs, out, decisions.m);
+        for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
+    }
+    void observe(std::int32_t node, double reward, const double*) {
+        successes[node] += reward;
+        failures[node] += 1.0 - reward;
+    }
+};
+
+}  // namespace banditree

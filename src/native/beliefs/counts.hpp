@@ -1,0 +1,27 @@
+// Counts: plays and the empirical mean, no prior. Twin of banditree/beliefs/counts.py.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "../random.hpp"
+#include "../tree.hpp"
+
+namespace banditree {
+
+struct CountsRows {
+    static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
+    double *count, *total;  // (nodes,) evidence
+
+    std::size_t dim() const { return 0; }
+    double plays(std::int32_t node) const { return count[node]; }
+    double rewards(std::int32_t node) const { return total[node]; }
+    double mean(std::int32_t node, const double*) const { return total[node] / (count[node] > 1.0 ? count[node] : 1.0); }
+    double spread(std::int32_t node, const double*) const { return 1.0 / std::sqrt(count[node]); }
+    void observe(std::int32_t node, double reward, const double*) {
+        count[node] += 1.0;
+        total[node] += reward;
+    }
+};
+
+}  // namespace banditree

@@ -1,0 +1,36 @@
+// Gaussian beliefs: unbounded rewards of known spread. Twin of banditree/beliefs/gaussian.py.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "../random.hpp"
+#include "../tree.hpp"
+
+namespace banditree {
+
+struct GaussianRows {
+    static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
+    double *count, *total;                                // (nodes,) evidence
+    const double *sd, *prior_plays, *prior_total;         // (nodes,) prior
+
+    std::size_t dim() const { return 0; }
+    double plays(std::int32_t node) const { return count[node]; }
+    double rewards(std::int32_t node) const { return total[node]; }
+    double mean(std::int32_t node, const double*) const {
+        return (prior_total[node] + total[node]) / (prior_plays[node] + count[node]);
+    }
+    double spread(std::int32_t node, const double*) const {
+        return sd[node] / std::sqrt(prior_plays[node] + count[node]);
+    }
+    void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
+        const double centre = mean(node, nullptr), scale = spread(node, nullptr);
+        for (std::size_t j = 0; j < decisions.m; ++j) out[j] = centre + scale * rng.standard_normal();
+    }
+    void observe(std::int32_t node, double reward, const double*) {
+        count[node] += 1.0;
+        total[node] += reward;
+    }
+};
+
+}  // namespace banditree

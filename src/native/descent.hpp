@@ -1,0 +1,134 @@
+// The walk down the tree and the update up it. Twin of banditree/descent.py: the same steps, draw for draw.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "random.hpp"
+#include "tree.hpp"
+
+namespace banditree {
+
+// What Python and the simulator see of a walk, whatever its belief and rule.
+struct Walk {
+    virtual ~Walk() = default;
+    virtual std::size_t dim() const = 0;
+    // One decision from today's beliefs: the place of an arm, or -1 where scores are not numbers.
+    virtual std::int32_t choose(const double* context) = 0;
+    virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
+    virtual bool supports(double reward) const = 0;
+    virtual void update(std::int32_t arm, double reward, const double* context) = 0;
+
+    Tree tree;
+    Stream* rng = nullptr;
+};
+
+template <class Rows, class Rule>
+struct Walker final : Walk {
+    static constexpr std::size_t block = 65536;  // scores held at once when many decisions are made together
+    Rows rows;
+    Rule rule;
+    std::vector<double> scores, best;            // scratch: (k, m) and (m,)
+    std::vector<std::int32_t> n_ties;            // scratch: (m,)
+
+    Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)), best(1), n_ties(1) {}
+
+    std::size_t dim() const override { return rows.dim(); }
+
+    std::int32_t choose(const double* context) override {
+        const std::int32_t self = 0;
+        std::int32_t node = 0;
+        while (tree.n_children(node) > 0) {
+            std::int32_t step = 0;
+            if (tree.n_children(node) > 1 && !pick(node, {context, &self, 1, rows.dim()}, &step)) return -1;
+            node = tree.first(node) + step;
+        }
+        return tree.content[node];
+    }
+
+    // Decisions that stand at the same node are scored together; nodes are visited depth first, left to right.
+    bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
+        struct Group {
+            std::int32_t node;
+            std::vector<std::int32_t> who;
+        };
+        std::vector<Group> waiting(1);
+        waiting[0].node = 0;
+        for (std::size_t i = 0; i < m; ++i) waiting[0].who.push_back(static_cast<std::int32_t>(i));
+        std::vector<std::int32_t> step;
+        while (!waiting.empty()) {
+            Group group = std::move(waiting.back());
+            waiting.pop_back();
+            const std::int32_t node = group.node, k = tree.n_children(node);
+            if (k == 0) {
+                for (const std::int32_t i : group.who) found[i] = tree.content[node];
+                continue;
+            }
+            step.assign(group.who.size(), 0);
+            const std::size_t at_once = std::max<std::size_t>(1, block / static_cast<std::size_t>(k));
+            for (std::size_t at = 0; k > 1 && at < group.who.size(); at += at_once) {
+                const std::size_t size = std::min(at_once, group.who.size() - at);
+                if (!pick(node, {contexts, group.who.data() + at, size, rows.dim()}, step.data() + at)) return false;
+            }
+            // A stable sort by child keeps each group's decisions in order; the first child ends up on top.
+            std::vector<std::int32_t> order(group.who.size());
+            for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+            std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return step[i] > step[j]; });
+            for (std::size_t i = 0; i < order.size(); ++i) {
+                const std::int32_t child = tree.first(node) + step[order[i]];
+                if (i == 0 || step[order[i]] != step[order[i - 1]]) waiting.push_back({child, {}});
+                waiting.back().who.push_back(group.who[order[i]]);
+            }
+        }
+        return true;
+    }
+
+    bool supports(double reward) const override {
+        return std::isfinite(reward) && reward >= Rows::low && reward <= Rows::high;
+    }
+
+    void update(std::int32_t arm, double reward, const double* context) override {
+        const std::int32_t leaf = tree.node_of[arm];
+        for (std::int32_t node = leaf; node >= 0; node = tree.parent[node]) rows.observe(node, reward, context);
+        for (std::int32_t node = tree.parent[leaf]; node >= 0; node = tree.parent[node])
+            rule.summarise(tree, rows, node);
+    }
+
+  private:
+    // The child with the highest score for each decision, ties at random: (m,). False where a score is NaN.
+    bool pick(std::int32_t node, const Decisions& decisions, std::int32_t* winners) {
+        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
+        if (scores.size() < k * m) scores.resize(k * m);
+        if (best.size() < m) best.resize(m), n_ties.resize(m);
+        rule.score(tree, rows, node, decisions, *rng, scores.data());
+        for (std::size_t j = 0; j < m; ++j) best[j] = scores[j], n_ties[j] = 1, winners[j] = 0;
+        for (std::size_t i = 1; i < k; ++i) {
+            const double* row = scores.data() + i * m;
+            for (std::size_t j = 0; j < m; ++j) {
+                if (row[j] > best[j]) {
+                    best[j] = row[j], n_ties[j] = 1, winners[j] = static_cast<std::int32_t>(i);
+                } else if (row[j] == best[j]) {
+                    ++n_ties[j];
+                } else if (rows.dim() > 0 && std::isnan(row[j])) {  // contexts too large to compute with
+                    return false;
+                }
+            }
+        }
+        for (std::size_t j = 0; j < m; ++j) {
+            if (std::isnan(best[j])) return false;
+            if (n_ties[j] == 1) continue;
+            std::uint64_t skip = rng->integers(static_cast<std::uint64_t>(n_ties[j]));
+            for (std::size_t i = winners[j];; ++i) {
+                if (scores[i * m + j] == best[j] && skip-- == 0) {
+                    winners[j] = static_cast<std::int32_t>(i);
+                    break;
+                }
+            }
+        }
+        return true;
+    }
+};
+
+}  // namespace banditree

@@ -1,0 +1,30 @@
+// The skeleton of a tree as flat arrays, shared with Python. Twin of banditree/_shape.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace banditree {
+
+struct Tree {
+    const std::int32_t* start;    // (nodes + 1,) the children of node i are start[i] .. start[i + 1]
+    const std::int32_t* parent;   // (nodes,) -1 for the root
+    const std::int32_t* content;  // (nodes,) the arm of a leaf, negative for a cluster
+    const std::int32_t* node_of;  // (arms,) the leaf of each arm
+    std::int32_t n_arms;
+
+    std::int32_t first(std::int32_t node) const { return start[node]; }
+    std::int32_t n_children(std::int32_t node) const { return start[node + 1] - start[node]; }
+};
+
+// m decisions that are made together at one node, and their contexts.
+struct Decisions {
+    const double* contexts;   // (all decisions, dim), or null
+    const std::int32_t* who;  // (m,) which of all decisions these are
+    std::size_t m;
+    std::size_t dim;
+
+    const double* context(std::size_t j) const { return contexts ? contexts + who[j] * dim : nullptr; }
+};
+
+}  // namespace banditree

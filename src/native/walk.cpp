@@ -1,0 +1,165 @@
+// The walks for Python: a belief, a rule and the arrays they share with NumPy.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "beliefs/beta.hpp"
+#include "beliefs/counts.hpp"
+#include "beliefs/gaussian.hpp"
+#include "beliefs/linear.hpp"
+#include "descent.hpp"
+#include "rules/best_arm.hpp"
+#include "rules/thompson.hpp"
+#include "rules/ucb.hpp"
+#include "walk.hpp"
+
+namespace nb = nanobind;
+
+namespace banditree {
+namespace {
+
+using Ints = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
+using Positions = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
+// A Python number as a double; false for anything else (strings, arrays, None), which Python then explains.
+bool to_double(nb::handle value, double& out) {
+    PyObject* object = value.ptr();
+    if (PyFloat_Check(object)) {
+        out = PyFloat_AS_DOUBLE(object);
+        return true;
+    }
+    if (PySequence_Check(object) || !PyNumber_Check(object)) return false;
+    out = PyFloat_AsDouble(object);
+    if (out == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return false;
+    }
+    return true;
+}
+
+// A context ready to use: none where none is needed, else finite doubles of the right length.
+bool to_context(nb::handle value, std::size_t dim, Doubles& keep, const double*& out) {
+    out = nullptr;
+    if (dim == 0 || value.is_none()) return dim == 0 && value.is_none();
+    if (!nb::ndarray_check(value) || !nb::try_cast(value, keep, false)) return false;
+    if (keep.ndim() != 1 || keep.shape(0) != dim) return false;
+    out = keep.data();
+    for (std::size_t i = 0; i < dim; ++i)
+        if (!std::isfinite(out[i])) return false;
+    return true;
+}
+
+template <class Rows>
+std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bool flag, std::int32_t* summary) {
+    if (rule == "UCB") return std::make_unique<Walker<Rows, UCB>>(std::move(rows), UCB{c, flag});
+    if constexpr (!std::is_same_v<Rows, CountsRows>) {  // counts have nothing to sample from
+        if (rule == "Thompson") return std::make_unique<Walker<Rows, Thompson>>(std::move(rows), Thompson{});
+        if (rule == "BestArm") return std::make_unique<Walker<Rows, BestArm>>(std::move(rows), BestArm{summary, flag});
+    }
+    throw nb::value_error("no such rule for this belief");
+}
+
+// `arrays` are those of Rows.arrays() in that order: evidence, prior, derived.
+std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t dim, double v,
+                                const std::string& rule, double c, bool flag, std::int32_t* summary) {
+    auto array = [&](std::size_t i) {
+        return static_cast<double*>(nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(arrays[i]).data());
+    };
+    if (belief == "Beta") {
+        bool small = false;
+        const std::size_t n = nb::len(nb::object(arrays[0]));
+        for (std::size_t i = 0; i < n; ++i) small |= array(2)[i] < 1.0 || array(3)[i] < 1.0;
+        return with_rule(BetaRows{array(0), array(1), array(2), array(3), small}, rule, c, flag, summary);
+    }
+    if (belief == "Gaussian")
+        return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4)}, rule, c, flag, summary);
+    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
+    if (belief == "Linear")
+        return with_rule(LinearRows{array(0), array(1), array(2), array(3), array(4), array(5), array(6), array(7), dim,
+                                    v, std::vector<double>(dim * dim)},
+                         rule, c, flag, summary);
+    throw nb::value_error("no such belief");
+}
+
+// How many rewards each arm got, and their sum. Returns the place of the first reward outside [low, high], or -1.
+std::int64_t group(const Positions& positions, const Doubles& rewards, double low, double high,
+                   nb::ndarray<double, nb::ndim<1>, nb::c_contig> count,
+                   nb::ndarray<double, nb::ndim<1>, nb::c_contig> total) {
+    const std::int64_t* arm = positions.data();
+    const double* reward = rewards.data();
+    double *n = count.data(), *sum = total.data();
+    for (std::size_t i = 0; i < positions.shape(0); ++i) {
+        if (!(reward[i] >= low && reward[i] <= high)) return static_cast<std::int64_t>(i);
+        n[arm[i]] += 1.0;
+        sum[arm[i]] += reward[i];
+    }
+    return -1;
+}
+
+}  // namespace
+
+void bind_walk(nb::module_& m) {
+    nb::class_<BoundWalk>(m, "Walk")
+        .def(
+            "__init__",
+            [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, const std::string& belief,
+               nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
+               nb::object summary, nb::object stream) {
+                std::int32_t* kept = nullptr;
+                if (!summary.is_none())
+                    kept = nb::cast<nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig>>(summary).data();
+                auto walk = make_walk(belief, arrays, dim, v, rule, c, flag, kept);
+                walk->tree = {start.data(), parent.data(), content.data(), node_of.data(),
+                              static_cast<std::int32_t>(node_of.shape(0))};
+                walk->rng = nb::cast<Stream*>(stream);
+                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream);
+                new (self) BoundWalk{std::move(walk), keep};
+            },
+            nb::arg("start"), nb::arg("parent"), nb::arg("content"), nb::arg("node_of"), nb::arg("belief"),
+            nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
+            nb::arg("summary").none(), nb::arg("stream"))
+        .def("close", [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
+        .def(
+            "choose",
+            [](BoundWalk& self, nb::handle context) -> std::int32_t {
+                Doubles keep;
+                const double* x;
+                if (self.closed || !to_context(context, self.walk->dim(), keep, x)) return -1;
+                return self.walk->choose(x);
+            },
+            nb::arg("context").none())
+        .def(
+            "choose_many",
+            [](BoundWalk& self, std::size_t m, nb::object contexts) -> nb::object {
+                if (self.closed) return nb::none();
+                const double* x = contexts.is_none() ? nullptr : nb::cast<Doubles>(contexts).data();
+                auto* found = new std::int32_t[m ? m : 1];
+                nb::capsule owner(found, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+                if (!self.walk->choose_many(x, m, found)) return nb::none();
+                return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(found, {m}, owner));
+            },
+            nb::arg("m"), nb::arg("contexts").none())
+        .def(
+            "update",
+            [](BoundWalk& self, std::int32_t arm, nb::handle reward, nb::handle context) {
+                double r;
+                Doubles keep;
+                const double* x;
+                if (self.closed || arm < 0 || arm >= self.walk->tree.n_arms || !to_double(reward, r) ||
+                    !self.walk->supports(r) || !to_context(context, self.walk->dim(), keep, x))
+                    return false;
+                self.walk->update(arm, r, x);
+                return true;
+            },
+            nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none());
+    m.def("group", &group, nb::arg("positions"), nb::arg("rewards"), nb::arg("low"), nb::arg("high"),
+          nb::arg("count"), nb::arg("total"));
+}
+
+}  // namespace banditree

@@ -1,0 +1,21 @@
+// A walk as Python holds it: with the arrays and the stream that it points into kept alive.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+#include "descent.hpp"
+
+namespace banditree {
+
+struct BoundWalk {
+    std::unique_ptr<Walk> walk;
+    nanobind::object keep;
+    bool closed = false;  // refuses steps while the tree or the evidence is being changed
+};
+
+void bind_stream(nanobind::module_& m);
+void bind_walk(nanobind::module_& m);
+
+}  // namespace banditree
