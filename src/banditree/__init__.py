@@ -34,18 +34,26 @@ from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree import clustering, problems, testing, theory
+    from banditree import clustering, plots, problems, testing, theory
+    from banditree.runs import Runs
+    from banditree.simulate import on, simulate
 
 __version__ = "0.1.0"
 
-_LATER = ("clustering", "problems", "testing", "theory")  # modules loaded when first used
+# Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
+_LATER = {name: None for name in ("clustering", "plots", "problems", "testing", "theory")}
+_LATER |= {"Runs": "runs", "simulate": "simulate", "on": "simulate"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         from importlib import import_module
 
-        return import_module(f"banditree.{name}")
+        module = _LATER[name]
+        if module is None:
+            return import_module(f"banditree.{name}")
+        globals()[name] = getattr(import_module(f"banditree.{module}"), name)  # `simulate` is a module too: keep ours
+        return globals()[name]
     raise AttributeError(f"module 'banditree' has no attribute {name!r}")
 
 
@@ -72,6 +80,7 @@ __all__ = [
     "Linear",
     "Policy",
     "Rule",
+    "Runs",
     "TSMax",
     "Thompson",
     "Tree",
@@ -80,7 +89,10 @@ __all__ = [
     "engine",
     "errors",
     "load",
+    "on",
+    "plots",
     "problems",
+    "simulate",
     "testing",
     "theory",
 ]

@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from banditree._check import choice, whole
 from banditree.errors import InvalidValue, MissingExtra
-from banditree.stream import generator
+from banditree.stream import Stream, generator
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Rng = np.random.Generator | Stream
 
 LINKAGES = ("ward", "single", "complete", "average", "weighted", "centroid", "median")
 SMALL = 512  # up to so many points, all starts of a fit are drawn at once; see `_Starts`
 
 
 def kmeans(
-    X: Any,  # noqa: N803 (scikit-learn's name)
+    X: Any,
     branching: int = 15,
     depth: int = 2,
     arms: Iterable[Any] | None = None,
@@ -46,14 +47,14 @@ def kmeans(
     depth = whole("depth", depth, 0)
     n_init = whole("n_init", n_init, 1)
     ids = _ids(arms, len(points))
-    rng = generator(rng)
+    stream = generator(rng)
     paths: list[tuple[Any, ...]] = [()] * len(points)
     level = [np.arange(len(points))]  # the clusters to split next: positions of their arms
     with _quick():
         for _ in range(depth):
             below: list[Ints] = []
             for members in level:
-                labels = _split(points[members], branching, n_init, rng)
+                labels = _split(points[members], branching, n_init, stream)
                 if labels is None:
                     continue
                 for position, label in zip(members.tolist(), labels.tolist(), strict=True):
@@ -63,13 +64,13 @@ def kmeans(
     return Tree.from_paths([(*path, arm) for path, arm in zip(paths, ids, strict=True)])
 
 
-def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = None) -> Tree:  # noqa: N803
+def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = None) -> Tree:
     """The full binary tree of agglomerative clustering: the nearest two are merged, again and again.
 
     ``X`` is as in :func:`kmeans`; ``linkage`` is one of SciPy's methods. Takes memory of the order of arms squared.
 
     >>> agglomerative([0.0, 0.1, 5.0, 5.2, 9.0]).path(0)
-    (7, 5, 0)
+    (5, 0)
     """
     points = _features(X)
     method = choice("linkage", linkage, LINKAGES)
@@ -83,20 +84,21 @@ def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = No
     return Tree.from_linkage(hierarchy.linkage(points, method=method), ids)
 
 
-def _split(points: Floats, k: int, n_init: int, rng: np.random.Generator) -> Ints | None:
+def _split(points: Floats, k: int, n_init: int, rng: Rng) -> Ints | None:
     """A cluster number for every point, in order of first appearance: (points,); None where there is no split."""
     if len(points) <= k:
         return None
     points = points - points.mean(axis=0)
     points = points / (np.abs(points).max() or 1.0)  # squares of tiny distances would vanish
     _, labels = np.unique(points, axis=0, return_inverse=True)
+    labels = labels.ravel()  # NumPy 2.0 gives a column
     if labels.max() >= k:
         labels = _fit(points, k, n_init, rng)
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
     return None if len(first) == 1 else first.argsort().argsort()[labels]
 
 
-def _fit(points: Floats, k: int, n_init: int, rng: np.random.Generator) -> Ints:
+def _fit(points: Floats, k: int, n_init: int, rng: Rng) -> Ints:
     """Labels of scikit-learn's KMeans: (points,)."""
     from sklearn.cluster import KMeans
 
@@ -114,7 +116,7 @@ class _Starts:
     distance to the nearest centre so far; greedy: of 2 + log k such candidates, the one that helps most.
     """
 
-    def __init__(self, n_init: int, rng: np.random.Generator) -> None:
+    def __init__(self, n_init: int, rng: Rng) -> None:
         self.n_init, self.rng = n_init, rng
         self.left: Iterator[Floats] | None = None
 
@@ -165,7 +167,7 @@ def _missing(function: str, package: str) -> MissingExtra:
     return MissingExtra(f"clustering.{function} needs {package}; install it with pip install 'banditree[cluster]'")
 
 
-def _features(X: Any) -> Floats:  # noqa: N803
+def _features(X: Any) -> Floats:
     """The features as (arms, features), scaled so that no square overflows."""
     try:
         points = np.asarray(X, dtype=np.float64)

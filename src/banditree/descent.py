@@ -22,12 +22,13 @@ BLOCK = 65536  # scores held at once when many decisions are made together
 
 def descend(
     shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, contexts: Floats | None, m: int, rng: Any
-) -> NDArray[np.int32]:
-    """Walk m decisions from the root to an arm each, from today's beliefs: (m,) places of arms.
+) -> tuple[NDArray[np.int32], int]:
+    """Walk m decisions from the root to an arm each, from today's beliefs: (m,) places of arms, and the scores it took.
 
     At each node: score the children, step to the best. Decisions at the same node are scored together.
     """
     found = np.empty(m, np.int32)
+    evaluations = 0
     waiting = [(0, np.arange(m))]  # nodes, and the decisions that stand there
     while waiting:
         node, who = waiting.pop()
@@ -38,6 +39,7 @@ def descend(
         if last - first == 1:  # nothing to choose
             waiting.append((first, who))
             continue
+        evaluations += (last - first) * len(who)
         step = np.empty(len(who), np.intp)
         block = max(1, BLOCK // (last - first))
         for at in range(0, len(who), block):
@@ -48,7 +50,7 @@ def descend(
             step[at : at + block] = best(np.broadcast_to(scores, (last - first, len(these))), rng, rule)
         groups = [(first + int(child), who[step == child]) for child in np.unique(step)]
         waiting.extend(reversed(groups))
-    return found
+    return found, evaluations
 
 
 def best(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
@@ -114,6 +116,7 @@ class Walk:
         self.shape, self.rows, self.rule, self.summary, self.rng = shape, rows, rule, summary, rng
         self._lock = RLock()  # a step is several Python operations; threads take turns
         self._closed = False
+        self.evaluations = 0  # children scored so far: the paper's computational cost
 
     def close(self, closed: bool = True) -> None:
         """Refuse further steps: the tree is about to change."""
@@ -130,7 +133,9 @@ class Walk:
         with self._lock:
             if self._closed:
                 return None
-            return descend(self.shape, self.rows, self.rule, self.summary, contexts, m, self.rng)
+            found, evaluations = descend(self.shape, self.rows, self.rule, self.summary, contexts, m, self.rng)
+            self.evaluations += evaluations
+            return found
 
     def update(self, arm: int, reward: Any, context: Any) -> bool:
         low, high = self.rows.support

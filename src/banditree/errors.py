@@ -1,5 +1,7 @@
 """Every error banditree raises. Each is also the built-in type a Python user expects to catch."""
 
+from typing import Any
+
 
 class BanditreeError(Exception):
     """Base of every error raised on purpose by banditree."""
@@ -27,3 +29,18 @@ class MissingExtra(BanditreeError, ImportError):
 
 class BadFile(BanditreeError, ValueError):
     """A file that is truncated, corrupt, newer than this version, or of another kind."""
+
+
+class PolicyFailed(BanditreeError, RuntimeError):
+    """A policy raised, or returned an arm that is not there, in the middle of a simulation.
+
+    ``runs`` holds what the other policies did, None where there is no other.
+    """
+
+    runs: Any = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """A simulation was stopped by Ctrl-C. ``runs`` holds the seeds that were finished, None where none was."""
+
+    runs: Any = None

@@ -77,6 +77,21 @@ class Policy:
         """The engine that walks: "native" or "readable"."""
         return "readable" if isinstance(self._state.walk, descent.Walk) else "native"
 
+    @property
+    def walk(self) -> engines.Walk:
+        """The engine's side of this policy, for the simulator."""
+        return self._state.walk
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The rewards that the belief allows."""
+        return self._state.rows.support
+
+    @property
+    def support_hint(self) -> str:
+        """What to do about rewards outside the support."""
+        return self._state.rows.hint
+
     # Choosing
 
     def choose(self, context: Any = None) -> Name:

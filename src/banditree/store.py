@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +27,26 @@ def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], ar
     plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
     text = json.dumps({"kind": kind, "arrays": index, **header}).encode()
+    start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
+    pieces = [start, *(array.data.cast("B") for array in plain.values() if array.size)]
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    write_whole(path, [*pieces, digest.digest()])
+
+
+def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
+    """Write bytes to a file, all of them or none: what was there before stays until everything is on the disk."""
     target = Path(path)
     descriptor, scratch = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            digest = hashlib.sha256()
-            start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-            for piece in (start, *(array.data.cast("B") for array in plain.values() if array.size)):
-                digest.update(piece)
+            for piece in pieces:
                 file.write(piece)
-            file.write(digest.digest())
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(scratch, _mode(target))
-        os.replace(scratch, target)
+        Path(scratch).chmod(_mode(target))
+        Path(scratch).replace(target)
     except BaseException:
         Path(scratch).unlink(missing_ok=True)
         raise

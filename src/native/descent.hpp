@@ -23,6 +23,7 @@ struct Walk {
 
     Tree tree;
     Stream* rng = nullptr;
+    std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
 };
 
 template <class Rows, class Rule>
@@ -103,6 +104,7 @@ struct Walker final : Walk {
         if (scores.size() < k * m) scores.resize(k * m);
         if (best.size() < m) best.resize(m), n_ties.resize(m);
         rule.score(tree, rows, node, decisions, *rng, scores.data());
+        evaluations += static_cast<std::int64_t>(k * m);
         for (std::size_t j = 0; j < m; ++j) best[j] = scores[j], n_ties[j] = 1, winners[j] = 0;
         for (std::size_t i = 1; i < k; ++i) {
             const double* row = scores.data() + i * m;

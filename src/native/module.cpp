@@ -1,4 +1,4 @@
-// banditree._native: the random stream and the walks.
+// banditree._native: the random stream, the walks and the simulator.
 #include <nanobind/nanobind.h>
 
 #include "walk.hpp"
@@ -7,4 +7,5 @@ NB_MODULE(_native, m) {
     m.doc() = "The native engine of banditree.";
     banditree::bind_stream(m);
     banditree::bind_walk(m);
+    banditree::bind_simulate(m);
 }

@@ -124,6 +124,7 @@ void bind_walk(nb::module_& m) {
             nb::arg("start"), nb::arg("parent"), nb::arg("content"), nb::arg("node_of"), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
             nb::arg("summary").none(), nb::arg("stream"))
+        .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def("close", [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
         .def(
             "choose",

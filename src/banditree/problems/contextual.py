@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from banditree._check import choice, real, whole
 from banditree.problems.instance import CONTEXTS, Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Uniform
 from banditree.tree import Tree
 
@@ -32,7 +30,7 @@ def linear(n_arms: int, n_clusters: int, spread: float, dim: int = 5, contexts: 
     return Problem("linear", _draw, parameters)
 
 
-def _draw(rng: np.random.Generator, n_arms: int, n_clusters: int, spread: float, dim: int, contexts: str) -> Instance:
+def _draw(rng: Rng, n_arms: int, n_clusters: int, spread: float, dim: int, contexts: str) -> Instance:
     clusters = rng.integers(n_clusters, size=n_arms)  # (arms,)
     centres = rng.standard_normal((n_clusters, dim))
     theta = centres[clusters] + spread * rng.standard_normal((n_arms, dim))  # (arms, dim)

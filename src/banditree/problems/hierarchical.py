@@ -7,7 +7,7 @@ import numpy as np
 from banditree._check import choice, whole
 from banditree.errors import InvalidType
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli
 from banditree.tree import Tree
 
@@ -46,7 +46,7 @@ def hierarchical_dominance(n_arms: int, levels: str = "top", depth: int | None =
     return Problem("hierarchical_dominance", _draw, {"n_arms": n_arms, "levels": levels, "depth": depth})
 
 
-def _draw(rng: np.random.Generator, n_arms: int, levels: str, depth: int | None) -> Instance:
+def _draw(rng: Rng, n_arms: int, levels: str, depth: int | None) -> Instance:
     means = np.sort(0.1 + 0.7 * rng.random(n_arms))
     kept = _kept(levels, _full_depth(n_arms), depth)
     paths = [(*_clusters(arm, n_arms, kept), arm) for arm in range(n_arms)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.problems.instance import Floats, Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
 from banditree.tree import Tree
 
@@ -70,7 +70,7 @@ def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, con
     return problem
 
 
-def _given(rng: np.random.Generator, **fields: Any) -> Instance:
+def _given(rng: Rng, **fields: Any) -> Instance:
     return Instance(**fields)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from banditree.problems.instance import Instance
-from banditree.stream import generator
+from banditree.stream import Stream, generator
+
+Rng = np.random.Generator | Stream  # what instances are drawn from
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from banditree._check import whole
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli
 from banditree.tree import Tree
 
@@ -22,6 +22,6 @@ def unstructured(n_arms: int = 50, n_clusters: int = 10) -> Problem:
     return Problem("unstructured", _draw, {"n_arms": n_arms, "n_clusters": n_clusters})
 
 
-def _draw(rng: np.random.Generator, n_arms: int, n_clusters: int) -> Instance:
+def _draw(rng: Rng, n_arms: int, n_clusters: int) -> Instance:
     tree = Tree.from_labels(np.arange(n_arms) * n_clusters // n_arms)
     return Instance({"clusters": tree}, Bernoulli(), means=rng.random(n_arms))

@@ -9,7 +9,7 @@ import numpy as np
 
 from banditree._check import choice
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli
 from banditree.tree import Tree
 
@@ -28,7 +28,7 @@ def open_bandit(campaign: str = "all") -> Problem:
     return Problem("open_bandit", _draw, {"campaign": choice("campaign", campaign, CAMPAIGNS)}, fixed=True)
 
 
-def _draw(rng: np.random.Generator, campaign: str) -> Instance:
+def _draw(rng: Rng, campaign: str) -> Instance:
     table = resources.files("banditree.problems") / "data" / "open_bandit_items.csv"
     rows = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
     items = [row for row in rows if row["campaign"] == campaign]

@@ -5,13 +5,11 @@ Nearby arms are alike, but no cluster dominates the others: the theorems' assump
 
 from __future__ import annotations
 
-import numpy as np
-
 from banditree import clustering
 from banditree._check import whole
 from banditree.problems import functions
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli
 
 
@@ -51,25 +49,23 @@ def _sizes(n_arms: int, n_clusters: int) -> dict[str, int]:
     return {"n_arms": n_arms, "n_clusters": n_clusters}
 
 
-def _draw_sine(rng: np.random.Generator, n_arms: int, n_clusters: int, depth: int) -> Instance:
+def _draw_sine(rng: Rng, n_arms: int, n_clusters: int, depth: int) -> Instance:
     x = rng.random(n_arms)  # (arms,)
     tree = clustering.kmeans(x, branching=n_clusters, depth=depth, rng=rng)
     return Instance({"kmeans": tree}, Bernoulli(), means=functions.sine(x))
 
 
-def _draw_surface(rng: np.random.Generator, n_arms: int, n_clusters: int) -> Instance:
+def _draw_surface(rng: Rng, n_arms: int, n_clusters: int) -> Instance:
     x = rng.random((n_arms, 2))  # (arms, 2)
     return _with_two_trees(rng, x, n_clusters, functions.surface(x))
 
 
-def _draw_bumps(rng: np.random.Generator, n_arms: int, n_clusters: int) -> Instance:
+def _draw_bumps(rng: Rng, n_arms: int, n_clusters: int) -> Instance:
     x = rng.random(n_arms)  # (arms,)
     return _with_two_trees(rng, x, n_clusters, functions.bumps(x))
 
 
-def _with_two_trees(
-    rng: np.random.Generator, x: functions.Floats, n_clusters: int, means: functions.Floats
-) -> Instance:
+def _with_two_trees(rng: Rng, x: functions.Floats, n_clusters: int, means: functions.Floats) -> Instance:
     trees = {
         "kmeans": clustering.kmeans(x, branching=n_clusters, depth=1, rng=rng),
         "ward": clustering.agglomerative(x, linkage="ward"),

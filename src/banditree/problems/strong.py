@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from banditree._check import choice, real, whole
 from banditree.errors import InvalidValue
 from banditree.problems.instance import Floats, Instance
-from banditree.problems.problem import Problem
+from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli
 from banditree.tree import Tree
 
@@ -57,7 +57,7 @@ def strong_dominance(
 
 
 def _draw(
-    rng: np.random.Generator,
+    rng: Rng,
     n_arms: int,
     n_clusters: int,
     n_best: int,
@@ -67,7 +67,7 @@ def _draw(
 ) -> Instance:
     last = n_clusters - 1 if count == "all" else n_clusters
     clusters = np.zeros(n_arms, np.intp)  # (arms,) 0 is the best cluster
-    clusters[n_best:] = rng.integers(1, last + 1, size=n_arms - n_best)
+    clusters[n_best:] = 1 + rng.integers(last, size=n_arms - n_best)
     high = np.where(clusters == 0, TOP, max(TOP - width - distance, 0.0))  # (arms,)
     low = np.where(clusters == 0, TOP - width, max(TOP - SPAN - width - distance, 0.0))  # (arms,)
     means = np.clip(low + (high - low) * rng.random(n_arms), low, high)

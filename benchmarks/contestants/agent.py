@@ -1,0 +1,47 @@
+"""What every contestant offers: two calls, to be timed as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+V = 0.25  # variance of a sampled score, as of a Bernoulli reward at its most uncertain (LinTS)
+C = 0.5  # widths added to a score (LinUCB)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a contestant may know beforehand."""
+
+    n_arms: int
+    dim: int | None  # length of the contexts
+    labels: NDArray[np.int64]  # (arms,) the cluster of each arm
+    seed: int
+
+    @property
+    def arms(self) -> list[int]:
+        return list(range(self.n_arms))
+
+
+@dataclass(frozen=True)
+class Agent:
+    """``choose()`` and ``update(arm, reward)``; with contexts, ``choose(x)`` and ``update(arm, reward, x)``.
+
+    ``context`` turns a vector into what the library takes. It is called before the clock starts.
+    """
+
+    choose: Callable[..., int]
+    update: Callable[..., Any]
+    context: Callable[[NDArray[np.float64]], Any] = lambda x: x
+
+
+@dataclass(frozen=True)
+class Offer:
+    """How a contestant runs an algorithm: in its own words, and in code."""
+
+    label: str
+    make: Callable[[Setting], Agent]

@@ -1,0 +1,159 @@
+"""Work that is one task a seed: on one core, on threads, or on whatever joblib is set up for; with a bar and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from banditree.errors import InvalidType, InvalidValue
+from banditree.stream import native
+
+Draw = Callable[[int], Any]
+Run = Callable[[int, Any, Any], Any]
+
+
+class Monitor(Protocol):
+    """How far the runs are, and whether to stop; shared by the workers and the thread that watches them."""
+
+    steps: int
+    stop: bool
+
+    def add(self, steps: int) -> None: ...
+
+
+class PlainMonitor:
+    """A monitor where there is no native engine."""
+
+    def __init__(self) -> None:
+        self.steps, self.stop = 0, False
+
+    def add(self, steps: int) -> None:
+        self.steps += steps
+
+
+def new_monitor() -> Monitor:
+    monitor: Monitor = PlainMonitor() if native is None else native.Monitor()
+    return monitor
+
+
+def n_workers(jobs: int | None) -> int:
+    """How many workers ``jobs`` means, as in joblib: None is one, -1 all cores, -2 all but one, ..."""
+    if jobs is None:
+        return 1
+    if isinstance(jobs, bool) or not isinstance(jobs, int):
+        raise InvalidType(f"jobs={jobs!r} must be an int: 1, 2, ..., or -1 for all cores")
+    if jobs == 0:
+        raise InvalidValue("jobs=0 must be 1, 2, ..., or -1 for all cores")
+    return jobs if jobs > 0 else max(1, len(_cores()) + 1 + jobs)
+
+
+def _cores() -> Sequence[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return range(os.cpu_count() or 1)
+
+
+def over_seeds(
+    seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: bool | None
+) -> Iterator[Any]:
+    """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
+
+    ``slow`` says that ``draw`` keeps Python busy: with several workers it is done in processes. Where the user has set
+    joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there.
+    """
+    elsewhere = _configured_backend()
+    monitor = new_monitor()
+    with _bar(steps, progress) as show:
+        if elsewhere is not None:
+            yield from _through_joblib(seeds, draw, run, jobs, show, steps)
+            return
+        workers = n_workers(jobs)
+        drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: set[Future[Any]] = set()
+            try:
+                if drawn is None:
+                    waiting = {pool.submit(_task, draw, run, seed, monitor) for seed in seeds}
+                else:
+                    for seed, instance in zip(seeds, drawn, strict=True):
+                        waiting.add(pool.submit(run, seed, instance, monitor))
+                        show(monitor.steps)
+                while waiting:
+                    done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                    show(monitor.steps)
+                    for future in done:
+                        yield future.result()
+            finally:  # an error, Ctrl-C, or a caller that has seen enough: stop the workers, who look at the monitor
+                monitor.stop = True
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _task(draw: Draw, run: Run, seed: int, monitor: Monitor | None) -> Any:
+    return run(seed, draw(seed), monitor or new_monitor())
+
+
+def _configured_backend() -> str | None:
+    """The name of the joblib backend that the user has chosen, None where it is joblib's default or threads."""
+    joblib = sys.modules.get("joblib")  # who has chosen one has imported joblib
+    if joblib is None:
+        return None
+    backend, _ = joblib.parallel.get_active_backend(prefer="threads")
+    name = type(backend).__name__
+    return None if name in ("ThreadingBackend", "SequentialBackend") else name
+
+
+def _through_joblib(
+    seeds: Sequence[int], draw: Draw, run: Run, jobs: int | None, show: Callable[[int], None], steps: int
+) -> Iterator[Any]:
+    from joblib import Parallel, delayed
+
+    tasks = (delayed(_task)(draw, run, seed, None) for seed in seeds)
+    for done, result in enumerate(Parallel(n_jobs=jobs)(tasks), start=1):
+        show(steps * done // len(seeds))
+        yield result
+
+
+def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Iterator[Any] | None:
+    """Instances in the order of the seeds, drawn ahead by processes of one thread each; None without joblib."""
+    try:
+        from joblib import Parallel, delayed, parallel_config
+    except ImportError:
+        return None
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        drawn: Iterator[Any] = Parallel(n_jobs=workers, return_as="generator")(delayed(draw)(seed) for seed in seeds)
+    return drawn
+
+
+@contextmanager
+def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
+    """A function to call with the steps done so far. A bar on a terminal, nothing elsewhere; ``progress`` overrules."""
+    shown = sys.stderr.isatty() if progress is None else progress
+    try:
+        from rich import progress as rich
+        from rich.console import Console
+    except ImportError:
+        shown = False
+    if not shown or threading.current_thread() is not threading.main_thread():
+        yield lambda _: None
+        return
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[rate]}"),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("simulating", total=steps, rate="")
+
+        def show(done: int) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = f"{done / elapsed:,.0f} steps/s" if elapsed > 0.2 else ""
+            bar.update(task, completed=done, rate=rate)
+
+        yield show

@@ -1,0 +1,222 @@
+"""What a simulation leaves: regret over time for every policy and seed, and how to read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import BadFile, InvalidValue, MissingExtra
+from banditree.store import write_whole
+from banditree.tables import Table
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+COLUMNS = ("policy", "seed", "time", "regret")
+MARK = "# banditree runs 1 "  # first line of a saved file: what is not in its columns, as JSON
+
+
+@dataclass
+class Run:
+    """One policy, one seed."""
+
+    engine: str
+    regret: Floats  # (times,) cumulative
+    plays: NDArray[np.int64]  # (arms,) in the order of the instance's arms
+    evaluations: float = np.nan  # belief draws or index evaluations a step
+    seconds: float = 0.0
+    clusters: dict[Any, int] = field(default_factory=dict)  # plays by top cluster
+
+    @classmethod
+    def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
+        return cls(engine, np.zeros(n_times), np.zeros(n_arms, np.int64))
+
+    def by_cluster(self, tree: Tree) -> None:
+        """Add up the plays of each top cluster."""
+        top = tree.top_cluster()
+        self.clusters = {tree.name(node): int(self.plays[top == node].sum()) for node in tree.top_nodes()}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two policies on the same seeds: the mean difference of their regret, a minus b, with a 95% interval."""
+
+    a: str
+    b: str
+    difference: float
+    se: float
+    z: float
+    seeds: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.difference - 1.96 * self.se, self.difference + 1.96 * self.se
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        less = "less" if self.difference < 0 else "more"
+        return (
+            f"{self.a} has {abs(self.difference):.4g} {less} regret than {self.b} "
+            f"(95% interval of the difference {low:.4g} to {high:.4g}, z = {self.z:.2f}, {self.seeds} paired seeds)"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Runs:
+    """Regret of every policy on every seed, and where the plays and the time went. Printing shows the table."""
+
+    times: NDArray[np.int64]  # (times,) the last is the horizon
+    seeds: tuple[int, ...]
+    regret: Mapping[str, Floats]  # {policy: (seeds, times)} cumulative pseudo-regret
+    engine: Mapping[str, str]  # {policy: "native" or "readable"}
+    evaluations: Mapping[str, Floats]  # {policy: (seeds,)} belief draws or index evaluations a step
+    seconds: Mapping[str, float]  # {policy: wall time of all its runs}
+    clusters: Mapping[str, Sequence[Mapping[Any, int]]]  # {policy: for each seed {top cluster: plays}}
+    plays: Mapping[str, NDArray[np.int64]]  # {policy: (seeds, arms)}, where all seeds have the same instance
+    arms: tuple[Any, ...]  # the order of plays; empty where instances differ
+    problem: str
+    instance: Any = None  # the instance, where all seeds have the same one; not saved
+
+    @classmethod
+    def gather(cls, runs: Mapping[str, list[Run]], *, seeds: Sequence[int], times: NDArray[Any], problem: Any) -> Runs:
+        """Put single runs together, each list in the order of the seeds."""
+        fixed = bool(getattr(problem, "fixed", False))
+        instance = problem.instance(0) if fixed else None
+        return cls(
+            times=times,
+            seeds=tuple(seeds),
+            regret={name: np.array([run.regret for run in each]) for name, each in runs.items()},
+            engine={name: each[0].engine for name, each in runs.items()},
+            evaluations={name: np.array([run.evaluations for run in each]) for name, each in runs.items()},
+            seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
+            clusters={name: [run.clusters for run in each] for name, each in runs.items()},
+            plays={name: np.array([run.plays for run in each]) for name, each in runs.items()} if fixed else {},
+            arms=instance.arms if fixed and instance is not None else (),
+            problem=repr(problem),
+            instance=instance,
+        )
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Their names, in the order they were given."""
+        return tuple(self.regret)
+
+    def _at(self, time: int | None) -> int:
+        """The place of a time among the checkpoints."""
+        if time is None:
+            return -1
+        places = np.flatnonzero(self.times == time)
+        if len(places) == 0:
+            raise InvalidValue(f"regret was not written down at time {time}; times are {self.times[:3]} ... {self.times[-1]}")
+        return int(places[0])
+
+    def table(self, time: int | None = None) -> Table:
+        """A row a policy: regret at the horizon (or at ``time``) over seeds, best first; cost and wall time a step."""
+        at, n = self._at(time), len(self.seeds)
+        rows = []
+        for name, regret in self.regret.items():
+            mean, sd = float(regret[:, at].mean()), float(regret[:, at].std(ddof=1)) if n > 1 else float("nan")
+            se = sd / np.sqrt(n)
+            microseconds = 1e6 * self.seconds[name] / (n * int(self.times[-1]))
+            cost = float(np.mean(self.evaluations[name]))
+            rows.append((name, mean, sd, float(se), (mean - 1.96 * se, mean + 1.96 * se), cost, microseconds))
+        rows.sort(key=lambda row: row[1])
+        ranked = [(*row[:5], rank, *row[5:], self.engine[row[0]]) for rank, row in enumerate(rows, start=1)]
+        columns = ("policy", "mean", "sd", "se", "interval", "rank", "evaluations", "microseconds", "engine")
+        return Table(columns, ranked)
+
+    def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
+        """Paired over seeds: regret of ``a`` minus regret of ``b``."""
+        for name in (a, b):
+            if name not in self.regret:
+                raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
+        difference = self.regret[a][:, self._at(time)] - self.regret[b][:, self._at(time)]
+        n = len(difference)
+        mean, se = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        z = mean / se if se > 0 else float("nan")
+        return Comparison(a, b, mean, se, z, n)
+
+    def plot(self, **options: Any) -> Any:
+        """Mean regret over time with bands; see `banditree.plots.regret` for the options. Returns the Axes."""
+        from banditree import plots
+
+        return plots.regret(self, **options)
+
+    def _records(self) -> Iterator[tuple[str, int, int, float]]:
+        for name, regret in self.regret.items():
+            for seed, row in zip(self.seeds, regret.tolist(), strict=True):
+                for time, value in zip(self.times.tolist(), row, strict=True):
+                    yield name, seed, time, value
+
+    def to_frame(self) -> Any:
+        """A row for every policy, seed and time, in the data frame library that is installed: pandas, Polars, PyArrow."""
+        columns = dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True))
+        try:
+            import narwhals
+        except ImportError:
+            raise MissingExtra("data frames need narwhals: pip install 'banditree[frames]'") from None
+        for backend in ("pandas", "polars", "pyarrow"):
+            try:
+                return narwhals.from_dict(columns, backend=backend).to_native()
+            except ModuleNotFoundError:
+                continue
+        raise MissingExtra("no data frame library is installed; pip install pandas, polars or pyarrow")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file that any tool reads; what does not fit its columns is in the first line, a comment."""
+        rest = {
+            "problem": self.problem,
+            "engine": self.engine,
+            "seconds": self.seconds,
+            "evaluations": {name: values.tolist() for name, values in self.evaluations.items()},
+            "clusters": {name: [list(seed.items()) for seed in seeds] for name, seeds in self.clusters.items()},
+            "plays": {name: plays.tolist() for name, plays in self.plays.items()},
+            "arms": self.arms,
+        }
+        text = io.StringIO()
+        text.write(MARK + json.dumps(rest) + "\n")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows((name, seed, time, repr(value)) for name, seed, time, value in self._records())
+        write_whole(path, [text.getvalue().encode()])
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Runs:
+        """What `save` wrote, without loss."""
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            first = file.readline()
+            if not first.startswith(MARK):
+                raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
+            try:
+                rest = json.loads(first.removeprefix(MARK))
+                rows = list(csv.DictReader(file))
+                names = list(rest["engine"])
+                seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
+                times = np.array(list(dict.fromkeys(int(row["time"]) for row in rows)), np.int64)
+                values = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadFile(f"{path} is damaged: {error}") from None
+        return cls(
+            times=times,
+            seeds=seeds,
+            regret=dict(zip(names, values, strict=True)),
+            engine=rest["engine"],
+            evaluations={name: np.array(each, float) for name, each in rest["evaluations"].items()},
+            seconds=rest["seconds"],
+            clusters={name: [dict(seed) for seed in each] for name, each in rest["clusters"].items()},
+            plays={name: np.array(each, np.int64) for name, each in rest["plays"].items()},
+            arms=tuple(rest["arms"]),
+            problem=rest["problem"],
+        )
+
+    def __repr__(self) -> str:
+        head = f"{self.problem}: {len(self.seeds)} seeds, horizon {int(self.times[-1]):,}"
+        return f"{head}\n{self.table()}"
