@@ -21,6 +21,7 @@ class Case:
 
     labels: NDArray[np.int64]  # (arms,)
     expected: list[list[float]]  # (1, arms) means, or (steps, arms) theta.x
+    best: list[float]  # (1,) or (steps,)
     contexts: NDArray[np.float64] | None  # (steps, dim)
     coins: NDArray[np.float64]  # (rounds, steps) a reward is 1 where the coin is below the expected reward
 
@@ -29,12 +30,13 @@ class Case:
         with np.load(path) as arrays:
             contexts = arrays["contexts"] if "contexts" in arrays else None
             expected = arrays["means"][None] if contexts is None else contexts @ arrays["theta"].T
-            return cls(arrays["labels"], expected.tolist(), contexts, arrays["coins"])
+            return cls(arrays["labels"], expected.tolist(), expected.max(axis=1).tolist(), contexts, arrays["coins"])
 
     def regret(self, played: list[int]) -> float:
         """Expected regret of the arms played."""
-        rows = self.expected * len(played) if self.contexts is None else self.expected
-        return sum(max(row) - row[arm] for row, arm in zip(rows, played, strict=False))
+        if self.contexts is None:
+            return sum(self.best[0] - self.expected[0][arm] for arm in played)
+        return sum(self.best[step] - self.expected[step][arm] for step, arm in enumerate(played))
 
 
 def run(agent: Agent, case: Case, round_: int, limit: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def descend(
             continue
         evaluations += (last - first) * len(who)
         step = np.empty(len(who), np.intp)
-        block = max(1, BLOCK // (last - first))
+        block = max(1, BLOCK // max(last - first, (rows.dim or 1) ** 2))
         for at in range(0, len(who), block):
             these = who[at : at + block]
             here = None if contexts is None else contexts[these]

@@ -31,7 +31,7 @@ struct Walker final : Walk {
     static constexpr std::size_t block = 65536;  // scores held at once when many decisions are made together
     Rows rows;
     Rule rule;
-    std::vector<double> scores, best;            // scratch: (k, m) and (m,)
+    std::vector<double> scores, best, prepared;  // scratch: (k, m), (m,) and (m, stride)
     std::vector<std::int32_t> n_ties;            // scratch: (m,)
 
     Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)), best(1), n_ties(1) {}
@@ -43,7 +43,7 @@ struct Walker final : Walk {
         std::int32_t node = 0;
         while (tree.n_children(node) > 0) {
             std::int32_t step = 0;
-            if (tree.n_children(node) > 1 && !pick(node, {context, &self, 1, rows.dim()}, &step)) return -1;
+            if (tree.n_children(node) > 1 && !pick(node, context, &self, 1, &step)) return -1;
             node = tree.first(node) + step;
         }
         return tree.content[node];
@@ -68,10 +68,11 @@ struct Walker final : Walk {
                 continue;
             }
             step.assign(group.who.size(), 0);
-            const std::size_t at_once = std::max<std::size_t>(1, block / static_cast<std::size_t>(k));
+            const std::size_t widest = std::max<std::size_t>(static_cast<std::size_t>(k), rows.dim() * rows.dim());
+            const std::size_t at_once = std::max<std::size_t>(1, block / widest);
             for (std::size_t at = 0; k > 1 && at < group.who.size(); at += at_once) {
                 const std::size_t size = std::min(at_once, group.who.size() - at);
-                if (!pick(node, {contexts, group.who.data() + at, size, rows.dim()}, step.data() + at)) return false;
+                if (!pick(node, contexts, group.who.data() + at, size, step.data() + at)) return false;
             }
             // A stable sort by child keeps each group's decisions in order; the first child ends up on top.
             std::vector<std::int32_t> order(group.who.size());
@@ -98,12 +99,15 @@ struct Walker final : Walk {
     }
 
   private:
-    // The child with the highest score for each decision, ties at random: (m,). False where a score is NaN.
-    bool pick(std::int32_t node, const Decisions& decisions, std::int32_t* winners) {
-        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
+    // The child with the highest score for each of the decisions `who`, ties at random: (m,). False where a score is NaN.
+    bool pick(std::int32_t node, const double* contexts, const std::int32_t* who, std::size_t m, std::int32_t* winners) {
+        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), stride = rows.stride();
         if (scores.size() < k * m) scores.resize(k * m);
         if (best.size() < m) best.resize(m), n_ties.resize(m);
-        rule.score(tree, rows, node, decisions, *rng, scores.data());
+        if (prepared.size() < m * stride) prepared.resize(m * stride);
+        for (std::size_t j = 0; stride && j < m; ++j)
+            rows.prepare(contexts + static_cast<std::size_t>(who[j]) * rows.dim(), prepared.data() + j * stride);
+        rule.score(tree, rows, node, {m, prepared.data(), stride}, *rng, scores.data());
         evaluations += static_cast<std::int64_t>(k * m);
         for (std::size_t j = 0; j < m; ++j) best[j] = scores[j], n_ties[j] = 1, winners[j] = 0;
         for (std::size_t i = 1; i < k; ++i) {

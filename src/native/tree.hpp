@@ -17,14 +17,13 @@ struct Tree {
     std::int32_t n_children(std::int32_t node) const { return start[node + 1] - start[node]; }
 };
 
-// m decisions that are made together at one node, and their contexts.
+// m decisions that are made together at one node, and their contexts as the belief has prepared them.
 struct Decisions {
-    const double* contexts;   // (all decisions, dim), or null
-    const std::int32_t* who;  // (m,) which of all decisions these are
     std::size_t m;
-    std::size_t dim;
+    const double* prepared;  // (m, stride), or null
+    std::size_t stride;
 
-    const double* context(std::size_t j) const { return contexts ? contexts + who[j] * dim : nullptr; }
+    const double* context(std::size_t j) const { return prepared + j * stride; }
 };
 
 }  // namespace banditree

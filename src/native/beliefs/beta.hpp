@@ -15,6 +15,8 @@ struct BetaRows {
     bool on_log_odds;                               // some prior is below 1, where draws round to 0 or 1 and would tie
 
     std::size_t dim() const { return 0; }
+    std::size_t stride() const { return 0; }
+    void prepare(const double*, double*) const {}
     double plays(std::int32_t node) const { return successes[node] + failures[node]; }
     double rewards(std::int32_t node) const { return successes[node]; }
     double mean(std::int32_t node, const double*) const {

@@ -14,6 +14,8 @@ struct CountsRows {
     double *count, *total;  // (nodes,) evidence
 
     std::size_t dim() const { return 0; }
+    std::size_t stride() const { return 0; }
+    void prepare(const double*, double*) const {}
     double plays(std::int32_t node) const { return count[node]; }
     double rewards(std::int32_t node) const { return total[node]; }
     double mean(std::int32_t node, const double*) const { return total[node] / (count[node] > 1.0 ? count[node] : 1.0); }

@@ -15,6 +15,8 @@ struct GaussianRows {
     const double *sd, *prior_plays, *prior_total;         // (nodes,) prior
 
     std::size_t dim() const { return 0; }
+    std::size_t stride() const { return 0; }
+    void prepare(const double*, double*) const {}
     double plays(std::int32_t node) const { return count[node]; }
     double rewards(std::int32_t node) const { return total[node]; }
     double mean(std::int32_t node, const double*) const {

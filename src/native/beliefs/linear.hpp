@@ -23,24 +23,26 @@ struct LinearRows {
     std::size_t dim() const { return d; }
     double plays(std::int32_t node) const { return count[node]; }
     double rewards(std::int32_t node) const { return total[node]; }
-    double mean(std::int32_t node, const double* x) const { return dot(coefficients + node * d, x); }
 
-    // sqrt(v x' B^-1 x). Only the upper triangle is read: B^-1 is symmetric.
-    double spread(std::int32_t node, const double* x) const {
-        const double* row = inverse + node * d * d;
-        double along = 0.0;
-        for (std::size_t i = 0; i < d; ++i, row += d) {
-            double beside = 0.0;
-            for (std::size_t j = i + 1; j < d; ++j) beside += row[j] * x[j];
-            along += x[i] * (row[i] * x[i] + 2.0 * beside);
+    // A context is prepared once for all nodes that are scored in it: x, then x x', because x' B^-1 x is the sum of the
+    // products of the entries of B^-1 and x x', one long run of numbers.
+    std::size_t stride() const { return d + d * d; }
+    void prepare(const double* x, double* out) const {
+        for (std::size_t i = 0; i < d; ++i) {
+            out[i] = x[i];
+            for (std::size_t j = 0; j < d; ++j) out[d + i * d + j] = x[i] * x[j];
         }
+    }
+    double mean(std::int32_t node, const double* prepared) const { return dot(coefficients + node * d, prepared, d); }
+    double spread(std::int32_t node, const double* prepared) const {
+        const double along = dot(inverse + node * d * d, prepared + d, d * d);
         return std::sqrt(v * (along > 0.0 ? along : 0.0));
     }
 
     void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
         for (std::size_t j = 0; j < decisions.m; ++j) {
-            const double* x = decisions.context(j);
-            out[j] = mean(node, x) + spread(node, x) * rng.standard_normal();
+            const double* prepared = decisions.context(j);
+            out[j] = mean(node, prepared) + spread(node, prepared) * rng.standard_normal();
         }
     }
 
@@ -49,8 +51,8 @@ struct LinearRows {
         double *sum = gram + node * d * d, *inv = inverse + node * d * d, *gain = work.data();
         count[node] += 1.0;
         total[node] += reward;
-        for (std::size_t i = 0; i < d; ++i) gain[i] = dot(inv + i * d, x);
-        const double scale = 1.0 / (1.0 + dot(gain, x));
+        for (std::size_t i = 0; i < d; ++i) gain[i] = dot(inv + i * d, x, d);
+        const double scale = 1.0 / (1.0 + dot(gain, x, d));
         for (std::size_t i = 0; i < d; ++i) {
             moment[node * d + i] += reward * x[i];
             for (std::size_t j = 0; j < d; ++j) {
@@ -63,16 +65,24 @@ struct LinearRows {
     }
 
   private:
-    double dot(const double* x, const double* y) const {
-        double sum = 0.0;
-        for (std::size_t i = 0; i < d; ++i) sum += x[i] * y[i];
-        return sum;
+    // Four sums side by side, so that one addition does not wait for the last.
+    static double dot(const double* x, const double* y, std::size_t n) {
+        double a = 0.0, b = 0.0, c = 0.0, e = 0.0;
+        std::size_t i = 0;
+        for (; i + 4 <= n; i += 4) {
+            a += x[i] * y[i];
+            b += x[i + 1] * y[i + 1];
+            c += x[i + 2] * y[i + 2];
+            e += x[i + 3] * y[i + 3];
+        }
+        for (; i < n; ++i) a += x[i] * y[i];
+        return (a + c) + (b + e);
     }
 
     void solve(std::int32_t node) {
         double *f = work.data(), *mu = coefficients + node * d;
         for (std::size_t i = 0; i < d; ++i) f[i] = precision[node] * prior_mean[node * d + i] + moment[node * d + i];
-        for (std::size_t i = 0; i < d; ++i) mu[i] = dot(inverse + node * d * d + i * d, f);
+        for (std::size_t i = 0; i < d; ++i) mu[i] = dot(inverse + node * d * d + i * d, f, d);
     }
 
     // B^-1 = L^-T L^-1 by Cholesky's B = L L'. B is positive definite: precision > 0 and the rest is a sum of squares.

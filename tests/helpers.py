@@ -1,0 +1,85 @@
+"""Small things the core's tests share: policies by name, trees of every shape, states to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import banditree as bt
+from banditree import stream, testing
+
+ENGINES = ["readable"] if stream.native is None else ["readable", "native"]
+needs_native = pytest.mark.skipif(stream.native is None, reason="this install has no native engine")
+
+DIM = 3
+NAMES = list(bt.ALGORITHMS)
+TREES = testing.example_trees()
+SHOP = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
+
+State = dict[str, NDArray[Any]]
+Factory = Callable[..., bt.Policy]
+
+
+def make(name: str, tree: bt.Tree, rng: Any = 0, **options: Any) -> bt.Policy:
+    """A policy by its name; the linear ones with contexts of length DIM."""
+    if name.startswith("Lin"):
+        options.setdefault("dim", DIM)
+    return bt.ALGORITHMS[name](tree, rng=rng, **options)  # type: ignore[call-arg]
+
+
+def factory(name: str, **options: Any) -> Factory:
+    return lambda tree, rng: make(name, tree, rng, **options)
+
+
+def state(policy: bt.Policy) -> State:
+    """Copies of every array a policy has, and of its tree's skeleton."""
+    kept = testing.beliefs(policy)
+    assert kept is not None
+    shape = policy._state.tree.shape
+    return kept | {"start": shape.start.copy(), "content": shape.content.copy()}
+
+
+def same(one: State, two: State, **tolerance: float) -> bool:
+    """Whether two states are equal, exactly unless a tolerance is given."""
+    if one.keys() != two.keys():
+        return False
+    if tolerance:
+        return all(one[k].shape == two[k].shape and np.allclose(one[k], two[k], **tolerance) for k in one)
+    return all(np.array_equal(one[k], two[k]) for k in one)
+
+
+def contexts(policy: bt.Policy, n: int, rng: np.random.Generator) -> Any:
+    """n contexts as the policy needs them: (n, dim) or n times None."""
+    return [None] * n if policy.dim is None else rng.standard_normal((n, policy.dim))
+
+
+def run(policy: bt.Policy, steps: int, rng: Any) -> list[Any]:
+    """Choose and learn for a while; every arm has a reward probability of its own by its place."""
+    rng = np.random.default_rng(rng)
+    arms = []
+    for x in contexts(policy, steps, rng):
+        arm = policy.choose(x)
+        place = policy.tree.position(arm)
+        policy.update(arm, float(rng.random() < (place % 7 + 1) / 9), x)
+        arms.append(arm)
+    return arms
+
+
+def feed(policy: bt.Policy, events: Iterable[tuple[Any, float, Any]]) -> bt.Policy:
+    for arm, reward, context in events:
+        policy.update(arm, reward, context)
+    return policy
+
+
+def events(tree: bt.Tree, n: int, rng: Any, dim: int | None = None, binary: bool = True) -> list[tuple[Any, float, Any]]:
+    """Rewards for random arms, with contexts where ``dim`` says so."""
+    rng = np.random.default_rng(rng)
+    found = []
+    for place in rng.integers(tree.n_arms, size=n):
+        reward = float(rng.integers(2)) if binary else float(rng.random())
+        found.append((tree.arms[place], reward, None if dim is None else rng.standard_normal(dim)))
+    return found
