@@ -133,10 +133,11 @@ class Unseeded(Plain):
         super().__init__(tree, None)
 
 
-class CountsChoices(Plain):
+class TiresOfItsChoices(Plain):
     def choose(self, context: Any = None) -> Any:
         arm = super().choose()
-        self.losses[arm] += 5
+        self.wins[arm] = 1.0
+        self.losses[arm] += 50
         return arm
 
 
@@ -231,7 +232,7 @@ class TakesNaN(Plain):
         self.losses[arm] += 1 - reward
 
 
-class NaNCountsAsSuccess(Plain):
+class NaNCountsAsSuccess(Full):
     def update(self, arm: Any, reward: float, context: Any = None) -> None:
         super().update(arm, 1 if reward != reward else reward)
 
@@ -247,7 +248,7 @@ MUTANTS: list[tuple[str, type[Plain], str]] = [
     (ARM, TooFew, r"choose_many\(7\) gave 6"),
     (ARM, OddMany, "nobody"),
     (SEED, Unseeded, "two policies of one seed"),
-    (CHOOSING, CountsChoices, "choose differently"),
+    (CHOOSING, TiresOfItsChoices, "choose differently"),
     (CHOOSING, ShowsChoices, "the table changed"),
     (ADD_UP, LastRewardWins, "in another order"),
     (ADD_UP, LosesHalfTheBatch, "in a batch"),
@@ -261,7 +262,7 @@ MUTANTS: list[tuple[str, type[Plain], str]] = [
     (MOVE, RemovalShifts, "after remove_arms"),
     (MOVE, RetreeStartsAnew, "after retree"),
     (BAD, TakesNaN, "choose fails"),
-    (BAD, NaNCountsAsSuccess, "choose differently"),
+    (BAD, NaNCountsAsSuccess, "the table changed"),
     (BAD, HalfOfABadBatch, "the table changed"),
 ]
 

@@ -23,8 +23,13 @@ def agent(nodes: Nodes, seed: int, *, dim: int, v: float | None = None, c: float
         while arm_at[node] < 0:
             low, high = start[node], start[node + 1]
             spread = np.sqrt((inverse[low:high] @ x) @ x)  # (children,)
-            width = c * spread if v is None else root_v * spread * rng.standard_normal(high - low)
-            node = low + int((theta[low:high] @ x + width).argmax())
+            if v is None:
+                index = theta[low:high] @ x + c * spread
+                best = np.flatnonzero(index == index.max())  # children never tried all tie
+                node = low + int(best[rng.integers(len(best))])
+            else:
+                sample = theta[low:high] @ x + root_v * spread * rng.standard_normal(high - low)
+                node = low + int(sample.argmax())
         return arm_at[node]
 
     def update(arm: int, reward: float, x: Any) -> None:

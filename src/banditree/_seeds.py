@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from banditree.errors import InvalidType, InvalidValue
@@ -15,6 +16,8 @@ from banditree.stream import native
 
 Draw = Callable[[int], Any]
 Run = Callable[[int, Any, Any], Any]
+
+LOOK = 0.1  # seconds between two looks at how far the workers are
 
 
 class Monitor(Protocol):
@@ -64,68 +67,96 @@ def over_seeds(
     """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
 
     ``slow`` says that ``draw`` keeps Python busy: with several workers it is done in processes. Where the user has set
-    joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there.
+    joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there. On Ctrl-C the results
+    of seeds that are finished by then still come, and then the KeyboardInterrupt.
     """
-    elsewhere = _configured_backend()
-    monitor = new_monitor()
+    backend, configured = _joblib_settings()
+    workers = n_workers(configured if jobs is None else jobs)
     with _bar(steps, progress) as show:
-        if elsewhere is not None:
-            yield from _through_joblib(seeds, draw, run, jobs, show, steps)
-            return
-        workers = n_workers(jobs)
-        drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
-        with ThreadPoolExecutor(workers) as pool:
-            waiting: set[Future[Any]] = set()
-            try:
-                if drawn is None:
-                    waiting = {pool.submit(_task, draw, run, seed, monitor) for seed in seeds}
-                else:
-                    for seed, instance in zip(seeds, drawn, strict=True):
-                        waiting.add(pool.submit(run, seed, instance, monitor))
-                        show(monitor.steps)
-                while waiting:
-                    done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                    show(monitor.steps)
-                    for future in done:
-                        yield future.result()
-            finally:  # an error, Ctrl-C, or a caller that has seen enough: stop the workers, who look at the monitor
-                monitor.stop = True
-                pool.shutdown(wait=True, cancel_futures=True)
+        if backend is not None:
+            yield from _through_joblib(backend, seeds, draw, run, jobs, show, steps)
+        else:
+            yield from _on_threads(seeds, draw, run, workers, slow, show)
+
+
+def _on_threads(
+    seeds: Sequence[int], draw: Draw, run: Run, workers: int, slow: bool, show: Callable[[int], None]
+) -> Iterator[Any]:
+    monitor = new_monitor()
+    drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
+    tasks: Iterator[tuple[Any, ...]]
+    if drawn is None:
+        tasks = ((_task, draw, run, seed, monitor) for seed in seeds)
+    else:
+        tasks = ((run, seed, instance, monitor) for seed, instance in zip(seeds, drawn, strict=True))
+    finished: SimpleQueue[Future[Any]] = SimpleQueue()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            left = len(seeds)
+            while left:
+                task = next(tasks, None)
+                if task is not None:
+                    pool.submit(*task).add_done_callback(finished.put)
+                show(monitor.steps)
+                try:
+                    future = finished.get(timeout=LOOK if task is None else 0)
+                except Empty:
+                    continue
+                left -= 1
+                yield future.result()
+        except KeyboardInterrupt:
+            monitor.stop = True
+            pool.shutdown(wait=True, cancel_futures=True)
+            while not finished.empty():
+                future = finished.get()
+                if not future.cancelled() and future.exception() is None:
+                    yield future.result()
+            raise
+        finally:  # an error, Ctrl-C, or a caller that has seen enough: stop the workers, who look at the monitor
+            monitor.stop = True
+            pool.shutdown(wait=True, cancel_futures=True)
+            if drawn is not None:
+                drawn.close()
 
 
 def _task(draw: Draw, run: Run, seed: int, monitor: Monitor | None) -> Any:
     return run(seed, draw(seed), monitor or new_monitor())
 
 
-def _configured_backend() -> str | None:
-    """The name of the joblib backend that the user has chosen, None where it is joblib's default or threads."""
-    joblib = sys.modules.get("joblib")  # who has chosen one has imported joblib
+def _joblib_settings() -> tuple[Any, int | None]:
+    """What the user has set joblib to: a backend, None where it is the default or threads, and a number of jobs."""
+    joblib = sys.modules.get("joblib")  # who has set something has imported joblib
     if joblib is None:
-        return None
+        return None, None
     backend, _ = joblib.parallel.get_active_backend(prefer="threads")
-    name = type(backend).__name__
-    return None if name in ("ThreadingBackend", "SequentialBackend") else name
+    _, jobs = joblib.parallel.get_active_backend()
+    ours = type(backend).__name__ in ("ThreadingBackend", "SequentialBackend")
+    return None if ours else backend, jobs
 
 
 def _through_joblib(
-    seeds: Sequence[int], draw: Draw, run: Run, jobs: int | None, show: Callable[[int], None], steps: int
+    backend: Any, seeds: Sequence[int], draw: Draw, run: Run, jobs: int | None, show: Callable[[int], None], steps: int
 ) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
     tasks = (delayed(_task)(draw, run, seed, None) for seed in seeds)
-    for done, result in enumerate(Parallel(n_jobs=jobs)(tasks), start=1):
+    one_by_one = bool(getattr(backend, "supports_return_generator", False))
+    results = Parallel(n_jobs=jobs, return_as="generator" if one_by_one else "list")(tasks)
+    for done, result in enumerate(results, start=1):
         show(steps * done // len(seeds))
         yield result
 
 
-def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Iterator[Any] | None:
+def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[Any, None, None] | None:
     """Instances in the order of the seeds, drawn ahead by processes of one thread each; None without joblib."""
     try:
         from joblib import Parallel, delayed, parallel_config
     except ImportError:
         return None
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        drawn: Iterator[Any] = Parallel(n_jobs=workers, return_as="generator")(delayed(draw)(seed) for seed in seeds)
+        drawn: Generator[Any, None, None] = Parallel(n_jobs=workers, return_as="generator")(
+            delayed(draw)(seed) for seed in seeds
+        )
     return drawn
 
 

@@ -155,7 +155,7 @@ def load(
         kind = ALGORITHMS.get(header["policy"], Policy)
         policy = kind.__new__(kind)
         rule = rule or _rebuilt(header["rule"], RULES, "rule")
-        Policy.__init__(policy, tree, belief=prior, rule=rule, depth=header["depth"], rng=rng)
+        policy._start(tree, prior, rule, header["depth"], rng, strict=False)
         policy.restore({name.removeprefix("rows."): array for name, array in arrays.items()})
     except (KeyError, IndexError, AttributeError, ValueError) as error:
         if isinstance(error, InvalidType):

@@ -117,6 +117,7 @@ class Walk:
         self._lock = RLock()  # a step is several Python operations; threads take turns
         self._closed = False
         self.evaluations = 0  # children scored so far: the paper's computational cost
+        self.narrowest = 2**31 - 1  # the readable engine takes no shortcuts
 
     def close(self, closed: bool = True) -> None:
         """Refuse further steps: the tree is about to change."""

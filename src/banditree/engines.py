@@ -26,13 +26,14 @@ NATIVE_ROWS: dict[type[Rows], str] = {
 }
 NATIVE_RULES: tuple[type[Rule], ...] = (Thompson, UCB, BestArm)
 
-_forced: list[str] = []
+_forced: list[tuple[str, bool]] = []  # (engine, whether exact shortcuts are taken), the innermost `using` last
 
 
 class Walk(Protocol):
     """What a policy needs of an engine. ``descent.Walk`` is the readable one."""
 
     evaluations: int
+    narrowest: int  # nodes with at least this many children are walked by an exact shortcut, where there is one
 
     def close(self, closed: bool = True) -> None: ...
     def choose(self, context: Any) -> int: ...
@@ -48,7 +49,7 @@ def engine() -> str:
     >>> engine() in ("native", "readable")
     True
     """
-    wanted = _forced[-1] if _forced else os.environ.get("BANDITREE_ENGINE", "")
+    wanted = _forced[-1][0] if _forced else os.environ.get("BANDITREE_ENGINE", "")
     if wanted not in ("", "native", "readable"):
         raise InvalidValue(f"BANDITREE_ENGINE={wanted!r} must be 'native' or 'readable'")
     if wanted == "native" and native is None:
@@ -57,28 +58,31 @@ def engine() -> str:
 
 
 @contextmanager
-def using(name: str) -> Iterator[None]:
-    """Build policies on one engine for a while, whatever the environment says."""
-    _forced.append(name)
+def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
+    """Build policies on one engine for a while, whatever the environment says.
+
+    Without ``shortcuts`` the native engine draws from every child of wide nodes too, in the order of the readable one.
+    """
+    _forced.append((name, shortcuts))
     try:
         yield
     finally:
         _forced.pop()
 
 
-def runs_natively(rows: Rows, rule: Rule) -> bool:
-    """Whether a policy of these parts is walked by the native engine: exactly built-in parts, and the engine is there."""
-    return engine() == "native" and type(rows) in NATIVE_ROWS and type(rule) in NATIVE_RULES
+def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
+    """Whether a policy of these parts is walked by the native engine: exactly built-in parts, and the engine is wanted."""
+    return on == "native" and type(rows) in NATIVE_ROWS and type(rule) in NATIVE_RULES
 
 
-def stream_for(rows: Rows, rule: Rule, rng: Any) -> Any:
+def stream_for(rows: Rows, rule: Rule, rng: Any, on: str) -> Any:
     """The random stream a policy of these parts draws from."""
-    return native_stream(rng) if runs_natively(rows, rule) else generator(rng)
+    return native_stream(rng) if runs_natively(rows, rule, on) else generator(rng)
 
 
-def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, stream: Any) -> Walk:
+def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, stream: Any, on: str) -> Walk:
     """A walk on the engine that `runs_natively` names; the native one works on the very arrays of ``rows``."""
-    if not runs_natively(rows, rule):
+    if not runs_natively(rows, rule, on):
         return descent.Walk(shape, rows, rule, summary, stream)
     assert native is not None
     c, flag = np.nan, False
@@ -101,6 +105,8 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
         summary=summary,
         stream=stream,
     )
+    if _forced and not _forced[-1][1]:
+        walk.narrowest = 2**31 - 1
     return walk
 
 

@@ -56,6 +56,10 @@ class Policy:
     def __init__(
         self, tree: Tree, *, belief: Prior, rule: Rule, depth: int | None = None, rng: Any = None
     ) -> None:
+        self._start(tree, belief, rule, depth, rng, strict=True)
+
+    def _start(self, tree: Tree, belief: Prior, rule: Rule, depth: int | None, rng: Any, *, strict: bool) -> None:
+        """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         self._name = type(self).__name__
         self.belief, self._own = parts(belief)
         if not isinstance(rule, Rule):
@@ -64,8 +68,9 @@ class Policy:
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         self._lock = RLock()
-        self._stream: Any = rng
-        self._adopt(tree, self._grown(tree, strict=True))
+        self._engine = engines.engine()  # a change of the tree keeps to it
+        self._stream: Any = None
+        self._adopt(tree, self._grown(tree, strict=strict, rng=rng))
 
     @property
     def dim(self) -> int | None:
@@ -187,16 +192,16 @@ class Policy:
             new_rows.settle(everywhere[new_rows.plays(everywhere) > 0])
             self._adopt(tree, new)
 
-    def _grown(self, tree: Tree, *, strict: bool) -> State:
+    def _grown(self, tree: Tree, *, strict: bool, rng: Any = None) -> State:
         """Fresh beliefs over a tree."""
         if not isinstance(tree, Tree):
             raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
         cut = tree if self.depth is None else tree.cut(self.depth)
         rows = self.belief.rows(cut.shape.n_nodes, by_node(tree, cut, self._own, strict=strict))
-        if strict:
-            self._stream = engines.stream_for(rows, self.rule, self._stream)
+        if self._stream is None:
+            self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
         summary = descent.new_summary(cut.shape, rows, self.rule)
-        walk = engines.build(cut.shape, rows, self.rule, summary, self._stream)
+        walk = engines.build(cut.shape, rows, self.rule, summary, self._stream, self._engine)
         return State(cut, cut.index, cut.arms, rows, summary, walk)
 
     def _adopt(self, tree: Tree, state: State) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class Runs:
             seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
             clusters={name: [run.clusters for run in each] for name, each in runs.items()},
             plays={name: np.array([run.plays for run in each]) for name, each in runs.items()} if fixed else {},
-            arms=instance.arms if fixed and instance is not None else (),
+            arms=() if instance is None else instance.tree.arms,
             problem=repr(problem),
             instance=instance,
         )
@@ -115,7 +116,9 @@ class Runs:
             return -1
         places = np.flatnonzero(self.times == time)
         if len(places) == 0:
-            raise InvalidValue(f"regret was not written down at time {time}; times are {self.times[:3]} ... {self.times[-1]}")
+            raise InvalidValue(
+                f"regret was not written down at time {time}; times are {self.times[:3]} ... {self.times[-1]}"
+            )
         return int(places[0])
 
     def table(self, time: int | None = None) -> Table:
@@ -157,7 +160,7 @@ class Runs:
                     yield name, seed, time, value
 
     def to_frame(self) -> Any:
-        """A row for every policy, seed and time, in the data frame library that is installed: pandas, Polars, PyArrow."""
+        """A row for every policy, seed and time, in the library that is installed: pandas, Polars or PyArrow."""
         columns = dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True))
         try:
             import narwhals
@@ -191,31 +194,34 @@ class Runs:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Runs:
         """What `save` wrote, without loss."""
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            first = file.readline()
-            if not first.startswith(MARK):
-                raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
-            try:
-                rest = json.loads(first.removeprefix(MARK))
-                rows = list(csv.DictReader(file))
-                names = list(rest["engine"])
-                seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
-                times = np.array(list(dict.fromkeys(int(row["time"]) for row in rows)), np.int64)
-                values = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadFile(f"{path} is damaged: {error}") from None
-        return cls(
-            times=times,
-            seeds=seeds,
-            regret=dict(zip(names, values, strict=True)),
-            engine=rest["engine"],
-            evaluations={name: np.array(each, float) for name, each in rest["evaluations"].items()},
-            seconds=rest["seconds"],
-            clusters={name: [dict(seed) for seed in each] for name, each in rest["clusters"].items()},
-            plays={name: np.array(each, np.int64) for name, each in rest["plays"].items()},
-            arms=tuple(rest["arms"]),
-            problem=rest["problem"],
-        )
+        first, _, text = Path(path).read_bytes().decode("utf-8", "replace").partition("\n")
+        if not first.startswith(MARK):
+            raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
+        try:
+            rest = json.loads(first.removeprefix(MARK))
+            rows = list(csv.DictReader(io.StringIO(text, newline="")))
+            names = list(rest["engine"])
+            seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
+            times = list(dict.fromkeys(int(row["time"]) for row in rows))
+            keys = [(row["policy"], int(row["seed"]), int(row["time"])) for row in rows]
+            whole = all(len(rest["clusters"][name]) == len(seeds) for name in names)
+            if not whole or keys != list(product(names, seeds, times)):
+                raise ValueError("some rows are missing, or not in their place")
+            values = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
+            return cls(
+                times=np.array(times, np.int64),
+                seeds=seeds,
+                regret=dict(zip(names, values, strict=True)),
+                engine=rest["engine"],
+                evaluations={name: np.array(each, float) for name, each in rest["evaluations"].items()},
+                seconds=rest["seconds"],
+                clusters={name: [dict(seed) for seed in each] for name, each in rest["clusters"].items()},
+                plays={name: np.array(each, np.int64) for name, each in rest["plays"].items()},
+                arms=tuple(rest["arms"]),
+                problem=rest["problem"],
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadFile(f"{path} is damaged: {error}") from None
 
     def __repr__(self) -> str:
         head = f"{self.problem}: {len(self.seeds)} seeds, horizon {int(self.times[-1]):,}"

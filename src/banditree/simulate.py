@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from banditree.problems.instance import Instance
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
 from banditree.runs import Run, Runs
 from banditree.stream import generator, native, native_stream, seed_sequence
+from banditree.tree import Tree
 
 Factory = Callable[..., Any]
 
@@ -102,6 +105,8 @@ def simulate(
     (3, 100)
     """
     factories = _named(policies)
+    if not callable(getattr(problem, "instance", None)):
+        raise InvalidType(f"problem={problem!r} must have instance(rng), as bt.problems.open_bandit() has")
     horizon = whole("horizon", horizon, 1, why="how many steps a run has")
     indices = _seed_indices(seeds)
     times = _times(checkpoints, horizon)
@@ -173,8 +178,8 @@ class Plan:
             tree = instance.trees[factory.tree]
         try:
             policy = factory(tree, rng=self.streams.policy(seed, name))
-        except BanditreeError:
-            raise
+        except BanditreeError as error:
+            raise type(error)(f"policy {name!r} (seed {seed}): {error}") from error
         except Exception as error:
             return _failed(name, seed, "could not be built", error)
         _check_fit(name, seed, policy, instance)
@@ -182,7 +187,7 @@ class Plan:
 
     def _run_natively(
         self, policies: dict[str, Policy], seed: int, instance: Instance, monitor: Monitor
-    ) -> dict[str, Run | PolicyFailed]:
+    ) -> dict[str, Run]:
         assert native is not None
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
@@ -207,20 +212,20 @@ class Plan:
             monitor=monitor,
         )
         if isinstance(seconds, int):
-            name = list(policies)[seconds]
-            return {name: _failed(name, seed, "met scores that are not numbers; scale the contexts", None)}
+            who = f"policy {list(policies)[seconds]!r} (seed {seed})"
+            raise InvalidValue(f"{who} met scores that are not numbers; scale the contexts and the coefficients")
         _raise_if_stopped(monitor)
         for run, policy, taken, evaluations in zip(runs, policies.values(), seconds, before, strict=True):
             run.seconds = taken
             run.evaluations = (policy.walk.evaluations - evaluations) / self.horizon
-            run.by_cluster(instance.tree)
+            self._close(run, instance.tree)
         return dict(zip(policies, runs, strict=True))
 
     def _step(self, name: str, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
         """A run from Python. Twin of ``native/simulate.hpp``."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms)
         contexts, rewards = self.streams.contexts(seed), self.streams.rewards(seed, name)
-        walk = getattr(policy, "walk", None)
+        walk = policy.walk if isinstance(policy, Policy) else None
         before = walk.evaluations if walk is not None else 0
         started, regret, at = time.perf_counter(), 0.0, 0
         for t in range(1, self.horizon + 1):
@@ -229,10 +234,15 @@ class Plan:
             known = {} if x is None else {"context": x}
             try:
                 arm = policy.choose(**known)
+            except Exception as error:
+                return _failed(name, seed, f"raised at step {t}", error)
+            try:
                 place = instance.tree.position(arm)
-                policy.update(arm, instance.reward(arm, rewards, **known), **known)
             except UnknownArm as error:
                 return _failed(name, seed, f"chose an arm that is not there at step {t}", error)
+            reward = instance.reward(arm, rewards, **known)
+            try:
+                policy.update(arm, reward, **known)
             except Exception as error:
                 return _failed(name, seed, f"raised at step {t}", error)
             regret += instance.best(**known) - instance.expected(arm, **known)
@@ -243,8 +253,14 @@ class Plan:
                 monitor.add(t % 64 or 64)
         run.seconds = time.perf_counter() - started
         run.evaluations = (walk.evaluations - before) / self.horizon if walk is not None else np.nan
-        run.by_cluster(instance.tree)
+        self._close(run, instance.tree)
         return run
+
+    def _close(self, run: Run, tree: Tree) -> None:
+        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms."""
+        run.by_cluster(tree)
+        if not getattr(self.problem, "fixed", False):
+            run.plays = run.plays[:0].copy()
 
 
 def _runs_natively(policy: Any, instance: Any) -> bool:
@@ -276,9 +292,8 @@ def _dimension(dim: int | None) -> str:
     return "no contexts" if dim is None else f"contexts of {dim} numbers"
 
 
-def _failed(name: str, seed: int, what: str, error: BaseException | None) -> PolicyFailed:
-    cause = "" if error is None else f": {type(error).__name__}: {error}"
-    failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}{cause}")
+def _failed(name: str, seed: int, what: str, error: BaseException) -> PolicyFailed:
+    failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}: {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure
 
@@ -302,7 +317,9 @@ def _named(policies: Mapping[str, Factory] | Iterable[Factory]) -> dict[str, Fac
         raise InvalidValue("policies is empty; give at least one")
     for name, factory in found.items():
         if not isinstance(name, str) or not callable(factory):
-            raise InvalidType(f"policy {name!r}: {factory!r} must be callable as factory(tree, rng=rng), with a string as name")
+            raise InvalidType(
+                f"policy {name!r}: {factory!r} must be callable as factory(tree, rng=rng), with a string as name"
+            )
     return found
 
 
@@ -335,3 +352,10 @@ def _times(checkpoints: int | Iterable[int], horizon: int) -> NDArray[np.int64]:
     return np.unique(np.ceil(horizon * np.arange(1, n + 1) / n).astype(np.int64))
 
 
+class _CallableModule(ModuleType):
+    """Python puts an imported module in the place of the function of that name, ``bt.simulate``: let it be called."""
+
+    __call__ = staticmethod(simulate)
+
+
+sys.modules[__name__].__class__ = _CallableModule

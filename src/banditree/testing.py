@@ -1,8 +1,8 @@
 """The laws of every policy, ours or yours: `check_policy` runs them with NumPy alone.
 
 Statistical laws compare how often each arm is chosen in two samples of equal size. Given the total n of an arm, its
-share of the two differs by more than t sqrt(n) with probability at most 2 exp(-t^2 / 2) (Hoeffding); at t = 6 that is
-3e-8, so a policy that keeps the laws passes with every seed.
+share of the two differs by more than t sqrt(n) with probability at most 2 exp(-t^2 / 2) (Hoeffding); at t = 5.5 that
+is 5e-7, so that a policy which keeps the laws passes with practically every seed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from banditree.tree import Tree
 
 __all__ = ["LAWS", "LawBroken", "check_policy", "example_trees"]
 
-DEVIATIONS = 6.0
+DEVIATIONS = 5.5
 DRAWS = 150  # choices compared in distribution where one policy can make them all
-COPIES = 48  # and where each choice needs a policy of its own
+COPIES = 80  # and where each choice needs a policy of its own
 
 
 class LawBroken(BanditreeError, AssertionError):
@@ -160,7 +160,7 @@ def returns_an_arm(case: Case) -> None:
 
 def same_seed_same_run(case: Case) -> None:
     contexts = [case.context() for _ in range(30)]
-    runs = [_run(case.policy(seed=11), case.tree, contexts) for _ in range(2)]
+    runs = [_run(case, case.policy(seed=11), case.tree, contexts) for _ in range(2)]
     case.demand(runs[0] == runs[1], f"two policies of one seed chose {runs[0]} and {runs[1]}")
 
 
@@ -203,7 +203,7 @@ def renaming_renames(case: Case) -> None:
     renamed = Tree.from_paths([(*path[:-1], new[path[-1]]) for path in case.tree.paths()])
     plain = Tree.from_paths(case.tree.paths())
     contexts = [case.context() for _ in range(30)]
-    runs = [_run(case.policy(5, tree), tree, contexts) for tree in (plain, renamed)]
+    runs = [_run(case, case.policy(5, tree), tree, contexts) for tree in (plain, renamed)]
     case.demand([new[arm] for arm in runs[0]] == runs[1], "the run on renamed arms is another one")
 
 
@@ -221,14 +221,16 @@ def save_and_load(case: Case) -> None:
     reload = case.load or _loader(policy)
     if reload is None or not hasattr(policy, "save"):
         return
+    cold, contexts = case.policy(), [case.context() for _ in range(20)]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "policy"
+        path, cold_path = Path(folder) / "policy", Path(folder) / "cold"
         with unchanged(case, policy, context, "after saving"):
             policy.save(path)
-        one, two = (reload(path, rng=3) for _ in range(2))
-    case.demand(shown(policy, context) == shown(one, context), "the loaded policy has another table")
-    same_beliefs(case, lambda _: policy, lambda _: one, "a policy, and the same one saved and loaded")
-    runs = [_run(loaded, case.tree, [context] * 10) for loaded in (one, two)]
+        cold.save(cold_path)
+        loaded, *twins = reload(path, rng=3), reload(cold_path, rng=3), reload(cold_path, rng=3)
+    case.demand(shown(policy, context) == shown(loaded, context), "the loaded policy has another table")
+    same_beliefs(case, lambda _: policy, lambda _: loaded, "a policy, and the same one saved and loaded")
+    runs = [_run(case, twin, case.tree, contexts) for twin in twins]
     case.demand(runs[0] == runs[1], f"loaded twice with one seed it chose {runs[0]} and {runs[1]}")
 
 
@@ -360,11 +362,12 @@ def _words(rng: Any) -> list[int]:
     return [int(word) for word in seed_sequence(rng).generate_state(4)]
 
 
-def _run(policy: Any, tree: Tree, contexts: Sequence[Any]) -> list[Any]:
+def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[Any]) -> list[Any]:
     """A run whose rewards depend on the arm's place and the time alone."""
     arms = []
     for time, context in enumerate(contexts):
         arm = choose(policy, context)
+        case.demand(arm in tree, f"choose gave {arm!r}, which is no arm")
         update(policy, Event(arm, (tree.position(arm) + time) % 2, context))
         arms.append(arm)
     return arms

@@ -174,7 +174,8 @@ class Tree:
             if len(arms) == 0:
                 return np.empty(0, np.int64)
             if low <= int(arms.min()) and int(arms.max()) < low + len(table):
-                found = table[arms - low] if low or not self._counts_up else arms.astype(np.int64, copy=False)
+                wide = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
+                found = table[wide - low] if low or not self._counts_up else wide
                 if self._counts_up or int(found.min()) >= 0:
                     return found
         if isinstance(arms, np.ndarray):

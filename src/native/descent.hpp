@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "random.hpp"
+#include "shortcut.hpp"
 #include "tree.hpp"
 
 namespace banditree {
@@ -20,6 +21,10 @@ struct Walk {
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
     virtual bool supports(double reward) const = 0;
     virtual void update(std::int32_t arm, double reward, const double* context) = 0;
+    // Python has changed the evidence: forget what was derived from it.
+    virtual void reset() = 0;
+    // Nodes with at least this many children are walked by an exact shortcut, where there is one.
+    virtual std::int32_t& narrowest() = 0;
 
     Tree tree;
     Stream* rng = nullptr;
@@ -31,6 +36,7 @@ struct Walker final : Walk {
     static constexpr std::size_t block = 65536;  // scores held at once when many decisions are made together
     Rows rows;
     Rule rule;
+    Shortcut<Rows, Rule> shortcut;
     std::vector<double> scores, best, prepared;  // scratch: (k, m), (m,) and (m, stride)
     std::vector<std::int32_t> n_ties;            // scratch: (m,)
 
@@ -87,13 +93,19 @@ struct Walker final : Walk {
         return true;
     }
 
+    void reset() override { shortcut.reset(); }
+    std::int32_t& narrowest() override { return shortcut.narrowest; }
+
     bool supports(double reward) const override {
         return std::isfinite(reward) && reward >= Rows::low && reward <= Rows::high;
     }
 
     void update(std::int32_t arm, double reward, const double* context) override {
         const std::int32_t leaf = tree.node_of[arm];
-        for (std::int32_t node = leaf; node >= 0; node = tree.parent[node]) rows.observe(node, reward, context);
+        for (std::int32_t node = leaf; node >= 0; node = tree.parent[node]) {
+            rows.observe(node, reward, context);
+            shortcut.follow(tree, rows, node);
+        }
         for (std::int32_t node = tree.parent[leaf]; node >= 0; node = tree.parent[node])
             rule.summarise(tree, rows, node);
     }
@@ -102,13 +114,17 @@ struct Walker final : Walk {
     // The child with the highest score for each of the decisions `who`, ties at random: (m,). False where a score is NaN.
     bool pick(std::int32_t node, const double* contexts, const std::int32_t* who, std::size_t m, std::int32_t* winners) {
         const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), stride = rows.stride();
+        evaluations += static_cast<std::int64_t>(k * m);
+        if (shortcut.covers(tree, rows, node)) {
+            for (std::size_t j = 0; j < m; ++j) winners[j] = shortcut.pick(tree, rows, node, *rng);
+            return true;
+        }
         if (scores.size() < k * m) scores.resize(k * m);
         if (best.size() < m) best.resize(m), n_ties.resize(m);
         if (prepared.size() < m * stride) prepared.resize(m * stride);
         for (std::size_t j = 0; stride && j < m; ++j)
             rows.prepare(contexts + static_cast<std::size_t>(who[j]) * rows.dim(), prepared.data() + j * stride);
         rule.score(tree, rows, node, {m, prepared.data(), stride}, *rng, scores.data());
-        evaluations += static_cast<std::int64_t>(k * m);
         for (std::size_t j = 0; j < m; ++j) best[j] = scores[j], n_ties[j] = 1, winners[j] = 0;
         for (std::size_t i = 1; i < k; ++i) {
             const double* row = scores.data() + i * m;

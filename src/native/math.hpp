@@ -70,4 +70,29 @@ inline double exp(double x) {
     return power * two_to(half) * two_to(k - half);
 }
 
+// ln(1 - x) for 0 <= x < 1, without losing the digits of a small x.
+inline double ln_one_minus(double x) {
+    if (x < 1e-3) return -x * (1.0 + x * (1. / 2 + x * (1. / 3 + x * (1. / 4 + x * (1. / 5)))));
+    return ln(1.0 - x);
+}
+
+// At least e^x, at most 6.2% more: 2^t is convex, so the straight line between two powers of two lies above it, and a
+// straight line is what the bits of a double read as an integer are. The last factor covers the rounding of t.
+inline double exp_above(double x) {
+    const double turns = x * 1.4426950408889634 + 1023.0;  // x / ln 2, and the bias of the exponent
+    if (!(turns > 1.0)) return std::numeric_limits<double>::min();
+    if (turns > 2046.0) return std::numeric_limits<double>::infinity();
+    return from_bits(static_cast<std::uint64_t>(static_cast<std::int64_t>(turns * 0x1p52))) * (1.0 + 1e-9);
+}
+
+// ln Gamma(x) for x >= 1: up to 10 by the recurrence x Gamma(x) = Gamma(x + 1), then Stirling's series, whose next term
+// is below 2^-57 from there on.
+inline double ln_gamma(double x) {
+    double below = 1.0;
+    for (; x < 10.0; x += 1.0) below *= x;
+    const double i = 1.0 / x, q = i * i;
+    const double series = i * (1. / 12 - q * (1. / 360 - q * (1. / 1260 - q * (1. / 1680 - q * (1. / 1188 - q * (691. / 360360))))));
+    return (x - 0.5) * ln(x) - x + 0.91893853320467274178 + series - ln(below);
+}
+
 }  // namespace banditree

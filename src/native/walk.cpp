@@ -125,7 +125,19 @@ void bind_walk(nb::module_& m) {
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
             nb::arg("summary").none(), nb::arg("stream"))
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
-        .def("close", [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
+        .def(
+            "close",
+            [](BoundWalk& self, bool closed) {
+                if (self.closed && !closed) self.walk->reset();  // the evidence may have been changed meanwhile
+                self.closed = closed;
+            },
+            nb::arg("closed") = true)
+        .def_prop_rw(
+            "narrowest", [](BoundWalk& self) { return self.walk->narrowest(); },
+            [](BoundWalk& self, std::int32_t children) {
+                self.walk->narrowest() = children;
+                self.walk->reset();
+            })
         .def(
             "choose",
             [](BoundWalk& self, nb::handle context) -> std::int32_t {

@@ -26,7 +26,7 @@ def _ucb(setting: Setting) -> Agent:
 
 
 def _linear(setting: Setting, *, learner: str, **settings: Any) -> Agent:
-    from coba import learners
+    from coba import learners  # type: ignore[import-not-found]
 
     built = getattr(learners, learner)(features=["ax"], seed=setting.seed + 1, **settings)
     arms = [tuple(int(i == arm) for i in range(setting.n_arms)) for arm in range(setting.n_arms)]

@@ -17,18 +17,24 @@ struct BetaRows {
     std::size_t dim() const { return 0; }
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
-    double plays(std::int32_t node) const { return successes[node] + failures[node]; }
+    // Fractions of one reward may add up to a shade more or less than 1.
+    double plays(std::int32_t node) const { return std::rint(successes[node] + failures[node]); }
     double rewards(std::int32_t node) const { return successes[node]; }
+    struct Posterior {
+        double a, b;
+    };
+    Posterior posterior(std::int32_t node) const { return {a[node] + successes[node], b[node] + failures[node]}; }
     double mean(std::int32_t node, const double*) const {
-        const double ours = a[node] + successes[node], theirs = b[node] + failures[node];
+        const auto [ours, theirs] = posterior(node);
         return ours / (ours + theirs);
     }
     double spread(std::int32_t node, const double*) const {
-        const double ours = a[node] + successes[node], theirs = b[node] + failures[node], both = ours + theirs;
+        const auto [ours, theirs] = posterior(node);
+        const double both = ours + theirs;
         return std::sqrt(ours * theirs / (both + 1)) / both;
     }
     void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
-        const double ours = a[node] + successes[node], theirs = b[node] + failures[node];
+        const auto [ours, theirs] = posterior(node);
         if (!on_log_odds) return rng.beta_fill(ours, theirs, out, decisions.m);
         for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
     }

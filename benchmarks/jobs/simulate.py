@@ -1,0 +1,106 @@
+"""Whole runs: `bt.simulate` in the native engine against a plain NumPy loop of one seed, environment included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import banditree as bt
+from benchmarks.contestants import numpy_beta, numpy_counts, numpy_linear
+from benchmarks.contestants.agent import Agent
+from benchmarks.contestants.numpy_tree import Nodes
+from benchmarks.jobs.trees import fan_out
+
+HORIZON = 3000
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A policy on a problem, and the loop that does the same in NumPy on the tree cut at ``depth``."""
+
+    policy: Callable[..., Any]
+    problem: Callable[[], Any]
+    loop: Callable[[Nodes, int], Agent]
+    depth: int | None
+
+
+def _strong(n_arms: int, n_clusters: int) -> Any:
+    return bt.problems.strong_dominance(n_arms=n_arms, n_clusters=n_clusters, n_best=n_clusters)
+
+
+def _sorted_fan_out(n_arms: int, branching: int) -> Any:
+    means = np.sort(np.random.default_rng(0).uniform(0.1, 0.8, n_arms))
+    return bt.problems.bernoulli(fan_out(n_arms, branching), means)
+
+
+_small, _large = partial(_strong, 100, 10), partial(_strong, 1000, 32)
+_linear = partial(bt.problems.linear, n_arms=400, n_clusters=20, spread=0.5)
+_lints = partial(numpy_linear.agent, dim=5, v=1.0)
+
+CASES = {
+    "TS, 100 arms": Whole(bt.TS, _small, numpy_beta.agent, 0),
+    "TS, 1,000 arms": Whole(bt.TS, _large, numpy_beta.agent, 0),
+    "UCB1, 1,000 arms": Whole(bt.UCB1, _large, numpy_counts.agent, 0),
+    "TSC, 1,000 arms in 32 clusters": Whole(bt.TSC, _large, numpy_beta.agent, 1),
+    "HTS, 4,096 arms, fan-out 16": Whole(bt.HTS, partial(_sorted_fan_out, 4096, 16), numpy_beta.agent, None),
+    "HTS, 1,024 arms, binary": Whole(bt.HTS, partial(bt.problems.hierarchical_dominance, 1024), numpy_beta.agent, None),
+    "LinTS, 400 arms, 5 features": Whole(partial(bt.LinTS, dim=5), _linear, _lints, 0),
+    "LinTSC, 400 arms in 20 clusters": Whole(partial(bt.LinTSC, dim=5), _linear, _lints, 1),
+}
+
+
+def run(contestant: ModuleType, *, case: str, how: str, seed: int, seeds: int = 1) -> dict[str, Any]:
+    """Seconds a step over ``seeds`` runs of 3,000 steps; building the instance and the policy is not counted."""
+    whole = CASES[case]
+    if how == "native":
+        problem = whole.problem()
+        runs = bt.simulate(
+            {"policy": whole.policy}, problem, horizon=HORIZON, seeds=seeds, rng=seed, jobs=1, progress=False
+        )
+        regrets = runs.regret["policy"][:, -1].tolist()
+        return {
+            "seconds": runs.seconds["policy"] / (seeds * HORIZON),
+            "regrets": regrets,
+            "engine": runs.engine["policy"],
+        }
+    seconds, regret = _numpy_run(whole, seed)
+    return {"seconds": seconds / HORIZON, "regrets": [regret], "engine": "NumPy"}
+
+
+def _numpy_run(whole: Whole, seed: int) -> tuple[float, float]:
+    instance = whole.problem().instance(seed)
+    tree = instance.tree if whole.depth is None else instance.tree.cut(whole.depth)
+    agent = whole.loop(Nodes.of(tree), seed)
+    rng = np.random.default_rng(seed)
+    loop = _flat if instance.theta is None else _contextual
+    begin = perf_counter()
+    regret = loop(agent, instance, rng)
+    return perf_counter() - begin, regret
+
+
+def _flat(agent: Agent, instance: Any, rng: np.random.Generator) -> float:
+    choose, update, random = agent.choose, agent.update, rng.random
+    means: list[float] = instance.means.tolist()
+    best, regret = max(means), 0.0
+    for _ in range(HORIZON):
+        arm = choose()
+        update(arm, 1 if random() < means[arm] else 0)
+        regret += best - means[arm]
+    return regret
+
+
+def _contextual(agent: Agent, instance: Any, rng: np.random.Generator) -> float:
+    choose, update, theta, regret = agent.choose, agent.update, instance.theta, 0.0
+    for _ in range(HORIZON):
+        x = rng.standard_normal(theta.shape[1])
+        arm = choose(x)
+        expected = theta @ x  # (arms,)
+        update(arm, 2 * expected[arm] * rng.random(), x)  # uniform between 0 and twice the mean
+        regret += float(expected.max() - expected[arm])
+    return regret

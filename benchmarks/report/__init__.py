@@ -1,0 +1,1 @@
+"""From findings to a page with tables and pictures."""

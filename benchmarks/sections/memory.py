@@ -1,0 +1,44 @@
+"""Memory an arm."""
+
+from __future__ import annotations
+
+from benchmarks.arena import Arena
+from benchmarks.contestants import NUMPY, OURS, READABLE
+from benchmarks.findings import Section, Table, Target
+from benchmarks.options import Options
+from benchmarks.process import Failed
+from benchmarks.timing import Spread
+from benchmarks.words import figures
+
+TEXT = """
+How much a process grows, an arm, when a policy is built and has decided once. The arrays of banditree hold the tree
+and the beliefs; the rest is Python's: the arms' names, and the table that finds them.
+"""
+
+
+def run(arena: Arena, options: Options) -> Section:
+    section = Section("Memory", TEXT)
+    inside = arena.fresh(OURS, "arrays", n_arms=options.largest)
+    rows = []
+    for name in arena.contestants:
+        if name in (READABLE, NUMPY):
+            continue
+        for n_arms in (options.peer_arms, options.largest) if name == OURS else (options.peer_arms,):
+            try:
+                answer = arena.fresh(name, "memory", n_arms=n_arms)
+            except Failed as error:
+                arena.failures[f"{name}, memory of {n_arms:,} arms"] = str(error)
+                continue
+            rows.append((name, answer["algorithm"], f"{n_arms:,}", figures(answer["bytes"])))
+    section.tables.append(("", Table(("contestant", "algorithm", "arms", "bytes an arm"), rows, left=2)))
+    section.notes.append(
+        f"Inside the arrays of banditree, TSC with {options.largest:,} arms: {inside['tree']:.1f} bytes an arm for the "
+        f"tree and {inside['beliefs']:.1f} for the Beta beliefs. Built in {inside['grow']:.2f} s (tree) and "
+        f"{inside['policy']:.2f} s (policy)."
+    )
+    total = inside["tree"] + inside["beliefs"]
+    measured = Spread.of([total])
+    section.targets.append(
+        Target("bytes an arm inside the arrays, tree and beliefs", measured, 50.0, at_most=True, unit="")
+    )
+    return section

@@ -1,0 +1,170 @@
+"""choose and update from a Python loop: everyone on the same problems, with the regret each reaches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks import problems
+from benchmarks.arena import Arena
+from benchmarks.contestants import NUMPY, OURS
+from benchmarks.findings import Plot, Section, Table, Target
+from benchmarks.jobs.case import Case
+from benchmarks.options import Options
+from benchmarks.process import Failed
+from benchmarks.report.steps_plots import draw_regret, draw_times
+from benchmarks.timing import Spread, ratio
+from benchmarks.words import figures, times
+
+PLAYED = {
+    "100 arms in 10 clusters": ("TS", "TSC"),
+    "1,000 arms in 32 clusters": ("TS", "TSC", "UCB1", "UCBC"),
+    "400 arms in 20 clusters, 5 features": ("LinTS", "LinTSC", "LinUCB", "LinUCBC"),
+}
+GOALS = {
+    ("100 arms in 10 clusters", "TS"): 8.0,
+    ("1,000 arms in 32 clusters", "TSC"): 20.0,
+}
+TEXT = """
+Each step is one decision and one reward, from a Python loop, on one thread. All contestants meet the same arms with
+the same coins; each runs by its own calls (named in the table), with equal settings where it has them. The regret is
+the expected one, summed over the run, with its standard error: the lower, the better. The flat policies know nothing of
+the clusters; TSC, UCBC, LinTSC and LinUCBC do, which is what banditree is for. Times are medians over rounds, with the
+middle half of the rounds in brackets; a contestant that is stopped for its slowness, or has a single run, says so.
+"""
+
+
+@dataclass
+class Cell:
+    """One contestant's runs of one algorithm on one problem."""
+
+    problem: str
+    algorithm: str
+    who: str
+    label: str
+    seconds: list[float] = field(default_factory=list)  # (rounds,) a step
+    regrets: list[float] = field(default_factory=list)  # (runs,)
+    spent: float = 0.0
+    stopped_at: int | None = None
+
+    @property
+    def time(self) -> Spread:
+        return Spread.of(self.seconds)
+
+    @property
+    def regret(self) -> tuple[float, float]:
+        """Mean and standard error, which is not known of one run."""
+        values = np.array(self.regrets)
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        return float(values.mean()), float(error)
+
+    def regret_text(self) -> str:
+        if self.stopped_at is not None:
+            return f"stopped at step {self.stopped_at:,}"
+        mean, error = self.regret
+        return figures(mean) if np.isnan(error) else f"{figures(mean)} ± {figures(error, 2)}"
+
+
+def run(arena: Arena, options: Options) -> Section:
+    cells = [
+        Cell(problem, algorithm, who, contestant.offers()[algorithm])
+        for problem, algorithms in PLAYED.items()
+        for algorithm in algorithms
+        for who, contestant in arena.contestants.items()
+        if algorithm in contestant.offers()
+    ]
+    with TemporaryDirectory() as folder:
+        files = problems.write(Path(folder), horizon=options.horizon, contextual_horizon=options.contextual_horizon)
+        _play(arena, options, cells, files)
+        blind = {problem: Case.read(str(path)) for problem, path in files.items()}
+        horizons = {problem: case.horizon for problem, case in blind.items()}
+        blind_regret = {problem: case.blind_regret() for problem, case in blind.items()}
+    return _section([cell for cell in cells if cell.seconds], horizons, blind_regret)
+
+
+def _play(arena: Arena, options: Options, cells: list[Cell], files: dict[str, Path]) -> None:
+    """Round after round, everyone in turn."""
+    failed: set[int] = set()
+    for round_ in range(options.rounds):
+        print(f"steps: round {round_ + 1} of {options.rounds}", flush=True)
+        for place, cell in enumerate(cells):
+            if place in failed or cell.spent > options.enough:
+                continue
+            try:
+                answer = arena.ask(
+                    cell.who,
+                    "steps",
+                    algorithm=cell.algorithm,
+                    case=str(files[cell.problem]),
+                    seed=round_,
+                    limit=options.patience,
+                    at_least=options.at_least,
+                )
+            except Failed as error:
+                failed.add(place)
+                arena.failures[f"{cell.who}, {cell.algorithm} with {cell.problem}"] = str(error)
+                continue
+            cell.spent += answer["seconds"]
+            cell.seconds.append(answer["seconds"] / answer["steps"])
+            if answer["whole"]:
+                cell.regrets.extend(answer["regrets"])
+            else:
+                cell.stopped_at = answer["steps"]
+
+
+def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float]) -> Section:
+    section = Section("A step at a time, from Python", TEXT)
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.problem].append(cell)
+    for number, (problem, group) in enumerate(groups.items()):
+        heading = f"{problem}: {horizons[problem]:,} steps"
+        section.tables.append((heading, _table(group)))
+        section.notes.append(f"{heading}: choosing blindly has a regret of {figures(blind[problem])}.")
+        names = {"steps": "time a step", "regret": "time a step and regret"}
+        for kind, draw in (("steps", draw_times), ("regret", draw_regret)):
+            name = f"{kind}-{number + 1}.png"
+            section.plots.append(Plot(name, f"{names[kind]}, {problem}", partial(draw, heading, group)))
+        for algorithm in PLAYED[problem]:
+            _judge(section, problem, [cell for cell in group if cell.algorithm == algorithm])
+    return section
+
+
+def _table(group: list[Cell]) -> Table:
+    ours = {cell.algorithm: cell for cell in group if cell.who == OURS}
+    rows = []
+    for cell in group:
+        slower = "1" if cell.who == OURS else times(ratio(cell.seconds, ours[cell.algorithm].seconds).median)
+        rows.append((cell.algorithm, cell.who, cell.label, (cell.time * 1e6).text(), slower, cell.regret_text()))
+    return Table(("algorithm", "contestant", "runs", "µs a step", "times ours", "regret"), rows, left=3)
+
+
+def _judge(section: Section, problem: str, cells: list[Cell]) -> None:
+    """Targets against the NumPy loop, and where a peer is faster or regrets less by more than two standard errors."""
+    by_name = {cell.who: cell for cell in cells}
+    ours, algorithm = by_name[OURS], cells[0].algorithm
+    if (problem, algorithm) in GOALS and NUMPY in by_name:
+        measured = ratio(by_name[NUMPY].seconds, ours.seconds)
+        what = f"{algorithm}, {problem}: choose and update from Python, against the NumPy loop"
+        section.targets.append(Target(what, measured, GOALS[problem, algorithm]))
+    mean, error = ours.regret
+    for cell in cells:
+        if cell.who in (OURS, NUMPY) or cell.who.startswith("banditree"):
+            continue
+        if cell.time.median < ours.time.median:
+            section.peer_wins.append(
+                f"{cell.who} is faster at {algorithm} with {problem}: {times(ours.time.median / cell.time.median)}."
+            )
+        if cell.stopped_at is None and cell.regrets:
+            theirs, their_error = cell.regret
+            scale = np.hypot(error, their_error if np.isfinite(their_error) else np.std(ours.regrets))
+            if theirs < mean - 2 * scale:
+                section.peer_wins.append(
+                    f"{cell.who} ({cell.label}) regrets less than our {algorithm} with {problem}: "
+                    f"{figures(theirs)} against {figures(mean)}."
+                )

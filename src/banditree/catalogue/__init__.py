@@ -1,0 +1,32 @@
+"""A user's own catalogue: read a table of items, see what its categories are worth, and which policy to run.
+
+>>> from banditree import catalogue
+>>> table = {"item": ["a", "b", "c"], "kind": ["x", "x", "y"], "ctr": [0.1, 0.12, 0.3]}
+>>> items = catalogue.read_catalogue(table, arm="item", path=["kind"], mean="ctr")
+>>> catalogue.inspect(items).quality.dominance
+True
+"""
+
+from banditree.catalogue.advice import Advice, Difference, advise
+from banditree.catalogue.example import write_example
+from banditree.catalogue.inspection import Estimate, Inspection, inspect
+from banditree.catalogue.items import Catalogue
+from banditree.catalogue.read import read_catalogue
+from banditree.catalogue.simulation import Simulation, simulate
+from banditree.catalogue.troubles import CatalogueError, Trouble
+
+__all__ = [
+    "Advice",
+    "Catalogue",
+    "CatalogueError",
+    "Difference",
+    "Estimate",
+    "Inspection",
+    "Simulation",
+    "Trouble",
+    "advise",
+    "inspect",
+    "read_catalogue",
+    "simulate",
+    "write_example",
+]

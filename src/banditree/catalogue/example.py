@@ -1,0 +1,31 @@
+"""A real catalogue to try things on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from importlib import resources
+
+from banditree._check import choice
+from banditree.problems.real import CAMPAIGNS
+from banditree.store import write_whole
+
+COLUMNS = ("item", "category", "subcategory", "plays", "clicks")
+
+
+def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> None:
+    """Write the items of the Open Bandit Dataset as a CSV file: item, category, subcategory, plays, clicks.
+
+    The counts are those behind the beliefs of the shop's own policy: clicks are its alpha, plays alpha + beta.
+    """
+    choice("campaign", campaign, CAMPAIGNS)
+    table = resources.files("banditree.problems") / "data" / "open_bandit_items.csv"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines()):
+        if row["campaign"] == campaign:
+            plays = int(row["alpha"]) + int(row["beta"])
+            writer.writerow((row["item"], row["category"], row["subcategory"], plays, row["alpha"]))
+    write_whole(path, [text.getvalue().encode()])

@@ -1,0 +1,158 @@
+"""How good the clustering of a catalogue is, as far as its data can tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.catalogue.items import Catalogue
+from banditree.catalogue.misplaced import misplaced
+from banditree.catalogue.plain import plain
+from banditree.catalogue.spread import Places, by_chance, clusters_at, shares
+from banditree.stream import generator
+from banditree.tables import Table
+from banditree.theory import Quality, quality
+from banditree.theory.branches import branches
+
+Floats = NDArray[np.float64]
+Range = tuple[float, float]
+CELLS = 6_000_000  # numbers drawn: fewer worlds for larger catalogues
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that is not known exactly: the median of what the data allow, and their 95% interval."""
+
+    value: float
+    interval: Range
+
+    @classmethod
+    def of(cls, draws: Floats) -> Estimate:
+        """``method="lower"`` so that infinite draws are ordered, not averaged."""
+        low, mid, high = np.quantile(draws, [0.025, 0.5, 0.975], method="lower").tolist()
+        return cls(mid, (low, high))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Inspection:
+    """What `inspect` finds. ``print(found)`` shows it, ``found.to_dict()`` is for machines."""
+
+    catalogue: Catalogue
+    worlds: int  # draws of the true means behind every interval; 1 where means are known
+    levels: Table  # level, clusters, smallest, median, largest; share of the variance, interval, share by chance
+    within: Estimate  # share of the variance inside the finest clusters
+    quality: Quality  # of the best guess at the means
+    width: Estimate  # w*
+    distance: Estimate  # d: the smallest d_C over sub-optimal clusters
+    gamma: Estimate  # infinite where dominance fails
+    dominance: float  # probability that strong dominance holds
+    clusters: Table  # path, level, arms, plays, rate, mean (of its arms), interval, best: probability that it holds the best arm
+    misplaced: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, numbers and strings; None for what is infinite or not a number."""
+        catalogue = self.catalogue
+        found = {
+            "arms": catalogue.tree.n_arms,
+            "clusters": catalogue.tree.n_clusters,
+            "depth": catalogue.tree.depth,
+            "plays": None if catalogue.plays is None else catalogue.plays.sum(),
+            "successes": None if catalogue.successes is None else catalogue.successes.sum(),
+            "notes": catalogue.notes,
+            "worlds": self.worlds,
+            "levels": self.levels,
+            "within": self.within,
+            "best_arm": self.quality.best_arm,
+            "width": self.width,
+            "distance": self.distance,
+            "gamma": self.gamma,
+            "dominance": self.quality.dominance,
+            "dominance_probability": self.dominance,
+            "offenders": self.quality.offenders,
+            "cluster_means": self.clusters,
+            "misplaced": self.misplaced,
+        }
+        converted: dict[str, Any] = plain(found)
+        return converted
+
+    def __str__(self) -> str:
+        from banditree.catalogue import sentences
+
+        return "\n".join(sentences.inspection(self))
+
+    __repr__ = __str__
+
+
+def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) -> Inspection:
+    """Sizes, shares of variance, the paper's quality measures, and arms in the wrong place.
+
+    ``worlds`` is how many draws of the true means the intervals come from; by default 50 to 400, by size.
+
+    >>> from banditree.tree import Tree
+    >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
+    >>> found = inspect(catalogue)
+    >>> found.quality.dominance, round(found.levels[0].share, 2)
+    (True, 0.96)
+    """
+    tree = catalogue.tree
+    n = worlds or int(np.clip(CELLS // tree.n_arms, 50, 400))
+    draws = catalogue.draws(n, generator(rng))  # (worlds, arms)
+    at = clusters_at(tree)
+    split = shares(at, draws)  # (worlds, depth)
+    guess = draws.mean(axis=0)
+    found = [branches(tree, world) for world in draws]
+    none = np.inf  # the distance to no cluster at all
+    distances = np.array([world.distance[world.is_top].min(initial=none) for world in found])
+    gammas = np.array([world.gammas.mean() if world.is_top.any() else 0.0 for world in found])
+    return Inspection(
+        catalogue=catalogue,
+        worlds=len(draws),
+        levels=_levels(at, split),
+        within=Estimate.of(1 - split.sum(axis=1)),
+        quality=quality(tree, guess),
+        width=Estimate.of(np.array([world.width for world in found])),
+        distance=Estimate.of(distances),
+        gamma=Estimate.of(gammas),
+        dominance=float((distances > 0).mean()),
+        clusters=_clusters(catalogue, at, draws),
+        misplaced=misplaced(catalogue, draws),
+    )
+
+
+def _levels(at: list[Places], split: Floats) -> Table:
+    columns = ("level", "clusters", "smallest", "median", "largest", "share", "interval", "by_chance")
+    rows = []
+    for level, chance in enumerate(by_chance(at).tolist(), start=1):
+        _, sizes = np.unique(at[level], return_counts=True)
+        share = Estimate.of(split[:, level - 1])
+        extent = int(sizes.min()), float(np.median(sizes)), int(sizes.max())
+        rows.append((level, len(sizes), *extent, share.value, share.interval, chance))
+    return Table(columns, rows)
+
+
+def _clusters(catalogue: Catalogue, at: list[Places], draws: Floats) -> Table:
+    """Every cluster, level by level and best first."""
+    columns = ("path", "level", "arms", "plays", "rate", "mean", "interval", "best")
+    tree = catalogue.tree
+    level_of = tree.shape.level_of()
+    winner = draws.argmax(axis=1)  # (worlds,)
+    rows = []
+    for level, cluster in enumerate(at[1:], start=1):
+        nodes, group, size = np.unique(cluster, return_inverse=True, return_counts=True)
+        averages = np.array([np.bincount(group, row) / size for row in draws])  # (worlds, clusters)
+        low, mid, high = np.quantile(averages, [0.025, 0.5, 0.975], axis=0)
+        best = np.bincount(group[winner], minlength=len(nodes)) / len(draws)
+        plays = rate = np.full(len(nodes), np.nan)
+        if catalogue.plays is not None and catalogue.successes is not None:
+            plays = np.bincount(group, catalogue.plays)
+            rate = np.bincount(group, catalogue.successes) / np.where(plays > 0, plays, np.nan)
+        for i in np.argsort(-mid, kind="stable").tolist():
+            node = int(nodes[i])
+            if level_of[node] == level:  # not that of arms which hang higher up
+                counts = int(size[i]), float(plays[i]), float(rate[i])
+                interval = float(low[i]), float(high[i])
+                rows.append((tree.path_of_node(node), level, *counts, float(mid[i]), interval, float(best[i])))
+    return Table(columns, rows)

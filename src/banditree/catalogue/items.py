@@ -1,0 +1,94 @@
+"""A catalogue: items in categories, with what is known of their rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.catalogue.posterior import Posterior
+from banditree.errors import InvalidType, InvalidValue
+from banditree.problems import Bernoulli, Instance, Problem, bernoulli
+from banditree.problems.problem import Rng
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+CERTAIN = 1e9  # plays that stand for a mean that is known
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Catalogue:
+    """A tree, and for each of its arms either ``plays`` and ``successes`` or its mean. `read_catalogue` makes one.
+
+    >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
+    >>> Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
+    Catalogue(3 arms, 2 clusters, depth 1; 34 successes in 230 plays)
+    """
+
+    tree: Tree
+    plays: Floats | None = None  # (arms,) in the order of tree.arms
+    successes: Floats | None = None  # (arms,)
+    means: Floats | None = None  # (arms,)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)  # what was cleaned while reading
+
+    def __post_init__(self) -> None:
+        counts = self.plays is not None and self.successes is not None
+        if counts == (self.means is not None) or (self.plays is None) != (self.successes is None):
+            raise InvalidType("a catalogue has plays and successes, or means")
+        for name in ("plays", "successes", "means"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _checked(name, getattr(self, name), self.tree))
+        if self.means is not None and (self.means > 1).any():
+            raise InvalidValue(f"mean {self.means.max()} is above 1; means are rates from 0 to 1")
+        if self.plays is not None and self.successes is not None and (self.successes > self.plays).any():
+            arm = self.tree.arms[int((self.successes > self.plays).argmax())]
+            raise InvalidValue(f"arm {arm!r} has more successes than plays")
+
+    @property
+    def rates(self) -> Floats:
+        """Successes over plays, NaN for an arm without plays; or the means: (arms,)."""
+        if self.means is not None:
+            return self.means
+        assert self.plays is not None and self.successes is not None
+        return np.divide(self.successes, self.plays, out=np.full(len(self.plays), np.nan), where=self.plays > 0)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """What is known of the true means. Means that were given count as known for certain."""
+        if self.means is not None:
+            return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN), self.means * CERTAIN)
+        assert self.plays is not None and self.successes is not None
+        return Posterior(self.tree, self.plays, self.successes)
+
+    def draws(self, n: int, rng: Rng) -> Floats:
+        """Worlds that the data allow: true means of all arms; the one world there is where means are known: (n, arms)."""
+        return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
+
+    def world(self) -> Problem:
+        """The catalogue as a problem to simulate: each seed meets true means that the counts allow, or the means."""
+        if self.means is not None:
+            return bernoulli({"catalogue": self.tree}, self.means)
+        return Problem("catalogue", _draw, {"posterior": self.posterior})
+
+    def __repr__(self) -> str:
+        known = "means known"
+        if self.plays is not None and self.successes is not None:
+            known = f"{self.successes.sum():,.0f} successes in {self.plays.sum():,.0f} plays"
+        return f"Catalogue({repr(self.tree)[5:-1]}; {known})"
+
+
+def _draw(rng: Rng, posterior: Posterior) -> Instance:
+    return Instance({"catalogue": posterior.tree}, Bernoulli(), means=posterior.draw(rng))
+
+
+def _checked(name: str, values: Any, tree: Tree) -> Floats:
+    array: Floats = np.array(values, np.float64)
+    if array.shape != (tree.n_arms,):
+        raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number an arm")
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise InvalidValue(f"{name} must be finite and not negative")
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,83 @@
+"""Arms that sit in the wrong place: their counts fit another cluster better than their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.catalogue.items import Catalogue
+from banditree.tables import Table
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+SURE = 0.9  # how likely it must be that an arm belongs elsewhere
+MOST = 3_000_000  # pairs of an arm and a cluster that are looked at
+
+
+def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
+    """The arms that are likely to belong elsewhere, likeliest first, given draws of the true means (draws, arms).
+
+    An arm of cluster C has a mean from Beta with C's average and the spread of arms in clusters, widened by what is not
+    known of the average; its successes are then beta-binomial. Beforehand an arm is as likely to be where it is as
+    anywhere else, all other places being equally likely. Its own cluster is taken without it. Arms alone in their
+    cluster are left out: there is nothing to compare them with.
+    """
+    columns = ("arm", "path", "rate", "cluster_rate", "fits", "fits_rate", "probability")
+    tree, known = catalogue.tree, catalogue.posterior
+    parent = tree.shape.parent[tree.shape.node_of].astype(np.intp)  # (arms,)
+    home, group, size = np.unique(parent, return_inverse=True, return_counts=True)
+    if len(home) < 2:
+        return Table(columns, [])
+    phi = max(known.arm_spread, 1e-9)
+    sums = np.array([np.bincount(group, row) for row in draws])  # (draws, clusters)
+    without = (sums[:, group] - draws) / np.maximum(size[group] - 1, 1)  # (draws, arms) the own cluster less the arm
+    own, own_unsure = without.mean(axis=0), without.var(axis=0)
+    average = (sums / size).mean(axis=0)  # (clusters,)
+    unsure = (sums / size).var(axis=0)
+
+    n, s = known.plays, known.successes
+    noise = own * (1 - own) * (phi + (1 - phi) / np.maximum(n, 1)) + own_unsure
+    surprise = np.where((size[group] > 1) & (n > 0), (s / np.maximum(n, 1) - own) ** 2 / np.maximum(noise, 1e-18), 0.0)
+    looked_at = np.argsort(-surprise)[: max(10, MOST // len(home))]
+    looked_at = looked_at[surprise[looked_at] > 2.0]  # a smaller one cannot make 9 to 1
+
+    rows = []
+    for arm in looked_at.tolist():
+        here = _evidence(s[arm], n[arm], own[arm], own_unsure[arm], phi)
+        there = _evidence(s[arm], n[arm], average, unsure, phi)
+        there[group[arm]] = -np.inf
+        top = max(float(there.max()), float(here))
+        elsewhere = np.exp(there - top).sum() / (len(home) - 1)
+        chance = float(elsewhere / (elsewhere + np.exp(here - top)))
+        if chance > SURE:
+            best = int(there.argmax())
+            fits = tree.path_of_node(int(home[best]))
+            rate = float(s[arm] / n[arm])
+            path = tree.path(tree.arms[arm])[:-1]
+            rows.append((tree.arms[arm], path, rate, float(own[arm]), fits, float(average[best]), chance))
+    return Table(columns, sorted(rows, key=lambda row: -row[-1]))
+
+
+def _evidence(s: float, n: float, mean: Floats, unsure: Floats, phi: float) -> Floats:
+    """log P(s successes in n plays), less what no cluster changes, for clusters of these averages: (clusters,)."""
+    mean = np.clip(mean, 1e-9, 1 - 1e-9)
+    unit = mean * (1 - mean)
+    strength = 1 / np.clip(phi + unsure / unit, 1e-9, 0.95) - 1
+    a, b = mean * strength, (1 - mean) * strength
+    found: Floats = _log_beta(a + s, b + n - s) - _log_beta(a, b)
+    return found
+
+
+def _log_beta(a: Floats, b: Floats) -> Floats:
+    # Near the end of the range lgamma(b) - lgamma(a + b) would cancel; b is at most 1e9 and 1e-7 is enough here.
+    return _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
+
+
+def _log_gamma(x: Floats) -> Floats:
+    """log Gamma for x > 0, to about 1e-10: Stirling's series after a shift by 8."""
+    x = np.asarray(x, np.float64)
+    shift = sum(np.log(x + i) for i in range(8))
+    y = x + 8
+    series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
+    found: Floats = (y - 0.5) * np.log(y) - y + 0.5 * np.log(2 * np.pi) + series - shift
+    return found

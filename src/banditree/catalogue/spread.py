@@ -1,0 +1,58 @@
+"""How the variance of the arms' means splits over the levels of a tree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+def clusters_at(tree: Tree) -> list[Places]:
+    """For every level, from 0 (the root) to the depth of the tree, the cluster each arm is in: depth + 1 of (arms,).
+
+    An arm that hangs higher up stays, at the levels below, in the last cluster above it.
+    """
+    shape = tree.shape
+    at = shape.parent[shape.node_of].astype(np.intp)  # (arms,) the finest cluster
+    level = shape.level_of()
+    found = [at]
+    for depth in range(tree.depth - 1, -1, -1):
+        at = np.where(level[at] > depth, shape.parent[at], at).astype(np.intp)
+        found.append(at)
+    return found[::-1]
+
+
+def shares(clusters: list[Places], means: Floats) -> Floats:
+    """The share of the variance of the means that lies between the clusters of each level: (draws, depth) of (draws, arms).
+
+    With m_C the average over the arms of C, and C_l(a) the cluster of arm a at level l (C_0 is the root, the arm itself
+    comes last),  mu_a - m_root = sum over l of (m_{C_l} - m_{C_{l-1}}) + (mu_a - m_{C_L}),  and the terms are
+    orthogonal over the arms, so their squares add up to the variance. A level's share is what its clusters add to
+    those of the level above. Where all means are equal every share is 0.
+    """
+    averages = [_averages(at, means) for at in clusters]
+    total = ((means - averages[0]) ** 2).sum(axis=1)
+    between = [((below - above) ** 2).sum(axis=1) for above, below in zip(averages, averages[1:], strict=False)]
+    parts = np.array(between).reshape(len(between), len(means)).T
+    # Rounding leaves crumbs of variance where all means are equal.
+    real = total > 1e-24 * means.shape[1]
+    return np.divide(parts, total[:, None], out=np.zeros_like(parts), where=real[:, None])
+
+
+def by_chance(clusters: list[Places]) -> Floats:
+    """The shares to expect if arms were put into clusters of these sizes at random: (depth,).
+
+    A random split of n arms into k clusters takes up (k - 1) / (n - 1) of their variance.
+    """
+    counts = np.array([len(np.unique(at)) for at in clusters])
+    return np.diff(counts) / max(len(clusters[0]) - 1, 1)
+
+
+def _averages(at: Places, means: Floats) -> Floats:
+    """The average of each arm's cluster: (draws, arms)."""
+    _, group, size = np.unique(at, return_inverse=True, return_counts=True)
+    return np.array([(np.bincount(group, row) / size)[group] for row in means])

@@ -1,0 +1,113 @@
+"""Claims of the appendix: where the full tree fails, where it does well, and clusters that mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from banditree.paper.claims.checks import Check, Finding
+from banditree.paper.claims.claim import Claim, Evaluate
+from banditree.paper.claims.data import Data
+from banditree.paper.claims.shapes import bending, exponent
+from banditree.paper.claims.violation import less
+
+LINE = 0.9  # growth like t^0.9 or faster is linear, slower is sub-linear
+
+SURFACE = (
+    "both UCT and HTS exhibits linear cumulative regret curve while TSC is still sub-linear since arms clustered "
+    "together "
+    "tends to have similar reward."
+)
+BUMPS = "for this instance HTS exhibits sub-linear regret and performs better than TSC, for this clustering."
+
+
+def growth(figure: str, linear: Sequence[str] = (), sublinear: Sequence[str] = ()) -> Evaluate:
+    """Which regrets keep growing in proportion to time, and which do not."""
+
+    def evaluate(data: Data) -> Finding:
+        checks: list[Check] = []
+        numbers: dict[str, float] = {}
+        for name in (*linear, *sublinear):
+            times, regret = data.curve(figure, name)
+            straight = name in linear
+            what = f"the regret of {name} is {'linear' if straight else 'sub-linear'}"
+            checks.append(Check(what, bending(times, regret, LINE), above=straight))
+            numbers |= {f"exponent of {name}": exponent(times, regret), name: float(regret[:, -1].mean())}
+        listed = ", ".join(f"{name} like t^{numbers[f'exponent of {name}']:.2f}" for name in (*linear, *sublinear))
+        facts = f"Over the last three quarters of the run regret grows, for {listed}"
+        return Finding(tuple(checks), facts, numbers, len(regret), data.horizon(figure))
+
+    return evaluate
+
+
+def better(figure: str, ours: str, theirs: str) -> Evaluate:
+    """One policy has less regret than another at the end."""
+
+    def evaluate(data: Data) -> Finding:
+        a, b = data.final(figure, ours), data.final(figure, theirs)
+        facts = f"{ours} has a regret of {a.mean():.0f}, {theirs} of {b.mean():.0f}"
+        numbers = {ours: float(a.mean()), theirs: float(b.mean())}
+        return Finding((less(ours, theirs, a, b),), facts, numbers, len(a), data.horizon(figure))
+
+    return evaluate
+
+
+def _grows(side: str) -> str:
+    return (
+        f"Regret gained from T/2 to T minus 2^{LINE:g} times that gained from T/4 to T/2, one number a seed, is "
+        f"{side} 0: "
+        f"growth like a + b t^p has p {side} {LINE:g}, whatever was lost at the start."
+    )
+
+
+def _paired(ours: str, theirs: str) -> str:
+    return f"Regret of {theirs} at T minus that of {ours}, paired by seed, is above 0."
+
+
+APPENDIX = (
+    Claim(
+        "surface-trees-linear",
+        SURFACE,
+        ("surface-regret",),
+        f"For HTS and for UCT: {_grows('above')}",
+        growth("surface-regret", linear=("HTS", "UCT")),
+    ),
+    Claim(
+        "surface-tsc-sublinear",
+        SURFACE,
+        ("surface-regret",),
+        _grows("below"),
+        growth("surface-regret", sublinear=("TSC",)),
+    ),
+    Claim(
+        "surface-full-tree-too-deep",
+        "using the full tree in this case is a too aggressive exploration scheme and we see that care has to be taken "
+        "in "
+        "HTS when deciding how deep the hierarchical clustering should be.",
+        ("surface-regret",),
+        _paired("TSC", "HTS"),
+        better("surface-regret", "TSC", "HTS"),
+    ),
+    Claim(
+        "bumps-hts-sublinear",
+        BUMPS,
+        ("bumps-regret",),
+        _grows("below"),
+        growth("bumps-regret", sublinear=("HTS",)),
+    ),
+    Claim(
+        "bumps-hts-better",
+        BUMPS,
+        ("bumps-regret",),
+        _paired("HTS", "TSC"),
+        better("bumps-regret", "HTS", "TSC"),
+    ),
+    Claim(
+        "unstructured-tsc-worse",
+        "as expected we see that TSC has a cumulative regret which is worse then TS, since the quality of the "
+        "clustering is "
+        "bad.",
+        ("unstructured-regret",),
+        _paired("TS", "TSC"),
+        better("unstructured-regret", "TS", "TSC"),
+    ),
+)

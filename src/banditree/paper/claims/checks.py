@@ -1,0 +1,171 @@
+"""What decides a claim: numbers with standard errors over seeds, held against thresholds that were set beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import inf, nan, sqrt, tan
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+HOLDS, PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be decided with these seeds"
+NOT_JUDGED = "not judged"
+VERDICTS = (HOLDS, PART, FAILS, OPEN)
+
+MANY = 10_000  # seeds nobody will run
+SURE = 0.9973  # two-sided confidence that decides: that of three standard errors of a normal distribution
+
+
+@cache
+def needed(seeds: int) -> float:
+    """How many standard errors decide, from this many seeds: Student's t, three as their number grows.
+
+    >>> [round(needed(seeds), 2) for seeds in (5, 25, 50, 100, 10_000)]
+    [6.62, 3.34, 3.16, 3.08, 3.0]
+    """
+    freedom = seeds - 1
+    if freedom < 1:
+        return inf
+    # With t = sqrt(freedom) tan(angle), Student's density becomes cos(angle) ** (freedom - 1).
+    angles = np.linspace(0.0, np.pi / 2, 200_001)
+    mass = np.cumsum(np.cos(angles) ** (freedom - 1))
+    mass -= (mass[0] + np.cos(angles) ** (freedom - 1)) / 2  # trapezes
+    return sqrt(freedom) * tan(float(np.interp(SURE, mass / mass[-1], angles)))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, its standard error over seeds, and how many seeds there were."""
+
+    value: float
+    se: float
+    seeds: int
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """The difference of two numbers from runs that share nothing."""
+        return Estimate(self.value - other.value, sqrt(self.se**2 + other.se**2), min(self.seeds, other.seeds))
+
+
+def mean(sample: Floats) -> Estimate:
+    """The mean over seeds: (seeds,)."""
+    n = len(sample)
+    return Estimate(float(sample.mean()), float(sample.std(ddof=1)) / sqrt(n) if n > 1 else nan, n)
+
+
+def jackknife(function: Callable[[Floats], float], samples: Floats) -> Estimate:
+    """A smooth function of means over seeds, ``samples`` being (seeds, numbers): each seed is left out once.
+
+    For a function that is linear this is the mean and its usual standard error.
+
+    >>> samples = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 5.0]])
+    >>> jackknife(lambda means: float(means[0] - means[1]), samples) == mean(samples[:, 0] - samples[:, 1])
+    True
+    """
+    n = len(samples)
+    value = function(samples.mean(axis=0))
+    if n < 2:
+        return Estimate(value, nan, n)
+    without = (samples.sum(axis=0) - samples) / (n - 1)  # (seeds, numbers)
+    found = np.array([function(means) for means in without])
+    return Estimate(value, float(np.sqrt((n - 1) * found.var())), n)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing the claim says about one number: it is ``above`` (or below) the threshold.
+
+    A check with ``proof=True`` passes when the seeds show it. One with ``proof=False`` passes unless they show the
+    opposite: it guards the words of a claim ("slightly", "vanishes") without asking for proof of a negligible number.
+    """
+
+    what: str  # completes "the seeds show that ..."
+    estimate: Estimate
+    threshold: float = 0.0
+    above: bool = True
+    proof: bool = True
+
+    @property
+    def margin(self) -> float:
+        """Standard errors between the number and the threshold; positive on the paper's side."""
+        distance = self.estimate.value - self.threshold
+        distance = distance if self.above else -distance
+        if self.estimate.se == 0:
+            return inf if distance > 0 else -inf
+        return distance / self.estimate.se
+
+    @property
+    def seeds_to_decide(self) -> float:
+        """How many seeds it would take if the number stayed where it is: the margin grows with their root."""
+        if not np.isfinite(self.margin) or self.margin == 0:
+            return inf
+        return max(self.estimate.seeds + 1.0, self.estimate.seeds * (needed(MANY) / self.margin) ** 2)
+
+    @property
+    def result(self) -> str:
+        """ "yes", "no" or "open"."""
+        need = needed(self.estimate.seeds)
+        if self.margin <= -need:
+            return "no"
+        if not self.proof and self.estimate.seeds > 1:
+            return "yes"
+        return "yes" if self.margin >= need else "open"
+
+
+def conclude(checks: Iterable[Check]) -> str:
+    """All pass: holds. Some fail: holds in part where others are shown, else does not hold. Otherwise it is open."""
+    checks = list(checks)
+    results = {check.result for check in checks}
+    if results == {"yes"}:
+        return HOLDS
+    if "no" in results:
+        return PART if any(check.proof and check.result == "yes" for check in checks) else FAILS
+    return OPEN
+
+
+def weakest(checks: Iterable[Check]) -> Check:
+    """The check that the verdict hangs on: of those that need proof or failed, the one farthest to the wrong side."""
+    weighty = [check for check in checks if check.proof or check.result == "no"]
+    return min(weighty, key=lambda check: -inf if np.isnan(check.margin) else check.margin)
+
+
+Facts = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one look at the data gave: the checks, the facts in a sentence, and the numbers behind it."""
+
+    checks: tuple[Check, ...]
+    facts: str
+    numbers: Facts
+    seeds: int
+    horizon: int
+
+    @property
+    def verdict(self) -> str:
+        return conclude(self.checks)
+
+    @property
+    def margin(self) -> float:
+        return weakest(self.checks).margin
+
+    @property
+    def sentence(self) -> str:
+        """The facts, and where the claim is not simply met, what stands against it."""
+        against = [check.what for check in self.checks if check.result == "no"]
+        unclear = [check.what for check in self.checks if check.result == "open"]
+        said = self.facts
+        if against:
+            said += f"; it is not so that {', nor that '.join(against)}"
+        if unclear:
+            said += f"; the seeds leave open whether {', and whether '.join(unclear)} ({self._would_tell()})"
+        return said + "."
+
+    def _would_tell(self) -> str:
+        """How many seeds would settle all that is open, were the numbers to stay as they are."""
+        seeds = max(check.seeds_to_decide for check in self.checks if check.result == "open")
+        return f"about {seeds:,.0f} would tell" if seeds <= MANY else "no number of seeds in sight would tell"

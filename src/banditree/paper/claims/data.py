@@ -1,0 +1,110 @@
+"""Where claims get their numbers: the runs of each figure, under one variant, up to one time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.paper.figures import DEFAULT
+from banditree.runs import Runs
+
+Floats = NDArray[np.float64]
+
+
+class Results(Protocol):
+    """What a reproduction left: the runs of a figure under a variant, by setting."""
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def runs(self, figure: str, variant: str = DEFAULT) -> Mapping[str, Runs]: ...
+
+
+class Missing(Exception):
+    """Data that a claim needs and that were not run."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A view of results. ``half=True`` sees the runs up to half their horizon only, to tell what T does."""
+
+    results: Results
+    variant: str = DEFAULT
+    half: bool = False
+
+    def settings(self, figure: str) -> Mapping[str, Runs]:
+        if (figure, self.variant) not in self.results:
+            raise Missing(figure if self.variant == DEFAULT else f"{figure} ({self.variant})")
+        return self.results.runs(figure, self.variant)
+
+    def only(self, figure: str) -> Runs:
+        """The runs of a figure in which nothing varies."""
+        (runs,) = self.settings(figure).values()
+        return runs
+
+    def at(self, runs: Runs) -> int:
+        """The place of the time at which regret is read."""
+        if not self.half:
+            return len(runs.times) - 1
+        places = np.flatnonzero(2 * runs.times <= runs.times[-1])
+        if len(places) == 0:
+            raise Missing("regret at half the horizon")
+        return int(places[-1])
+
+    def horizon(self, figure: str) -> int:
+        """The time at which regret is read; the same in all settings of a figure."""
+        runs = next(iter(self.settings(figure).values()))
+        return int(runs.times[self.at(runs)])
+
+    def final(self, figure: str, policy: str) -> Floats:
+        """Regret at the end, where nothing varies: (seeds,)."""
+        return self._regret(self.only(figure), policy, figure)[:, self.at(self.only(figure))]
+
+    def sweep(self, figure: str, policy: str, key: str) -> tuple[Floats, Floats]:
+        """The values of the parameter, ascending, and the regret at the end: (settings,), (seeds, settings)."""
+        found = sorted((parameter(label, key), label) for label in self.settings(figure))
+        if len(found) < 3:
+            raise Missing(f"three settings of {figure}")
+        columns = []
+        for _, label in found:
+            runs = self.settings(figure)[label]
+            columns.append(self._regret(runs, policy, figure)[:, self.at(runs)])
+        return np.array([value for value, _ in found]), np.stack(columns, axis=1)
+
+    def depths(self, figure: str) -> tuple[Floats, list[Floats]]:
+        """Numbers of arms, ascending, and regret of HTS at the end by depth: (sizes,), each size (seeds, depths)."""
+        found: dict[float, dict[float, Floats]] = {}
+        for label, runs in self.settings(figure).items():
+            regret = self._regret(runs, "HTS", figure)[:, self.at(runs)]
+            found.setdefault(parameter(label, "n_arms"), {})[parameter(label, "depth")] = regret
+        if len(found) < 3:
+            raise Missing(f"three settings of {figure}")
+        sizes = sorted(found)
+        return np.array(sizes), [np.stack([found[n][depth] for depth in sorted(found[n])], axis=1) for n in sizes]
+
+    def curve(self, figure: str, policy: str) -> tuple[NDArray[np.int64], Floats]:
+        """Times and regret, where nothing varies: (times,), (seeds, times)."""
+        runs = self.only(figure)
+        end = self.at(runs) + 1
+        return runs.times[:end], self._regret(runs, policy, figure)[:, :end]
+
+    def policies(self, figure: str) -> tuple[str, ...]:
+        return next(iter(self.settings(figure).values())).policies
+
+    @staticmethod
+    def _regret(runs: Runs, policy: str, figure: str) -> Floats:
+        if policy not in runs.regret:
+            raise Missing(f"{policy} in {figure}")
+        return runs.regret[policy]
+
+
+def parameter(label: str, key: str) -> float:
+    """The value of a key in a setting such as "n_arms=64 depth=2".
+
+    >>> parameter("n_arms=64 depth=2", "depth")
+    2.0
+    """
+    return float(dict(part.split("=") for part in label.split())[key])

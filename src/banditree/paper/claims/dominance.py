@@ -1,0 +1,178 @@
+"""Claims on figures 1a to 1e: TS and TSC under strong dominance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from banditree.paper.claims.checks import Check, Finding, Floats, jackknife, mean
+from banditree.paper.claims.claim import Claim, Evaluate
+from banditree.paper.claims.data import Data
+from banditree.paper.claims.shapes import explained, ratio_slope, slope, steps, straighter
+
+BIG = 1.5  # "greatly", "a big gap": the other has at least one and a half times the regret
+GONE = 0.1  # "vanishes": at most a tenth less regret
+
+QUALITY = (
+    "the cumulative regret scales depending on the clustering quality parameters d and w* as suggested by our bounds "
+    "... that is, the cumulative regret of TSC decreases as d increases and increases as w* increases."
+)
+LINEAR = "the linear dependence in N for TS is changed to a linear dependence in K and A*"
+
+
+def trend(figure: str, key: str, symbol: str, *, rising: bool) -> Evaluate:
+    """TSC's regret goes one way with a parameter."""
+    goes, turns = ("rises", "falls") if rising else ("falls", "rises")
+
+    def evaluate(data: Data) -> Finding:
+        x, regret = data.sweep(figure, "TSC", key)
+        found = slope(x, regret)
+        means = regret.mean(axis=0)
+        checks = (
+            Check(f"the regret of TSC {goes} with {symbol}", found, above=rising),
+            Check(
+                f"it never {turns} from one {symbol} to the next",
+                steps(regret, rising=rising),
+                above=False,
+                proof=False,
+            ),
+        )
+        facts = (
+            f"The regret of TSC goes from {means[0]:.0f} at {symbol} = {x[0]:g} to {means[-1]:.0f} at "
+            f"{symbol} = {x[-1]:g}, a slope of {found.value:.0f} ± {found.se:.0f}"
+        )
+        numbers = {"slope": found.value, "slope_se": found.se} | _by_setting("TSC", key, x, means)
+        return Finding(checks, facts, numbers, len(regret), data.horizon(figure))
+
+    return evaluate
+
+
+def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
+    """Regret is a straight line in a parameter."""
+
+    def evaluate(data: Data) -> Finding:
+        x, regret = data.sweep(figure, policy, key)
+        means = regret.mean(axis=0)
+        line, share = straighter(x, regret), explained(x, regret)
+        checks = (
+            Check(f"the regret of {policy} rises with {symbol}", slope(x, regret)),
+            Check(f"it is nearer to a line in {symbol} than to a line in log {symbol}", line),
+            Check(f"a line in {symbol} explains nine tenths of it", share, 0.9, proof=False),
+        )
+        half = len(x) // 2
+        low, high = (means[half] - means[0]) / (x[half] - x[0]), (means[-1] - means[half]) / (x[-1] - x[half])
+        facts = (
+            f"The regret of {policy} grows by {low:.2g} for each one of {symbol} up to {x[half]:g} and by {high:.2g} "
+            f"from there to {x[-1]:g}; a line explains {share.value:.0%} of it"
+        )
+        if key == "n_arms":
+            facts += f" (at N = {x[-1]:g}, T is {data.horizon(figure) / x[-1]:.2g} plays an arm)"
+        numbers = {"straighter": line.value, "r_squared": share.value, "slope_low": low, "slope_high": high}
+        return Finding(checks, facts, numbers | _by_setting(policy, key, x, means), len(regret), data.horizon(figure))
+
+    return evaluate
+
+
+def great_reduction(data: Data) -> Finding:
+    """TSC beats TS by more and more as N grows."""
+    x, ts = data.sweep("1c", "TS", "n_arms")
+    _, tsc = data.sweep("1c", "TSC", "n_arms")
+    ratios = ts.mean(axis=0) / tsc.mean(axis=0)
+    growth = ratio_slope(np.log(x), ts, tsc)
+    checks = (
+        Check("TS over TSC rises with N", growth),
+        Check(f"TS has {BIG:g} times the regret of TSC at N = {x[-1]:g}", mean(ts[:, -1] - BIG * tsc[:, -1])),
+    )
+    facts = (
+        f"TS has {ratios[0]:.2f} times the regret of TSC at N = {x[0]:g} and {ratios[-1]:.2f} times at N = {x[-1]:g}"
+    )
+    numbers = _by_setting("TS/TSC", "n_arms", x, ratios)
+    return Finding(checks, facts, numbers, len(ts), data.horizon("1c"))
+
+
+def gain_vanishes(data: Data) -> Finding:
+    """What TSC saves of the regret of TS goes to nothing as the best cluster takes all arms."""
+    x, ts = data.sweep("1e", "TS", "n_best")
+    _, tsc = data.sweep("1e", "TSC", "n_best")
+    n = len(x)
+    gains = 1 - tsc.mean(axis=0) / ts.mean(axis=0)
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    both = np.concatenate([ts, tsc], axis=1)
+    trend = jackknife(lambda means: float(weights @ (1 - means[n:] / means[:n])), both)
+    checks = (
+        Check(f"TSC has less regret than TS at A* = {x[0]:g}", mean(ts[:, 0] - tsc[:, 0])),
+        Check("the share that TSC saves falls with A*", trend, above=False),
+        Check(
+            f"at A* = {x[-1]:g} TSC saves no more than {GONE:.0%}",
+            mean(tsc[:, -1] - (1 - GONE) * ts[:, -1]),
+            proof=False,
+        ),
+    )
+    facts = (
+        f"TSC has {_share(gains[0])} regret than TS at A* = {x[0]:g}, {_share(gains[n // 2])} at A* = {x[n // 2]:g} and "
+        f"{_share(gains[-1])} at A* = {x[-1]:g}"
+    )
+    return Finding(checks, facts, _by_setting("gain", "n_best", x, gains), len(ts), data.horizon("1e"))
+
+
+def _share(saved: float) -> str:
+    return f"{saved:.0%} less" if saved >= 0 else f"{-saved:.0%} more"
+
+
+def _by_setting(name: str, key: str, x: Floats, values: Floats) -> dict[str, float]:
+    return {f"{name} at {key}={at:g}": float(value) for at, value in zip(x, values, strict=True)}
+
+
+def _shape_words(policy: str, symbol: str) -> str:
+    return (
+        f"Mean regret of {policy} at T over the grid of {symbol}: (1) its least-squares slope on {symbol} is above 0; "
+        "(2) a "
+        f"straight line in {symbol} leaves a smaller residual sum of squares than one in log {symbol}, "
+        "(r_log - r_lin) / (r_log + r_lin) > 0 with the standard error by the jackknife over seeds; (3) unless "
+        "refuted, "
+        "the line has R² >= 0.9."
+    )
+
+
+DOMINANCE = (
+    Claim(
+        "d-falls",
+        QUALITY,
+        ("1a",),
+        "(1) The least-squares slope of the regret of TSC at T on d, one slope a seed, is below 0; (2) unless refuted, "
+        "regret does not rise between any two neighbouring values of d.",
+        trend("1a", "distance", "d", rising=False),
+    ),
+    Claim(
+        "w-rises",
+        QUALITY,
+        ("1b",),
+        "(1) The least-squares slope of the regret of TSC at T on w*, one slope a seed, is above 0; (2) unless "
+        "refuted, "
+        "regret does not fall between any two neighbouring values of w*.",
+        trend("1b", "width", "w*", rising=True),
+    ),
+    Claim("ts-linear-in-n", LINEAR, ("1c",), _shape_words("TS", "N"), straight("1c", "TS", "n_arms", "N")),
+    Claim("tsc-linear-in-k", LINEAR, ("1d",), _shape_words("TSC", "K"), straight("1d", "TSC", "n_clusters", "K")),
+    Claim("tsc-linear-in-a", LINEAR, ("1e",), _shape_words("TSC", "A*"), straight("1e", "TSC", "n_best", "A*")),
+    Claim(
+        "great-reduction",
+        "which greatly reduces the regret of TSC compared to TS as the size of the problem instance increases.",
+        ("1c",),
+        "(1) The slope on log N of log(mean regret of TS / mean regret of TSC) is above 0 (jackknife over seeds); (2) "
+        "at the "
+        f"largest N, regret of TS minus {BIG:g} times that of TSC, paired by seed, is above 0.",
+        great_reduction,
+    ),
+    Claim(
+        "gain-vanishes",
+        "as the number of arms in the optimal cluster, A*, increases to be a substantial amount of the total number of "
+        "arms, the gain from using TSC compared to TS vanishes.",
+        ("1e",),
+        "(1) At the smallest A* the regret of TS minus that of TSC, paired by seed, is above 0; (2) the slope on A* "
+        "of the "
+        "share saved, 1 - TSC / TS, is below 0 (jackknife over seeds); (3) unless refuted, at the largest A* TSC "
+        "saves at "
+        f"most {GONE:.0%}.",
+        gain_vanishes,
+    ),
+)

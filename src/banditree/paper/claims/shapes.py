@@ -1,0 +1,99 @@
+"""Questions of shape: does it rise, is it a straight line or a logarithm, does a curve stay straight to its end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.paper.claims.checks import Estimate, Floats, jackknife, mean
+from banditree.paper.claims.data import Missing
+
+
+def slope(x: Floats, y: Floats) -> Estimate:
+    """Least-squares slope of regret on a parameter, from x (settings,) and y (seeds, settings)."""
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()  # (settings,)
+    return mean(y @ weights)
+
+
+def steps(y: Floats, *, rising: bool) -> Estimate:
+    """The step between neighbouring settings that goes most clearly the wrong way: y is (seeds, settings).
+
+    Its sign is turned so that a step against the trend is positive.
+    """
+    turned = -np.diff(y, axis=1) if rising else np.diff(y, axis=1)  # (seeds, settings - 1)
+    found = [mean(turned[:, i]) for i in range(turned.shape[1])]
+    return max(found, key=lambda step: step.value / step.se if step.se > 0 else np.sign(step.value) * np.inf)
+
+
+def residual(x: Floats, y: Floats) -> float:
+    """What a straight line in x leaves of y: the sum of squares, both (settings,)."""
+    line = np.column_stack([np.ones_like(x), x])
+    fitted = line @ np.linalg.lstsq(line, y, rcond=None)[0]
+    return float(((y - fitted) ** 2).sum())
+
+
+def straighter(x: Floats, y: Floats) -> Estimate:
+    """Whether regret is a line in x rather than in log x: from -1 (in log x exactly) to 1 (in x exactly).
+
+    (r_log - r_lin) / (r_log + r_lin) of the residual sums of squares of the two fits, from x (settings,) and y
+    (seeds, settings).
+    """
+
+    def score(means: Floats) -> float:
+        linear, logarithmic = residual(x, means), residual(np.log(x), means)
+        total = linear + logarithmic
+        return (logarithmic - linear) / total if total > 0 else 0.0
+
+    return jackknife(score, y)
+
+
+def explained(x: Floats, y: Floats) -> Estimate:
+    """The share of the variance between settings that a straight line in x explains: R squared."""
+
+    def share(means: Floats) -> float:
+        spread = float(((means - means.mean()) ** 2).sum())
+        return 1.0 - residual(x, means) / spread if spread > 0 else 0.0
+
+    return jackknife(share, y)
+
+
+def log_ratio(a: Floats, b: Floats) -> Estimate:
+    """log of mean a over mean b, paired: (seeds,) both."""
+    return jackknife(lambda means: float(np.log(means[0] / means[1])), np.stack([a, b], axis=1))
+
+
+def ratio_slope(x: Floats, a: Floats, b: Floats) -> Estimate:
+    """Slope on x of the log of mean a over mean b: x (settings,), a and b (seeds, settings), paired."""
+    n = len(x)
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    both = np.concatenate([a, b], axis=1)  # (seeds, 2 settings)
+    return jackknife(lambda means: float(weights @ np.log(means[:n] / means[n:])), both)
+
+
+def quarters(times: NDArray[np.int64], regret: Floats) -> tuple[Floats, Floats]:
+    """Regret gained from T/4 to T/2 and from T/2 to T: (seeds,) each, from regret (seeds, times)."""
+    end = times[-1]
+    places = []
+    for part in (4, 2):
+        at = np.flatnonzero(part * times <= end)
+        if len(at) == 0 or part * times[at[-1]] < 0.95 * end:
+            raise Missing(f"regret at T/{part}")
+        places.append(int(at[-1]))
+    quarter, half = places
+    return regret[:, half] - regret[:, quarter], regret[:, -1] - regret[:, half]
+
+
+def bending(times: NDArray[np.int64], regret: Floats, exponent: float) -> Estimate:
+    """How much more regret the second half of a run brings than growth like t^exponent would: above 0 is straighter.
+
+    Regret that grows like a + b t^exponent gains 2^exponent times as much from T/2 to T as from T/4 to T/2, whatever a
+    and b, so that what was lost while the policy knew nothing does not count.
+    """
+    before, after = quarters(times, regret)
+    return mean(after - 2**exponent * before)
+
+
+def exponent(times: NDArray[np.int64], regret: Floats) -> float:
+    """That exponent, for the sentence: log2 of the ratio of the gains; minus infinity where the second is nothing."""
+    before, after = (float(gain.mean()) for gain in quarters(times, regret))
+    return float(np.log2(after / before)) if before > 0 and after > 0 else -np.inf

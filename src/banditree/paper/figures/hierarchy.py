@@ -1,0 +1,55 @@
+"""Figure 1f: HTS on a balanced binary tree of sorted arms, at every depth."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from banditree import HTS
+from banditree.paper.figures.base import DEFAULT, Figure, Setting
+from banditree.problems import hierarchical_dominance
+
+SIZES = [2**i for i in range(4, 12)]  # 16 ... 2048
+
+
+def _settings(variant: str) -> list[Setting]:
+    found = []
+    for n_arms in SIZES:
+        whole = hierarchical_dominance(n_arms)
+        for depth in range(n_arms.bit_length() - 1):  # 0 ... log2 N - 1
+            # The top levels are a cut of one tree; the options' trees are no cut, so each depth is a problem.
+            problem = whole if variant == DEFAULT else hierarchical_dominance(n_arms, levels=variant, depth=depth)
+            policy = partial(HTS, depth=depth) if variant == DEFAULT else HTS
+            found.append(
+                Setting(
+                    f"n_arms={n_arms} depth={depth}",
+                    problem,
+                    {"HTS": policy},
+                    x=float(depth),
+                    line=f"N = {n_arms}",
+                    instances=f"n_arms={n_arms}",
+                )
+            )
+    return found
+
+
+FIGURES = (
+    Figure(
+        name="1f",
+        title="Figure 1f: the number of levels",
+        caption="Dependence on the number of levels L.",
+        kind="sweep",
+        settings_of=_settings,
+        readings=(
+            "Depth L keeps the top L levels of the binary tree; below them the arms hang directly (L = 1: two clusters).",
+            "HTS runs at every depth L = 0, 1, ..., log2 N - 1; all depths meet the same instance of a seed.",
+        ),
+        options={
+            "bottom": "depth L keeps the L levels nearest to the arms",
+            "even": "depth L keeps L levels evenly spaced (L = 1: about √N clusters)",
+        },
+        horizon=3000,
+        seeds=50,
+        seconds=20.0,
+        x_label="depth of the tree L",
+    ),
+)

@@ -1,0 +1,174 @@
+"""Run figures of the paper: every setting, every policy, then pictures, tables, claims and the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import banditree
+from banditree._check import whole
+from banditree._seeds import n_workers
+from banditree.errors import InvalidValue
+from banditree.paper.bar import bar
+from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
+from banditree.paper.pictures import draw, drawn
+from banditree.paper.results import Kept, Results, load_results, stem, stream
+from banditree.runs import Runs
+from banditree.simulate import On, simulate
+
+Tick = Callable[[], None]
+
+__all__ = ["load_results", "plan", "reproduce", "run"]
+
+
+def plan(figures: Iterable[str] = (), variants: Iterable[str] = ()) -> list[tuple[Figure, str]]:
+    """What to run, in the paper's order: each figure's default, and the variants, given as ``"1f:even"``.
+
+    Without a figure, those that the variants belong to; without either, all of them.
+    """
+    names = list(figures)
+    wanted: dict[str, set[str]] = {}
+    for text in variants:
+        name, _, variant = text.partition(":")
+        if not variant:
+            raise InvalidValue(f"variant {text!r} must be a figure and a name, such as 1f:even")
+        wanted.setdefault(name, set()).add(variant)
+    for name in (*names, *wanted):
+        if name not in FIGURES:
+            raise InvalidValue(f"there is no figure {name!r}; there are {', '.join(FIGURES)}")
+        for variant in wanted.get(name, ()):
+            if variant not in FIGURES[name].variants:
+                known = ", ".join(FIGURES[name].variants)
+                raise InvalidValue(f"figure {name} has no variant {variant!r}; it has {known}")
+    chosen = {*names, *wanted} or set(FIGURES)
+    return [
+        (figure, variant)
+        for name, figure in FIGURES.items()
+        if name in chosen
+        for variant in figure.variants
+        if variant == DEFAULT or variant in wanted.get(name, ())
+    ]
+
+
+def reproduce(
+    figures: Iterable[str] = (),
+    *,
+    variants: Iterable[str] = (),
+    quick: bool = False,
+    seeds: int | None = None,
+    out: str | Path = "reproduction",
+    jobs: int | None = -1,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> Path:
+    """Run figures of the paper into a folder, and give the path of the report.
+
+    ``quick`` takes a tenth of the paper's seeds, ``seeds`` any number. A figure that is finished is kept; with
+    ``resume`` those run in the same way before are not run again, and the report covers all that the folder has.
+    """
+    tasks = plan(figures, variants)
+    seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
+    folder = Path(out)
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    results = load_results(folder)
+    if not resume:
+        for key in list(results.kept):
+            results.forget(*key)
+    planned = [(figure, _how(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
+    left = [(figure, how) for figure, how in planned if not _finished(results, how)]
+    with bar([(how.figure, how.variant, _cost(figure, how)) for figure, how in left], progress) as show:
+        for figure, how in left:
+            results.forget(how.figure, how.variant)
+            started = time.perf_counter()
+            n_runs = sum(len(setting.policies) for setting in figure.settings(how.variant)) * how.seeds
+            with show(how.figure, how.variant, n_runs) as tick:
+                runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, tick=tick)
+                draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
+            seconds = time.perf_counter() - started
+            results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
+    return _written(results.in_order())
+
+
+def run(figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, tick: Tick | None = None) -> dict[str, Runs]:
+    """The runs of every setting of a figure, by label. ``tick`` is called as each run begins."""
+    found: dict[str, Runs] = {}
+    if figure.kind == "function":
+        return found
+    checkpoints = [figure.horizon] if figure.kind == "sweep" else 100
+    # Settings that share a problem and its instances are one simulation: instances are drawn once.
+    for _, each in groupby(figure.settings(variant), key=lambda setting: (setting.stream, id(setting.problem))):
+        group = list(each)
+        policies = {_name(setting, name): _Ticking.of(factory, tick)
+                    for setting in group for name, factory in setting.policies.items()}  # fmt: skip
+        runs = simulate(
+            policies,
+            group[0].problem,
+            horizon=figure.horizon,
+            seeds=seeds,
+            rng=stream(figure.name, variant, group[0]),
+            checkpoints=checkpoints,
+            jobs=jobs,
+            progress=False,
+        )
+        found |= {setting.label: _part(runs, setting) for setting in group}
+    return found
+
+
+def _name(setting: Setting, policy: str) -> str:
+    """A policy's name inside a simulation: its random streams hang on it, so settings must not share it."""
+    return f"{policy} {setting.label}".strip()
+
+
+def _part(runs: Runs, setting: Setting) -> Runs:
+    """The runs of one setting, with the policies' own names."""
+    by_policy = ("regret", "engine", "evaluations", "seconds", "clusters")
+    return replace(
+        runs,
+        **{
+            what: {name: getattr(runs, what)[_name(setting, name)] for name in setting.policies} for what in by_policy
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Ticking:
+    """A factory that says when it is called: once a seed."""
+
+    factory: Callable[..., Any]
+    tick: Tick
+
+    def __call__(self, tree: Any, *, rng: Any) -> Any:
+        self.tick()
+        return self.factory(tree, rng=rng)
+
+    @classmethod
+    def of(cls, factory: Callable[..., Any], tick: Tick | None) -> Callable[..., Any]:
+        if tick is None:
+            return factory
+        return On(factory.tree, cls(factory.factory, tick)) if isinstance(factory, On) else cls(factory, tick)
+
+
+def _how(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> Kept:
+    n = 0 if figure.kind == "function" else seeds or figure.n_seeds(quick=quick)
+    return Kept(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
+
+
+def _finished(results: Results, how: Kept) -> bool:
+    key = how.figure, how.variant
+    return key in results.kept and results.kept[key].same == how.same and drawn(results.out / stem(*key))
+
+
+def _cost(figure: Figure, how: Kept) -> float:
+    """About how many seconds it takes: at least one, for the picture."""
+    return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
+
+
+def _written(results: Results) -> Path:
+    from banditree.paper.report import write_report
+
+    results.write_csv()
+    return write_report(results.out, results)

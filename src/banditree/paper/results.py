@@ -1,0 +1,152 @@
+"""What a reproduction keeps on disk: the runs of every finished figure, from which tables and claims are made."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from banditree.errors import BadFile, InvalidValue
+from banditree.paper.figures import DEFAULT, FIGURES, Setting
+from banditree.problems import Instance
+from banditree.runs import Runs
+from banditree.simulate import Streams
+from banditree.store import write_whole
+
+COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A finished figure: how it was run. Two that agree in ``same`` have the same numbers."""
+
+    figure: str
+    variant: str
+    seeds: int
+    engine: str
+    version: str
+    seconds: float = 0.0  # wall time
+    jobs: int = 1
+    labels: tuple[str, ...] = ()  # its settings, in order
+
+    @property
+    def same(self) -> tuple[Any, ...]:
+        return self.figure, self.variant, self.seeds, self.engine, self.version
+
+
+def stem(figure: str, variant: str = DEFAULT) -> str:
+    """The start of the names of a figure's files: ``2b``, ``2b-global``."""
+    return figure if variant == DEFAULT else f"{figure}-{variant}"
+
+
+def stream(figure: str, variant: str, setting: Setting) -> np.random.SeedSequence:
+    """Where a setting's randomness comes from: no two settings share it, unless they say so."""
+    key = f"{figure}/{variant}/{setting.stream}"
+    return np.random.SeedSequence(0, spawn_key=(zlib.crc32(key.encode()),))
+
+
+@dataclass
+class Results:
+    """Everything that is finished in a folder. Runs are read from disk when they are first asked for."""
+
+    out: Path
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict)  # {(figure, variant): how it was run}
+    _runs: dict[tuple[str, str], dict[str, Runs]] = field(default_factory=dict, repr=False)
+
+    def __contains__(self, figure: object) -> bool:
+        """Whether a figure (its default), or a (figure, variant), is there."""
+        return ((figure, DEFAULT) if isinstance(figure, str) else figure) in self.kept
+
+    def runs(self, figure: str, variant: str = DEFAULT) -> dict[str, Runs]:
+        """The runs of every setting of a figure by its label, in order; a figure that runs nothing has none."""
+        key = figure, variant
+        if key not in self.kept:
+            raise InvalidValue(f"figure {figure!r}, variant {variant!r}, is not in {self.out}; run it first")
+        if key not in self._runs:
+            labels = self.kept[key].labels
+            self._runs[key] = {label: Runs.load(self._file(key, i)) for i, label in enumerate(labels)}
+        return self._runs[key]
+
+    def instance(self, figure: str, label: str, seed: int, variant: str = DEFAULT) -> Instance:
+        """The instance that a seed of a setting met, drawn again."""
+        setting = next(setting for setting in FIGURES[figure].settings(variant) if setting.label == label)
+        return setting.problem.instance(Streams(stream(figure, variant, setting)).instance(seed))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The long table: regret over seeds by figure, variant, setting, policy and time."""
+        return [
+            dict(zip(COLUMNS, (figure, variant, label, *row), strict=True))
+            for figure, variant in self.kept
+            for label, runs in self.runs(figure, variant).items()
+            for row in _rows(runs)
+        ]
+
+    def write_csv(self) -> Path:
+        """Write ``results.csv``."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        path = self.out / "results.csv"
+        write_whole(path, [text.getvalue().encode()])
+        return path
+
+    def keep(self, how: Kept, runs: Mapping[str, Runs]) -> None:
+        """Write a finished figure's runs, and last the mark that it is finished."""
+        key = how.figure, how.variant
+        for i, each in enumerate(runs.values()):
+            each.save(self._file(key, i))
+        write_whole(self._mark(key), [json.dumps(asdict(how), indent=1).encode()])
+        self.kept[key], self._runs[key] = how, dict(runs)
+
+    def forget(self, figure: str, variant: str) -> None:
+        """Take away the mark that a figure is finished."""
+        self._mark((figure, variant)).unlink(missing_ok=True)
+        self.kept.pop((figure, variant), None)
+        self._runs.pop((figure, variant), None)
+
+    def in_order(self) -> Results:
+        """The same, in the paper's order."""
+        order = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
+        return Results(self.out, {key: self.kept[key] for key in order if key in self.kept}, self._runs)
+
+    def _mark(self, key: tuple[str, str]) -> Path:
+        return self.out / "runs" / f"{'-'.join(key)}.json"
+
+    def _file(self, key: tuple[str, str], i: int) -> Path:
+        return self.out / "runs" / f"{'-'.join(key)}-{i}.csv"
+
+
+def load_results(out: str | Path) -> Results:
+    """What is finished in a folder that ``banditree reproduce`` has written to."""
+    results = Results(Path(out))
+    for name, figure in FIGURES.items():
+        for variant in figure.variants:
+            mark = results._mark((name, variant))
+            if mark.exists():
+                try:
+                    how = json.loads(mark.read_text(encoding="utf-8"))
+                    results.kept[name, variant] = Kept(**how | {"labels": tuple(how["labels"])})
+                except (ValueError, TypeError, KeyError) as error:
+                    raise BadFile(f"{mark} is damaged ({error}); delete it to run that figure again") from None
+    return results
+
+
+def _rows(runs: Runs) -> list[tuple[Any, ...]]:
+    """(policy, time, seeds, mean, sd, se) for every policy and time."""
+    n = len(runs.seeds)
+    found: list[tuple[Any, ...]] = []
+    for policy, regret in runs.regret.items():
+        mean = regret.mean(axis=0)  # (times,)
+        sd = regret.std(axis=0, ddof=1) if n > 1 else np.full(len(runs.times), np.nan)  # (times,)
+        for at, time in enumerate(runs.times.tolist()):
+            found.append((policy, time, n, float(mean[at]), float(sd[at]), float(sd[at] / np.sqrt(n))))
+    return found

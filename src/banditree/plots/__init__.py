@@ -1,0 +1,8 @@
+"""All drawing. matplotlib is imported when a picture is asked for."""
+
+from banditree.plots.files import save
+from banditree.plots.functions import function
+from banditree.plots.lines import regret, sweep
+from banditree.plots.style import LOOKS, Look, looks
+
+__all__ = ["LOOKS", "Look", "function", "looks", "regret", "save", "sweep"]

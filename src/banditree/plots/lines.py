@@ -1,0 +1,138 @@
+"""Regret as lines: over time with bands, and at the horizon against a parameter with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree._check import choice
+from banditree.errors import InvalidValue
+from banditree.plots.style import GREY, Look, house_style, looks
+
+Floats = NDArray[np.float64]
+
+BANDS = {"sd": "one standard deviation", "se": "one standard error"}
+
+
+def regret(
+    runs: Any,
+    *,
+    ax: Any = None,
+    band: str | None = "sd",
+    log_time: bool = False,
+    bounds: bool = False,
+    title: str | None = None,
+) -> Any:
+    """Mean cumulative regret over time for every policy, as `Runs.plot` draws it. Returns the Axes.
+
+    ``band`` is "sd" or "se" over seeds, or None. ``bounds=True`` adds the paper's bounds, for a problem whose instance
+    is the same for all seeds. Without ``ax`` a new figure is made, with the legend beside the axes.
+    """
+    if band is not None:
+        choice("band", band, tuple(BANDS))
+    curves = _bounds(runs) if bounds else {}
+    with house_style():
+        beside = ax is None
+        ax = new_axes() if ax is None else ax
+        order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
+        styles = looks(runs.regret)
+        for i, name in enumerate(order):
+            values = runs.regret[name]  # (seeds, times)
+            mean, look = values.mean(axis=0), styles[name]
+            # Ten marks a line, each line's shifted against the others', so that marks do not hide each other.
+            every = max(1, len(runs.times) // 10)
+            ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=name,
+                    markevery=(i * every // max(1, len(order)), every))  # fmt: skip
+            if band is not None and len(values) > 1:
+                spread = values.std(axis=0, ddof=1) / (np.sqrt(len(values)) if band == "se" else 1.0)
+                ax.fill_between(runs.times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
+        for (name, curve), dashes in zip(curves.items(), ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1))), strict=False):
+            ax.plot(runs.times, curve, linestyle=dashes, color=GREY, label=name)
+        if log_time:
+            ax.set_xscale("log")
+        else:
+            ax.set_xlim(0, runs.times[-1])
+        ax.set_ylim(bottom=0)
+        unit = f"mean and {BANDS[band]}" if band else "mean"
+        _words(ax, title, "time t (steps)", f"cumulative regret (reward)\n{unit} over {len(runs.seeds)} seeds")
+        legend(ax, beside=beside)
+    return ax
+
+
+def sweep(
+    series: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]],
+    *,
+    x_label: str,
+    y_label: str,
+    ax: Any = None,
+    title: str | None = None,
+    ordered: bool = False,
+) -> Any:
+    """Lines with error bars of one standard deviation: ``{name: (x, mean, sd)}``. Returns the Axes.
+
+    ``ordered`` says that the names are sizes and not policies: then they are shades from dark to light.
+    """
+    with house_style() as matplotlib:
+        beside = ax is None
+        ax = new_axes() if ax is None else ax
+        styles = _shades(matplotlib, list(series)) if ordered else looks(series)
+        places = sorted({x for xs, _, _ in series.values() for x in xs})
+        # A hair's breadth apart, or error bars at the same place hide each other.
+        gap = min((b - a for a, b in zip(places, places[1:], strict=False)), default=0.0)
+        apart = min(0.07 * gap, 0.006 * (places[-1] - places[0])) if not ordered else 0.6 * gap / len(series)
+        for i, (name, (xs, mean, sd)) in enumerate(series.items()):
+            look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
+            ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
+                        linestyle=look.dashes, label=name, capsize=2.5, elinewidth=1.0)  # fmt: skip
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        _words(ax, title, x_label, y_label)
+        if ordered:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        legend(ax, beside=beside)
+    return ax
+
+
+def new_axes() -> Any:
+    """The axes of a new figure, with room for a legend beside them."""
+    from matplotlib import pyplot
+
+    _, ax = pyplot.subplots(figsize=(6.4, 3.8), layout="constrained")
+    return ax
+
+
+def legend(ax: Any, *, beside: bool) -> None:
+    """Beside the axes, where it covers nothing; in axes of the user's own, wherever there is most room."""
+    if beside:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    else:
+        ax.legend(loc="best")
+
+
+def _words(ax: Any, title: str | None, x: str, y: str) -> None:
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if title is not None:
+        ax.set_title(title)
+
+
+def _shades(matplotlib: Any, names: Sequence[str]) -> dict[str, Look]:
+    """From dark to light in cividis, which is made for every kind of colour vision; the palest end is left out."""
+    cividis = matplotlib.colormaps["cividis"]
+    to_hex = matplotlib.colors.to_hex
+    steps = np.linspace(0.0, 0.88, len(names))
+    return {name: Look(to_hex(cividis(step)), "os^vDPX*"[i % 8]) for i, (name, step) in enumerate(zip(names, steps, strict=True))}
+
+
+def _bounds(runs: Any) -> dict[str, Floats]:
+    from banditree import theory
+
+    instance = runs.instance
+    if instance is None or getattr(instance, "means", None) is None:
+        raise InvalidValue(
+            "bounds=True needs one instance with known means for all seeds, such as that of "
+            "bt.problems.bernoulli(tree, means), and runs that were not read from a file"
+        )
+    return theory.bound_curves(instance.tree, instance.means, runs.times)

@@ -1,0 +1,102 @@
+"""How policies look: one colour and marker each, the same in every picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from banditree.errors import MissingExtra
+
+# Okabe and Ito's palette, told apart with every kind of colour vision; its yellow is too pale for lines on white.
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#777777",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Look:
+    """A line: its colour, marker and dashes."""
+
+    color: str
+    marker: str
+    dashes: str = "-"
+
+
+# A policy with contexts looks like its twin without, apart from the marker: the two never meet the same problem.
+# A depth is a shade and a dash of its policy's colour.
+LOOKS: dict[str, Look] = {
+    "TS": Look(BLUE, "o"),
+    "TSC": Look(VERMILLION, "s"),
+    "HTS": Look(GREEN, "^"),
+    "UCB1": Look(SKY, "v"),
+    "UCBC": Look(ORANGE, "D"),
+    "UCT": Look(PURPLE, "P"),
+    "TSMax": Look(BLACK, "X"),
+    "LinTS": Look(BLUE, "h"),
+    "LinTSC": Look(VERMILLION, "p"),
+    "LinHTS": Look(GREEN, "<"),
+    "LinUCB": Look(SKY, ">"),
+    "LinUCBC": Look(ORANGE, "d"),
+    "LinUCT": Look(PURPLE, "*"),
+    "HTS L=2": Look("#66D1B0", "2", "--"),
+    "HTS L=3": Look("#006B4E", "3", "-"),
+    "UCT L=2": Look("#E3B5CE", "1", "--"),
+    "UCT L=3": Look("#94446F", "4", "-"),
+}
+
+SPARE = (GREY, BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE)
+SPARE_MARKERS = "8H+x|_,."
+
+
+def looks(policies: Iterable[str]) -> dict[str, Look]:
+    """A look for each policy: its own, or for a name we do not know the first colour that is free here.
+
+    >>> looks(["TSC", "mine"])["TSC"].color
+    '#D55E00'
+    """
+    names = list(policies)
+    taken = {LOOKS[name].color for name in names if name in LOOKS}
+    free = [color for color in SPARE if color not in taken] or list(SPARE)
+    found, strangers = {}, 0
+    for name in names:
+        if name in LOOKS:
+            found[name] = LOOKS[name]
+        else:
+            dashes = ("-", "--", ":", "-.")[strangers // len(free) % 4]
+            found[name] = Look(free[strangers % len(free)], SPARE_MARKERS[strangers % len(SPARE_MARKERS)], dashes)
+            strangers += 1
+    return found
+
+
+RC = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": "medium",
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.5,
+    "svg.fonttype": "none",  # text as text: it can be searched and read aloud
+    "svg.hashsalt": "banditree",  # the same picture is the same file
+}
+
+
+def library() -> Any:
+    """matplotlib, or an error that says how to get it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("plots need matplotlib: pip install 'banditree[plot]'") from None
+    return matplotlib
+
+
+@contextmanager
+def house_style() -> Iterator[Any]:
+    """Our settings of matplotlib, for a while; the user's own come back after."""
+    found = library()
+    with found.rc_context(RC):
+        yield found
