@@ -75,7 +75,9 @@ def feed(policy: bt.Policy, events: Iterable[tuple[Any, float, Any]]) -> bt.Poli
     return policy
 
 
-def events(tree: bt.Tree, n: int, rng: Any, dim: int | None = None, binary: bool = True) -> list[tuple[Any, float, Any]]:
+def events(
+    tree: bt.Tree, n: int, rng: Any, dim: int | None = None, binary: bool = True
+) -> list[tuple[Any, float, Any]]:
     """Rewards for random arms, with contexts where ``dim`` says so."""
     rng = np.random.default_rng(rng)
     found = []

@@ -193,6 +193,19 @@ def test_priors_of_their_own_agree_draw_for_draw(prior: Any) -> None:
 
 
 @needs_native
+def test_the_engines_agree_on_the_best_arm() -> None:
+    """Tenths of rewards do not add up exactly, and means that should tie may not; the engines must err alike."""
+    tree = bt.Tree({"c": 3})
+    for seed in range(400):
+        native, readable = twins(lambda tree, rng: bt.TSMax(tree, rng=rng), tree, 0)
+        rng = np.random.default_rng(seed)
+        for arm, tenths in rng.integers([[3, 4]] * 12).tolist():
+            for policy in (native, readable):
+                policy.update(arm, tenths / 10)
+        assert same(state(native), state(readable)), seed
+
+
+@needs_native
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_runs_natively(name: str) -> None:
     assert engines.engine() == "native"

@@ -45,7 +45,9 @@ def test_rewards_may_come_late_and_in_any_order(name: str, engine: str) -> None:
     assert policy.table()[0].plays == 20
 
 
-@pytest.mark.parametrize("reward", [True, 1, 1.0, np.float64(1), np.float32(1), np.int8(1), np.bool_(True), np.array(1.0)])
+@pytest.mark.parametrize(
+    "reward", [True, 1, 1.0, np.float64(1), np.float32(1), np.int8(1), np.bool_(True), np.array(1.0)]
+)
 @pytest.mark.parametrize("name", ["TSC", "UCBC", "LinTSC"])
 def test_rewards_of_every_number_type(name: str, reward: Any, engine: str) -> None:
     policy, plain = make(name, SHOP), make(name, SHOP)
@@ -65,7 +67,9 @@ def test_batches_of_every_type(kind: Any, engine: str) -> None:
     assert same(state(policy), state(plain))
 
 
-@pytest.mark.parametrize("kind", [list, tuple, np.array, np.float32, lambda x: np.array(x, int), lambda x: np.array([x, x]).T[:, 0]])
+@pytest.mark.parametrize(
+    "kind", [list, tuple, np.array, np.float32, lambda x: np.array(x, int), lambda x: np.array([x, x]).T[:, 0]]
+)
 def test_contexts_of_every_type(kind: Any, engine: str) -> None:
     x = [1, -2, 3]
     policy, plain = make("LinTSC", SHOP, 1), make("LinTSC", SHOP, 1)

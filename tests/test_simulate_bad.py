@@ -64,7 +64,12 @@ def test_bad_arguments_are_told(options: dict[str, Any], error: type[BanditreeEr
         ({"mine": partial(bt.LinTS, dim=2)}, BOUNDED, InvalidValue, "needs contexts of 2 numbers, the problem has no"),
         ({"mine": partial(bt.LinTS, dim=3)}, CONTEXTUAL, InvalidValue, "needs contexts of 3 numbers, .* of 2 numbers"),
         ({"mine": bt.LinTS}, CONTEXTUAL, InvalidType, "dim=5"),
-        ({"mine": bt.TSC}, GAUSSIAN, InvalidValue, r"rewards in \[0, 1\], Gaussian\(sd=0.5\) leaves that; .*bt.Gaussian"),
+        (
+            {"mine": bt.TSC},
+            GAUSSIAN,
+            InvalidValue,
+            r"rewards in \[0, 1\], Gaussian\(sd=0.5\) leaves that; .*bt.Gaussian",
+        ),
         ({"mine": lambda tree, rng: bt.TS(bt.Tree(["odd"]))}, BOUNDED, UnknownArm, "has arm 'odd'"),
         ({"mine": bt.on("ward", bt.TS)}, BOUNDED, InvalidValue, "no tree 'ward'; there are tree"),
     ],

@@ -69,7 +69,7 @@ PAIRS: dict[str, dict[str, Pair]] = {
 
 
 def sigmas(one: Floats, two: Floats) -> float:
-    """The largest difference of column means in standard errors, (runs, columns) each; constant columns must be equal."""
+    """The largest difference of means in standard errors, of (runs, columns) each; constant columns must agree."""
     difference = np.abs(one.mean(axis=0) - two.mean(axis=0))
     error = np.sqrt(one.var(axis=0, ddof=1) / len(one) + two.var(axis=0, ddof=1) / len(two))
     return float(np.max(difference / np.maximum(error, 1e-9)))

@@ -120,7 +120,12 @@ def test_equality() -> None:
     tree = bt.Tree(spec)
     assert tree == bt.Tree(spec)
     assert hash(tree) == hash(bt.Tree(spec))
-    others: list[Any] = [{"a": [2, 1], "b": [3]}, {"a": [1], "b": [2, 3]}, {"a": [1, 2], "c": [3]}, {"b": [3], "a": [1, 2]}]
+    others: list[Any] = [
+        {"a": [2, 1], "b": [3]},
+        {"a": [1], "b": [2, 3]},
+        {"a": [1, 2], "c": [3]},
+        {"b": [3], "a": [1, 2]},
+    ]
     for other in others:
         assert tree != bt.Tree(other)
     assert tree != "tree"

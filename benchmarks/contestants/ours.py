@@ -19,7 +19,7 @@ policy.update(policy.choose(), 1)
 
 
 def _agent(setting: Setting, *, policy: Any) -> Agent:
-    tree = bt.Tree.from_labels(setting.labels.tolist())
+    tree = bt.Tree.from_labels(setting.labels)
     built = policy(tree, rng=setting.seed)
     return Agent(built.choose, built.update)
 

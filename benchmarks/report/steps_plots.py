@@ -45,7 +45,7 @@ def draw_times(heading: str, cells: Sequence[Cell], path: Path) -> None:
         axes.set_axisbelow(True)
 
 
-def draw_regret(heading: str, cells: Sequence[Cell], path: Path) -> None:
+def draw_regret(heading: str, cells: Sequence[Cell], blind: float, path: Path) -> None:
     """Time against regret: down and left is better. Names stand in a column of their own, so they never overlap."""
     shown = [cell for cell in cells if cell.who not in (NUMPY, READABLE) and cell.regrets and cell.stopped_at is None]
     shown.sort(key=lambda cell: cell.regret[0])
@@ -53,7 +53,9 @@ def draw_regret(heading: str, cells: Sequence[Cell], path: Path) -> None:
         return
     with figure(path, 8.0, 1.6 + 0.26 * max(len(shown), 8)) as axes:
         heights = [cell.regret[0] for cell in shown]
-        top = max(heights) * 1.1
+        top = max(*heights, blind) * 1.1
+        axes.axhline(blind, color="0.4", linestyle=":", linewidth=1)
+        axes.annotate("choosing blindly", (0.01, blind / top + 0.01), xycoords="axes fraction", fontsize=8, color="0.4")
         times = [cell.time.median * 1e6 for cell in shown]
         for cell, x, y in zip(shown, times, heights, strict=True):
             error = cell.regret[1]

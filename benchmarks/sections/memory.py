@@ -20,6 +20,7 @@ def run(arena: Arena, options: Options) -> Section:
     section = Section("Memory", TEXT)
     inside = arena.fresh(OURS, "arrays", n_arms=options.largest)
     rows = []
+    found: dict[tuple[str, int], float] = {}  # bytes an arm
     for name in arena.contestants:
         if name in (READABLE, NUMPY):
             continue
@@ -29,6 +30,7 @@ def run(arena: Arena, options: Options) -> Section:
             except Failed as error:
                 arena.failures[f"{name}, memory of {n_arms:,} arms"] = str(error)
                 continue
+            found[name, n_arms] = answer["bytes"]
             rows.append((name, answer["algorithm"], f"{n_arms:,}", figures(answer["bytes"])))
     section.tables.append(("", Table(("contestant", "algorithm", "arms", "bytes an arm"), rows, left=2)))
     section.notes.append(
@@ -36,6 +38,14 @@ def run(arena: Arena, options: Options) -> Section:
         f"tree and {inside['beliefs']:.1f} for the Beta beliefs. Built in {inside['grow']:.2f} s (tree) and "
         f"{inside['policy']:.2f} s (policy)."
     )
+    ours = found.get((OURS, options.peer_arms), 0.0)
+    for name in arena.peers:
+        theirs = found.get((name, options.peer_arms), ours)
+        if theirs < ours:
+            section.peer_wins.append(
+                f"{name} takes less memory with {options.peer_arms:,} arms: {figures(theirs)} bytes an arm against "
+                f"{figures(ours)}."
+            )
     total = inside["tree"] + inside["beliefs"]
     measured = Spread.of([total])
     section.targets.append(

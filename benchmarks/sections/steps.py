@@ -122,14 +122,15 @@ def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float
     groups: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.problem].append(cell)
-    for number, (problem, group) in enumerate(groups.items()):
+    for number, (problem, group) in enumerate(groups.items(), start=1):
         heading = f"{problem}: {horizons[problem]:,} steps"
         section.tables.append((heading, _table(group)))
         section.notes.append(f"{heading}: choosing blindly has a regret of {figures(blind[problem])}.")
-        names = {"steps": "time a step", "regret": "time a step and regret"}
-        for kind, draw in (("steps", draw_times), ("regret", draw_regret)):
-            name = f"{kind}-{number + 1}.png"
-            section.plots.append(Plot(name, f"{names[kind]}, {problem}", partial(draw, heading, group)))
+        draw = partial(draw_regret, heading, group, blind[problem])
+        section.plots += [
+            Plot(f"steps-{number}.png", f"time a step, {problem}", partial(draw_times, heading, group)),
+            Plot(f"regret-{number}.png", f"time a step and regret, {problem}", draw),
+        ]
         for algorithm in PLAYED[problem]:
             _judge(section, problem, [cell for cell in group if cell.algorithm == algorithm])
     return section

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
-_LATER = {name: None for name in ("clustering", "plots", "problems", "testing", "theory")}
+_LATER: dict[str, str | None] = dict.fromkeys(("clustering", "plots", "problems", "testing", "theory"))
 _LATER |= {"Runs": "runs", "simulate": "simulate", "on": "simulate"}
 
 

@@ -98,7 +98,7 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
     parents: list[int] = []
     arms: list[Any] = []
     for row, path in enumerate(paths):
-        if isinstance(path, str | bytes) or not isinstance(path, Sequence | np.ndarray) or len(path) == 0:
+        if not _is_path(path):
             raise InvalidValue(f"path {row} is {path!r}; give cluster names from coarse to fine and the arm last")
         node = 0
         for step in path[:-1]:
@@ -111,6 +111,10 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
         arms.append(path[-1])
     rough.add_arms(parents, names(arms, "arm"))
     return rough
+
+
+def _is_path(path: Any) -> bool:
+    return isinstance(path, Sequence | np.ndarray) and not isinstance(path, str | bytes) and len(path) > 0
 
 
 def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Rough:
@@ -153,7 +157,7 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
 
 
 def _ids(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
-    ids = list(range(n)) if arms is None else names(arms, "arm")
+    ids: list[Name] = list(range(n)) if arms is None else names(arms, "arm")
     if len(ids) != n:
         raise InvalidValue(f"{len(ids)} arms for {n} {what}; there must be one each")
     return ids

@@ -8,6 +8,7 @@ import numpy as np
 
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
+from banditree.beliefs.linear import LARGEST
 from banditree.errors import InvalidType, InvalidValue
 
 
@@ -59,7 +60,10 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
     if value is None:
         raise InvalidValue(f"{owner} needs contexts of {dim} numbers each; pass contexts=X")
     if n is None:
-        n = len(value)
+        try:
+            n = len(value)
+        except TypeError:
+            raise InvalidType(f"{owner} needs contexts of {dim} numbers each, a row a decision; not {value!r}") from None
     return _floats(value, (n, dim), f"{owner} needs {n} contexts of {dim} numbers each", "contexts")
 
 
@@ -72,7 +76,9 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {value!r} holds something else")
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InvalidValue(f"{what} has {array[where]!r} at {where if len(where) > 1 else where[0]}; all must be finite")
+    ready = np.abs(array) <= LARGEST  # false for NaN
+    if not ready.all():
+        where = tuple(int(i) for i in np.argwhere(~ready)[0])
+        why = f"the largest allowed is {LARGEST:g}; scale your contexts" if np.isfinite(array[where]) else "all must be finite"
+        raise InvalidValue(f"{what} has {array[where]} at {where if len(where) > 1 else where[0]}; {why}")
     return np.ascontiguousarray(array, np.float64)

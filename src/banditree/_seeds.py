@@ -97,13 +97,14 @@ def _on_threads(
                 task = next(tasks, None)
                 if task is not None:
                     pool.submit(*task).add_done_callback(finished.put)
-                show(monitor.steps)
                 try:
                     future = finished.get(timeout=LOOK if task is None else 0)
                 except Empty:
-                    continue
-                left -= 1
-                yield future.result()
+                    pass
+                else:
+                    left -= 1
+                    yield future.result()
+                show(monitor.steps)
         except KeyboardInterrupt:
             monitor.stop = True
             pool.shutdown(wait=True, cancel_futures=True)
@@ -179,7 +180,8 @@ def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
         rich.TextColumn("{task.fields[rate]}"),
         rich.TimeRemainingColumn(),
     )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with rich.Progress(*columns, console=console, transient=console.is_terminal) as bar:
         task = bar.add_task("simulating", total=steps, rate="")
 
         def show(done: int) -> None:

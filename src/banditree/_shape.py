@@ -94,10 +94,8 @@ def number(parent: NDArray[np.intp], arm: NDArray[np.intp]) -> tuple[Shape, NDAr
     return Shape(*arrays), old[inner]
 
 
-def _concatenate_slices(
-    values: NDArray[np.intp], first: NDArray[np.intp], nodes: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def _concatenate_slices(values: NDArray[np.intp], first: NDArray[np.intp], nodes: NDArray[np.intp]) -> NDArray[np.intp]:
     """``values[first[i]:first[i + 1]]`` for every i in nodes, end to end."""
     lengths = first[nodes + 1] - first[nodes]
     offsets = np.repeat(first[nodes] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return values[offsets + np.arange(lengths.sum())]
+    return np.asarray(values[offsets + np.arange(lengths.sum())])

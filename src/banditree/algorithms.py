@@ -13,6 +13,8 @@ from banditree.policy import Policy
 from banditree.rules import RULES, UCB, BestArm, Rule, Thompson
 from banditree.tree import Tree
 
+UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: nothing is known beforehand
+
 
 class TS(Policy):
     """Thompson sampling on all arms, the clusters ignored (Thompson 1933).
@@ -20,7 +22,7 @@ class TS(Policy):
     For each arm draw theta_a ~ Beta(S(a), F(a)); play argmax theta_a; add the reward r to S and 1 - r to F of the arm.
     """
 
-    def __init__(self, tree: Tree, *, prior: Prior = Beta(), rng: Any = None) -> None:
+    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, rng: Any = None) -> None:
         super().__init__(tree, belief=prior, rule=Thompson(), depth=0, rng=rng)
 
 
@@ -31,14 +33,14 @@ class TSC(Policy):
     theta_a ~ Beta(S(a), F(a)) and play the best; add the reward r to S, and 1 - r to F, of the arm and of its cluster.
     """
 
-    def __init__(self, tree: Tree, *, prior: Prior = Beta(), rng: Any = None) -> None:
+    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, rng: Any = None) -> None:
         super().__init__(tree, belief=prior, rule=Thompson(), depth=1, rng=rng)
 
 
 class HTS(Policy):
     """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level of the tree, or of its top."""
 
-    def __init__(self, tree: Tree, *, depth: int | None = None, prior: Prior = Beta(), rng: Any = None) -> None:
+    def __init__(self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, rng: Any = None) -> None:
         super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, rng=rng)
 
 
@@ -73,7 +75,7 @@ class TSMax(Policy):
     ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean of all.
     """
 
-    def __init__(self, tree: Tree, *, best: str = "empirical", prior: Prior = Beta(), rng: Any = None) -> None:
+    def __init__(self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, rng: Any = None) -> None:
         super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, rng=rng)
 
 
@@ -174,4 +176,3 @@ def _rebuilt(described: dict[str, Any], kinds: dict[str, Any], what: str) -> Any
 
 def _key(key: Any) -> Any:
     return tuple(key) if isinstance(key, list) else key
-

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from banditree._shape import Shape
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Batch, Floats
+from banditree.beliefs.linear import LARGEST
 from banditree.errors import InvalidValue
 from banditree.rules import Rule, View
 
@@ -59,7 +60,7 @@ def best(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     n_ties = ties.sum(axis=0)
     if not n_ties.all():
         raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
-    winners = ties.argmax(axis=0)
+    winners: NDArray[np.intp] = ties.argmax(axis=0)
     for column in np.flatnonzero(n_ties > 1):
         winners[column] = np.flatnonzero(ties[:, column])[rng.integers(int(n_ties[column]))]
     return winners
@@ -78,7 +79,9 @@ def update(
 def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32], inner: Any) -> None:
     """Bring what the rule keeps up to date at these inner nodes, the lowest first."""
     for node in inner:
-        summary[node] = rule.summarise(shape, rows, int(node), summary)
+        kept = rule.summarise(shape, rows, int(node), summary)
+        assert kept is not None
+        summary[node] = kept
 
 
 def new_summary(shape: Shape, rows: Rows, rule: Rule) -> NDArray[np.int32] | None:
@@ -99,10 +102,8 @@ def absorb(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | No
 
 def group(positions: NDArray[np.int64], rewards: Floats, n_arms: int) -> tuple[Floats, Floats]:
     """How many rewards each arm got, and their sum: (arms,) each."""
-    return (
-        np.bincount(positions, minlength=n_arms).astype(float),
-        np.bincount(positions, rewards, minlength=n_arms),
-    )
+    count, total = np.bincount(positions, minlength=n_arms), np.bincount(positions, rewards, minlength=n_arms)
+    return count.astype(np.float64), total.astype(np.float64)
 
 
 class Walk:
@@ -152,8 +153,8 @@ class Walk:
 
 
 def fits(context: Any, dim: int | None) -> bool:
-    """Whether a context is ready to use: None where none is needed, else a finite float64 array of the right length."""
+    """Whether a context is ready to use: None where none is needed, else a float64 array of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
     ready = isinstance(context, np.ndarray) and context.dtype == np.float64 and context.shape == (dim,)
-    return ready and bool(np.isfinite(context).all())
+    return ready and bool((np.abs(context) <= LARGEST).all())  # false for NaN

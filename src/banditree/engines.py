@@ -53,7 +53,7 @@ def engine() -> str:
     if wanted not in ("", "native", "readable"):
         raise InvalidValue(f"BANDITREE_ENGINE={wanted!r} must be 'native' or 'readable'")
     if wanted == "native" and native is None:
-        raise InvalidValue("BANDITREE_ENGINE='native', but this install has no native engine; reinstall with a C++ compiler")
+        raise InvalidValue("BANDITREE_ENGINE='native' on an install without it; reinstall with a C++ compiler")
     return wanted or ("readable" if native is None else "native")
 
 

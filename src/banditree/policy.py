@@ -27,7 +27,7 @@ class State(NamedTuple):
     """All that changes together when the tree does, so that a thread sees either the old or the new."""
 
     tree: Tree  # the tree that is walked: the given one, cut
-    index: dict[Name, int]  # arm -> its place
+    places: dict[Name, int]  # arm -> its place
     arms: tuple[Name, ...]
     rows: Rows
     summary: NDArray[np.int32] | None  # (nodes,) what the rule keeps
@@ -53,9 +53,7 @@ class Policy:
     1
     """
 
-    def __init__(
-        self, tree: Tree, *, belief: Prior, rule: Rule, depth: int | None = None, rng: Any = None
-    ) -> None:
+    def __init__(self, tree: Tree, *, belief: Prior, rule: Rule, depth: int | None = None, rng: Any = None) -> None:
         self._start(tree, belief, rule, depth, rng, strict=True)
 
     def _start(self, tree: Tree, belief: Prior, rule: Rule, depth: int | None, rng: Any, *, strict: bool) -> None:
@@ -131,7 +129,7 @@ class Policy:
         """Learn from one reward."""
         state = self._state
         try:
-            place = state.index[arm]
+            place = state.places[arm]
         except (KeyError, TypeError):
             place = state.tree.position(arm)  # says what is wrong
         if not state.walk.update(place, reward, context):
@@ -180,7 +178,7 @@ class Policy:
         with self._paused() as old:
             tree = make(self.tree)
             new = self._grown(tree, strict=False)
-            stays = [arm for arm in new.arms if arm in old.index]
+            stays = [arm for arm in new.arms if arm in old.places]
             here, there = new.tree.positions(stays), old.tree.positions(stays)
             new_rows, old_rows = new.rows, old.rows
             for name in old_rows.EVIDENCE:
@@ -210,8 +208,9 @@ class Policy:
 
     def _refresh(self, state: State) -> None:
         """Bring what the rule keeps up to date with the evidence."""
-        if state.summary is not None:
-            state.summary[:] = descent.new_summary(state.tree.shape, state.rows, self.rule)
+        fresh = descent.new_summary(state.tree.shape, state.rows, self.rule)
+        if state.summary is not None and fresh is not None:
+            state.summary[:] = fresh
 
     @contextmanager
     def _paused(self) -> Iterator[State]:

@@ -174,7 +174,8 @@ class Plan:
         tree = instance.tree
         if isinstance(factory, On):
             if factory.tree not in instance.trees:
-                raise InvalidValue(f"policy {name!r}: no tree {factory.tree!r}; there are {', '.join(instance.trees)}")
+                known = ", ".join(instance.trees)
+                raise InvalidValue(f"policy {name!r} (seed {seed}): no tree {factory.tree!r}; there are {known}")
             tree = instance.trees[factory.tree]
         try:
             policy = factory(tree, rng=self.streams.policy(seed, name))

@@ -15,20 +15,24 @@ from numpy.typing import NDArray
 
 from banditree.errors import BadFile
 
-# magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of all before
+# magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of the rest
 MAGIC = b"banditree\x00"
 FORMAT = 1
 DTYPES = ("<f8", "<i4", "<i8")  # what a file may hold
 CHECKSUM = hashlib.sha256().digest_size
 
 
-def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
     """Write a file atomically: whoever reads it finds the old one or the new one, whatever happens in between."""
     plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
-    text = json.dumps({"kind": kind, "arrays": index, **header}).encode()
+    text = json.dumps(
+        {"kind": kind, "arrays": index, **header}, default=np.generic.item
+    ).encode()  # NumPy's numbers too
     start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-    pieces = [start, *(array.data.cast("B") for array in plain.values() if array.size)]
+    pieces: list[Any] = [start, *(array.data.cast("B") for array in plain.values() if array.size)]
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

@@ -56,11 +56,14 @@ class Table(Sequence[Row]):
     def __str__(self) -> str:
         shown = [[_text(value) for value in row] for row in self._rows[: self.SHOWN]]
         widths = [max(map(len, column)) for column in zip(self.columns, *shown, strict=True)]
-        left = [all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in self._rows[: self.SHOWN])
-                for i in range(len(self.columns))]
+        left = [
+            all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in self._rows[: self.SHOWN])
+            for i in range(len(self.columns))
+        ]
         lines = [
-            "  ".join(cell.ljust(w) if to_left else cell.rjust(w)
-                      for cell, w, to_left in zip(line, widths, left, strict=True)).rstrip()
+            "  ".join(
+                cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in zip(line, widths, left, strict=True)
+            ).rstrip()
             for line in (self.columns, *shown)
         ]
         if len(self) > self.SHOWN:

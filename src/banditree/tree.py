@@ -66,7 +66,7 @@ class Tree:
         return cls._from_rough(_grow.from_paths(paths))
 
     @classmethod
-    def from_linkage(cls, Z: Any, arms: Iterable[Any] | None = None) -> Self:  # noqa: N803 (SciPy's name)
+    def from_linkage(cls, Z: Any, arms: Iterable[Any] | None = None) -> Self:
         """The binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
 
         >>> Tree.from_linkage([[0, 1, 0.5, 2], [2, 3, 0.9, 3]]).path(1)
@@ -186,7 +186,7 @@ class Tree:
 
     def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
         """The arms at these places, as an array of ints where all ids are ints, else of objects."""
-        return self._id_array[positions]
+        return np.asarray(self._id_array[positions])
 
     @cached_property
     def _id_array(self) -> NDArray[Any]:

@@ -116,7 +116,7 @@ struct Walker final : Walk {
         const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), stride = rows.stride();
         evaluations += static_cast<std::int64_t>(k * m);
         if (shortcut.covers(tree, rows, node)) {
-            for (std::size_t j = 0; j < m; ++j) winners[j] = shortcut.pick(tree, rows, node, *rng);
+            for (std::size_t j = 0; j < m; ++j) winners[j] = shortcut.pick(tree, rows, rule, node, *rng);
             return true;
         }
         if (scores.size() < k * m) scores.resize(k * m);

@@ -1,64 +1,97 @@
-// Which nodes are walked by an exact shortcut, and how it follows the beliefs. Only Thompson's rule on Beta beliefs has one.
+// Which nodes are walked by an exact shortcut, and how it follows the beliefs: Thompson's rule on Beta beliefs and UCB's on
+// counts have one.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "beliefs/beta.hpp"
+#include "beliefs/counts.hpp"
 #include "rules/thompson.hpp"
+#include "rules/ucb.hpp"
 #include "tree.hpp"
 #include "wide.hpp"
+#include "wide_ucb.hpp"
 
 namespace banditree {
+
+// What a shortcut needs of a belief and a rule: a pair of numbers that says all about a child, and the choice among
+// classes of them. `narrowest`: with fewer children plain scores are faster (docs/exact-sampling.md has the crossings).
+struct ThompsonOnBeta {
+    using Wide = WideThompson;
+    static constexpr std::int32_t narrowest = 48;
+    // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
+    static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
+    static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) { return rows.posterior(node); }
+    static std::int32_t pick(Wide& wide, const BetaRows&, const Thompson&, std::int32_t, Stream& rng) {
+        return wide.pick(rng);
+    }
+};
+
+struct UCBOnCounts {
+    using Wide = WideUCB;
+    static constexpr std::int32_t narrowest = 48;
+    struct Pair {
+        double count, total;
+    };
+    static bool holds(const CountsRows&) { return true; }
+    static Pair pair(const CountsRows& rows, std::int32_t node) { return {rows.count[node], rows.total[node]}; }
+    static std::int32_t pick(Wide& wide, const CountsRows& rows, const UCB& rule, std::int32_t node, Stream& rng) {
+        return wide.pick(rule.width(rows, node), rng);
+    }
+};
 
 // For other beliefs and rules every node is walked plainly.
 template <class Rows, class Rule>
 struct Shortcut {
     void reset() {}
     bool covers(const Tree&, const Rows&, std::int32_t) const { return false; }
-    std::int32_t pick(const Tree&, const Rows&, std::int32_t, Stream&) { return 0; }
+    std::int32_t pick(const Tree&, const Rows&, const Rule&, std::int32_t, Stream&) { return 0; }
     void follow(const Tree&, const Rows&, std::int32_t) {}
     std::int32_t narrowest = 0;
 };
 
-template <>
-struct Shortcut<BetaRows, Thompson> {
-    // Children from which on the shortcut is faster than plain draws (measured: see docs/benchmarks.md).
-    std::int32_t narrowest = 48;
+template <class Way, class Rows, class Rule>
+struct WideNodes {
+    std::int32_t narrowest = Way::narrowest;
 
     // Forget everything: Python has changed the evidence.
     void reset() { wide.clear(); }
 
-    // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
-    bool covers(const Tree& tree, const BetaRows& rows, std::int32_t node) const {
-        return tree.n_children(node) >= narrowest && !rows.on_log_odds;
+    bool covers(const Tree& tree, const Rows& rows, std::int32_t node) const {
+        return tree.n_children(node) >= narrowest && Way::holds(rows);
     }
 
-    std::int32_t pick(const Tree& tree, const BetaRows& rows, std::int32_t node, Stream& rng) {
+    std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, Stream& rng) {
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
         if (wide.size() <= cluster) wide.resize(cluster + 1);
         if (!wide[cluster]) {
-            wide[cluster] = std::make_unique<WideNode>(tree.n_children(node));
+            wide[cluster] = std::make_unique<typename Way::Wide>(tree.n_children(node));
             for (std::int32_t i = 0; i < tree.n_children(node); ++i) {
-                const auto [a, b] = rows.posterior(tree.first(node) + i);
-                wide[cluster]->add(i, a, b);
+                const auto [x, y] = Way::pair(rows, tree.first(node) + i);
+                wide[cluster]->add(i, x, y);
             }
         }
-        return wide[cluster]->pick(rng);
+        return Way::pick(*wide[cluster], rows, rule, node, rng);
     }
 
     // The belief of a child has changed.
-    void follow(const Tree& tree, const BetaRows& rows, std::int32_t child) {
+    void follow(const Tree& tree, const Rows& rows, std::int32_t child) {
         const std::int32_t node = tree.parent[child];
         if (node < 0) return;
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
         if (cluster >= wide.size() || !wide[cluster]) return;
-        const auto [a, b] = rows.posterior(child);
-        wide[cluster]->move(child - tree.first(node), a, b);
+        const auto [x, y] = Way::pair(rows, child);
+        wide[cluster]->move(child - tree.first(node), x, y);
     }
 
   private:
-    std::vector<std::unique_ptr<WideNode>> wide;  // by cluster, made when first needed
+    std::vector<std::unique_ptr<typename Way::Wide>> wide;  // by cluster, made when first needed
 };
+
+template <>
+struct Shortcut<BetaRows, Thompson> : WideNodes<ThompsonOnBeta, BetaRows, Thompson> {};
+template <>
+struct Shortcut<CountsRows, UCB> : WideNodes<UCBOnCounts, CountsRows, UCB> {};
 
 }  // namespace banditree

@@ -43,7 +43,9 @@ bool to_double(nb::handle value, double& out) {
     return true;
 }
 
-// A context ready to use: none where none is needed, else finite doubles of the right length.
+constexpr double largest_context = 1e100;  // LARGEST of beliefs/linear.py: squares, and any sum of them, stay finite
+
+// A context ready to use: none where none is needed, else doubles of the right length and size.
 bool to_context(nb::handle value, std::size_t dim, Doubles& keep, const double*& out) {
     out = nullptr;
     if (dim == 0 || value.is_none()) return dim == 0 && value.is_none();
@@ -51,7 +53,7 @@ bool to_context(nb::handle value, std::size_t dim, Doubles& keep, const double*&
     if (keep.ndim() != 1 || keep.shape(0) != dim) return false;
     out = keep.data();
     for (std::size_t i = 0; i < dim; ++i)
-        if (!std::isfinite(out[i])) return false;
+        if (!(std::fabs(out[i]) <= largest_context)) return false;  // NaN too
     return true;
 }
 

@@ -25,11 +25,14 @@ def _flat(setting: Setting, *, policy: str, **settings: Any) -> Agent:
     from mabwiser.mab import MAB, LearningPolicy  # type: ignore[import-not-found]
 
     mab = MAB(setting.arms, getattr(LearningPolicy, policy)(**settings), seed=setting.seed)
-    if policy == "UCB1":  # its index of an arm never seen is 0, so it is shown every arm once
-        mab.fit(setting.arms, [1] * setting.n_arms)
-    else:
-        mab.fit([0], [0])
-    return Agent(mab.predict, lambda arm, reward: mab.partial_fit([arm], [reward]))
+    mab.fit([0], [0])
+    # UCB1's index of an arm never seen is 0 there, so it plays each arm once before it is asked.
+    untried = setting.arms if policy == "UCB1" else []
+
+    def choose() -> int:
+        return untried.pop() if untried else int(mab.predict())
+
+    return Agent(choose, lambda arm, reward: mab.partial_fit([arm], [reward]))
 
 
 def _linear(setting: Setting, *, policy: str, alpha: float) -> Agent:
@@ -46,7 +49,7 @@ def _linear(setting: Setting, *, policy: str, alpha: float) -> Agent:
 
 OFFERS = {
     "TS": Offer("ThompsonSampling()", partial(_flat, policy="ThompsonSampling")),
-    "UCB1": Offer("UCB1(alpha=1), shown every arm once", partial(_flat, policy="UCB1", alpha=1)),
+    "UCB1": Offer("UCB1(alpha=1), each arm once first", partial(_flat, policy="UCB1", alpha=1)),
     "LinTS": Offer(f"LinTS(alpha={math.sqrt(V):g})", partial(_linear, policy="LinTS", alpha=math.sqrt(V))),
     "LinUCB": Offer(f"LinUCB(alpha={C:g})", partial(_linear, policy="LinUCB", alpha=C)),
 }

@@ -62,8 +62,8 @@ class Rows(ABC):
     dim: int | None = None
 
     @abstractmethod
-    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
-        """What ``count`` rewards of sum ``total`` add to the arrays of EVIDENCE: (...) each."""
+    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
+        """What ``count`` rewards of sum ``total`` add to the arrays of EVIDENCE: numbers, or (arms,) each."""
 
     @abstractmethod
     def plays(self, nodes: Nodes) -> Floats:
@@ -91,7 +91,7 @@ class Rows(ABC):
 
     def observe(self, nodes: NDArray[np.intp], reward: float, context: Floats | None) -> None:
         """One reward, for every node on a path."""
-        for name, value in zip(self.EVIDENCE, self.evidence(np.float64(1), np.float64(reward)), strict=True):
+        for name, value in zip(self.EVIDENCE, self.evidence(1.0, reward), strict=True):
             getattr(self, name)[nodes] += value
 
     def absorb(self, shape: Shape, batch: Batch) -> None:

@@ -46,7 +46,7 @@ class BetaRows(Rows):
         # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
         self.on_log_odds = bool(min(a.min(), b.min()) < 1)
 
-    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return total, count - total
 
     def plays(self, nodes: Nodes) -> Floats:
@@ -72,7 +72,7 @@ class BetaRows(Rows):
         """Draws of the mean reward, or of its log odds where some prior is below 1."""
         a, b = self.posterior(nodes)
         size = (len(a), m)
-        return beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size)
+        return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Central 95% of the posterior."""

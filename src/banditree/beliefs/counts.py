@@ -35,7 +35,7 @@ class CountsRows(Rows):
     def __init__(self, n_nodes: int) -> None:
         self.count, self.total = np.zeros(n_nodes), np.zeros(n_nodes)  # (nodes,)
 
-    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
     def plays(self, nodes: Nodes) -> Floats:

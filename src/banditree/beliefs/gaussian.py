@@ -54,7 +54,7 @@ class GaussianRows(Rows):
         self.sd, self.prior_plays, self.prior_total = sd, prior_plays, prior_total  # (nodes,) each
         self.count, self.total = np.zeros_like(sd), np.zeros_like(sd)  # (nodes,) rewards seen and their sum
 
-    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
     def plays(self, nodes: Nodes) -> Floats:
@@ -72,7 +72,7 @@ class GaussianRows(Rows):
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)
-        return mean + spread * rng.standard_normal((len(mean), m))
+        return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]

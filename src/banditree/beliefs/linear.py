@@ -14,6 +14,7 @@ from banditree._shape import Shape
 from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, per_node
 from banditree.errors import InvalidType, InvalidValue
 
+LARGEST = 1e100  # entry of a context: the squares, and any sum of them, stay finite
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 
 
@@ -72,6 +73,8 @@ class LinearRows(Rows):
     PRIOR = ("precision", "prior_mean")
     DERIVED = ("inverse", "coefficients")
 
+    dim: int
+
     def __init__(self, dim: int, v: float, precision: Floats, prior_mean: Floats) -> None:
         n = len(precision)
         self.dim, self.v = dim, v
@@ -82,7 +85,7 @@ class LinearRows(Rows):
         self.inverse = np.eye(dim) / precision[:, None, None]  # (nodes, dim, dim) B^-1, B = precision I + gram
         self.coefficients = prior_mean.copy()  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
 
-    def evidence(self, count: Floats, total: Floats) -> tuple[Floats, ...]:
+    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
     def observe(self, nodes: NDArray[np.intp], reward: float, context: Floats | None) -> None:
@@ -109,14 +112,16 @@ class LinearRows(Rows):
             mine = order[bounds[arm] : bounds[arm + 1]]
             x = batch.contexts[mine]
             gram[arm], moment[arm] = x.T @ x, batch.rewards[mine] @ x
-        for name, values in zip(self.EVIDENCE, (batch.count, batch.total, gram, moment), strict=True):
+        arrays: tuple[Floats, ...] = (batch.count, batch.total, gram, moment)
+        for name, values in zip(self.EVIDENCE, arrays, strict=True):
             self.add_from_arms(shape, name, values)
         touched = np.zeros(shape.n_nodes)
         touched[shape.node_of] = batch.count
         self.settle(np.flatnonzero(shape.sum_up(touched)))
 
     def settle(self, nodes: NDArray[np.intp]) -> None:
-        self.inverse[nodes] = np.linalg.inv(self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes])
+        b: Floats = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes]
+        self.inverse[nodes] = np.linalg.inv(b)
         self._solve(nodes)
 
     def _solve(self, nodes: NDArray[np.intp]) -> None:
@@ -136,11 +141,11 @@ class LinearRows(Rows):
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
         along = np.einsum("md,kde,me->km", contexts, self.inverse[nodes], contexts, optimize=len(contexts) > 1)
-        return np.sqrt(self.v * np.maximum(along, 0))
+        return np.asarray(np.sqrt(self.v * np.maximum(along, 0)))
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean = self.mean(nodes, contexts)
-        return mean + self.spread(nodes, contexts) * rng.standard_normal((len(mean), m))
+        return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((len(mean), m)))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]

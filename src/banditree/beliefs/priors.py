@@ -13,11 +13,14 @@ Prior = Belief | Mapping[Any, Belief]
 
 
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
-    """The belief of every node without one of its own (key None, else the default of its kind), and the others by key."""
+    """The belief of every node that has none of its own (key None, or the default of its kind), and the others by key."""
     if isinstance(prior, Belief):
         return prior, {}
-    if not isinstance(prior, Mapping) or not prior:
-        raise InvalidType(f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms; not {prior!r}")
+    given: Any = prior
+    if not isinstance(given, Mapping) or not given:
+        raise InvalidType(
+            f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms; not {given!r}"
+        )
     kinds = {type(belief) for belief in prior.values()}
     kind = kinds.pop()
     if kinds or not issubclass(kind, Belief):
@@ -45,7 +48,7 @@ def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief], *, strict: boo
     found: dict[int, Belief] = {}
     for key, belief in own.items():
         paths = named.get(key, [])
-        in_arms = key in given or (isinstance(key, tuple) and key[-1:] and key[-1] in given and given.path(key[-1]) == key)
+        in_arms = _is_arm(given, key)
         if len(paths) + in_arms > 1:
             raise InvalidValue(f"prior for {key!r}: several nodes have this name; use one of the paths {paths}")
         if in_arms:
@@ -56,6 +59,12 @@ def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief], *, strict: boo
         elif strict and not paths:
             raise UnknownArm(f"prior for {key!r}: {given!r} has no arm or cluster of this name or path")
     return found
+
+
+def _is_arm(tree: Tree, key: Any) -> bool:
+    if isinstance(key, tuple):
+        return bool(key) and key[-1] in tree and tree.path(key[-1]) == key
+    return key in tree
 
 
 def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:

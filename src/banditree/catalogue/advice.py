@@ -111,7 +111,9 @@ def advise(
         chosen = [FLAT, *chosen]
     if len(chosen) < 2:
         raise InvalidValue("policies has TS alone; give a policy that uses the tree as well")
-    seeds = default_seeds(2 * horizon * len(chosen)) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
+    seeds = (
+        default_seeds(2 * horizon * len(chosen)) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
+    )
     runs = run(
         {candidate.name + tail: candidate.factory for candidate in chosen for tail in ("", AGAIN)},
         catalogue.world(),

@@ -49,7 +49,9 @@ def _from_csv(path: Path, wanted: Sequence[str]) -> Columns:
         try:
             text = file.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise InvalidValue(f"{path.name} is not UTF-8 text (byte {error.start:,}); save it as CSV in UTF-8") from None
+            raise InvalidValue(
+                f"{path.name} is not UTF-8 text (byte {error.start:,}); save it as CSV in UTF-8"
+            ) from None
         except OSError as error:
             raise InvalidValue(f"{path.name} cannot be read: {error}") from None
     first = text.split("\n", 1)[0]

@@ -114,7 +114,9 @@ class _Reader:
                 f"(no {self.path[level]})" if name is None else name for level, name in enumerate(kept)
             )
         if unnamed:
-            self.notes.append(f"{_rows(unnamed)} without a category: in a cluster named '(no {self.path[0]})' or the like")
+            self.notes.append(
+                f"{_rows(unnamed)} without a category: in a cluster named '(no {self.path[0]})' or the like"
+            )
         if short:
             self.notes.append(f"{_rows(short)} with fewer categories than others: below the last one named")
         for level, column in enumerate(self.path[1:], start=1):
@@ -145,7 +147,9 @@ class _Reader:
 
     def check_mean(self, mean: str, m: Floats, weight: str | None, w: Floats | None) -> None:
         for at in np.flatnonzero(m > 1).tolist():
-            self.trouble(at, mean, f"{m[at]:.12g} is above 1; a mean is a rate from 0 to 1 (or a percentage, as '3.5%')")
+            self.trouble(
+                at, mean, f"{m[at]:.12g} is above 1; a mean is a rate from 0 to 1 (or a percentage, as '3.5%')"
+            )
         if weight is not None and w is not None:
             for at in np.flatnonzero(w == 0).tolist():
                 self.trouble(at, weight, "0; a weight is above 0")

@@ -137,15 +137,22 @@ def answer(
         ]
     if pays_from is not None:
         first = pays_from <= max(horizon // 100, 10)
-        lines.append(f"{difference.policy} is ahead of TS from {'the start' if first else f'about {short(pays_from)} decisions on'}.")
+        lines.append(
+            f"{difference.policy} is ahead of TS from {'the start' if first else f'about {short(pays_from)} decisions on'}."
+        )
     elif verdict == "tree":
         lines.append(f"{difference.policy} is ahead of TS only towards the end of the {horizon:,} decisions.")
+    close = [
+        name
+        for name, lost in means.items()
+        if name not in (leader.name, FLAT.name) and lost < 1.05 * means[leader.name]
+    ]
+    if close:
+        lines.append(f"About as good: {', '.join(close)}.")
     return [*lines, odds]
 
 
-def changes(
-    leader: Candidate, verdict: str, difference: Difference, pairs: Pairs, inspection: Inspection
-) -> list[str]:
+def changes(leader: Candidate, verdict: str, difference: Difference, pairs: Pairs, inspection: Inspection) -> list[str]:
     """What would change the answer."""
     lines = [*_less_traffic(leader, pairs), *_more_traffic(leader, pairs)]
     if verdict == "cannot tell":
@@ -158,7 +165,9 @@ def changes(
             f"({percent(sum(inspection.levels['by_chance']))} would be chance). A tree pays when good arms share a category."
         )
     if verdict == "tree":
-        lines.append(f"Categories that mean less: this counts on level 1 explaining {percent(top.share)} of the variance.")
+        lines.append(
+            f"Categories that mean less: this counts on level 1 explaining {percent(top.share)} of the variance."
+        )
     if len(inspection.misplaced):
         arms = inspection.misplaced["arm"]
         more = f" and {len(arms) - 3:,} more" if len(arms) > 3 else ""
@@ -192,7 +201,9 @@ def _more_traffic(leader: Candidate, pairs: Pairs) -> list[str]:
         if name == leader.name:
             continue
         ours = pairs.regret[leader.name]
-        gained = ((ours[:, :, -1] - ours[:, :, half]) - (regret[:, :, -1] - regret[:, :, half])).mean(axis=1)  # (worlds,)
+        gained = ((ours[:, :, -1] - ours[:, :, half]) - (regret[:, :, -1] - regret[:, :, half])).mean(
+            axis=1
+        )  # (worlds,)
         behind = float((regret[:, :, -1] - ours[:, :, -1]).mean())
         error = float(gained.std(ddof=1)) / math.sqrt(len(gained))
         if behind > 0 and gained.mean() > 2 * error:

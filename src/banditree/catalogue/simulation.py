@@ -18,7 +18,7 @@ from banditree.runs import Runs
 from banditree.simulate import simulate as run
 from banditree.tables import Table
 
-STEPS = {"native": 24_000_000, "readable": 600_000}  # what is run by default, under a minute on two cores
+STEPS = {"native": 40_000_000, "readable": 600_000}  # what is run by default, under a minute on two cores
 FEWEST, MOST = 8, 100  # seeds by default
 
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from banditree.paper.results import stem
+
 Tick = Callable[[], None]
 Show = Callable[[str, str, int], AbstractContextManager[Tick | None]]
 
@@ -38,7 +40,7 @@ def bar(tasks: Sequence[tuple[str, str, float]], progress: bool | None) -> Itera
         @contextmanager
         def show(figure: str, variant: str, ticks: int) -> Iterator[Tick]:
             before, cost = screen.tasks[0].completed, seconds[figure, variant]
-            screen.update(task, description=f"figure {figure}" if variant == "default" else f"figure {figure}, {variant}")
+            screen.update(task, description=f"figure {stem(figure, variant)}")
             yield lambda: screen.advance(task, cost / ticks)
             screen.update(task, completed=before + cost)
 

@@ -45,8 +45,14 @@ def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -
             means.append(float(final.mean()))
             sds.append(float(final.std(ddof=1)) if len(final) > 1 else 0.0)
     n_seeds = len(next(iter(runs.values())).seeds)
-    y_label = f"regret at T = {figure.horizon:,} (reward)\nmean and one standard deviation over {n_seeds} seeds"
-    return plots.sweep(series, x_label=figure.x_label, y_label=y_label, title=title, ordered=bool(settings[0].line))
+    return plots.sweep(
+        series,
+        x_label=figure.x_label,
+        y_label=f"cumulative regret at T = {figure.horizon:,} (reward)",
+        seeds=n_seeds,
+        title=title,
+        ordered=bool(settings[0].line),
+    )
 
 
 def _function(figure: Figure, title: str) -> Any:
@@ -56,7 +62,5 @@ def _function(figure: Figure, title: str) -> Any:
     rng = np.random.default_rng(zlib.crc32(figure.name.encode()))
     places = rng.random((n_arms, 2) if figure.name == "surface" else n_arms)
     tree = clustering.kmeans(places, branching=n_clusters, depth=1, rng=rng)
-    labels = np.empty(n_arms, np.intp)  # (arms,)
-    for i, arms in enumerate(tree.clusters.values()):
-        labels[list(arms)] = i
-    return plots.function(figure.function, places, labels, title=title)
+    top = tree.top_cluster()  # (arms,)
+    return plots.function(figure.function, places, top, title=title)

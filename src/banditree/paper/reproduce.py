@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import banditree
 from banditree._check import whole
@@ -21,6 +21,7 @@ from banditree.runs import Runs
 from banditree.simulate import On, simulate
 
 Tick = Callable[[], None]
+T = TypeVar("T")
 
 __all__ = ["load_results", "plan", "reproduce", "run"]
 
@@ -28,11 +29,16 @@ __all__ = ["load_results", "plan", "reproduce", "run"]
 def plan(figures: Iterable[str] = (), variants: Iterable[str] = ()) -> list[tuple[Figure, str]]:
     """What to run, in the paper's order: each figure's default, and the variants, given as ``"1f:even"``.
 
-    Without a figure, those that the variants belong to; without either, all of them.
+    Without a figure, those that the variants belong to; without either, all of them. ``"all"`` is every variant of the
+    figures that run.
     """
-    names = list(figures)
+    names, asked = list(figures), list(variants)
     wanted: dict[str, set[str]] = {}
-    for text in variants:
+    if "all" in asked:
+        asked.remove("all")
+        names = names or list(FIGURES)
+        wanted = {name: set(FIGURES[name].variants) for name in names if name in FIGURES}
+    for text in asked:
         name, _, variant = text.partition(":")
         if not variant:
             raise InvalidValue(f"variant {text!r} must be a figure and a name, such as 1f:even")
@@ -93,17 +99,22 @@ def reproduce(
     return _written(results.in_order())
 
 
-def run(figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, tick: Tick | None = None) -> dict[str, Runs]:
+def run(
+    figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, tick: Tick | None = None
+) -> dict[str, Runs]:
     """The runs of every setting of a figure, by label. ``tick`` is called as each run begins."""
     found: dict[str, Runs] = {}
     if figure.kind == "function":
         return found
-    checkpoints = [figure.horizon] if figure.kind == "sweep" else 100
+    checkpoints = [figure.horizon // 2, figure.horizon] if figure.kind == "sweep" else 100
     # Settings that share a problem and its instances are one simulation: instances are drawn once.
     for _, each in groupby(figure.settings(variant), key=lambda setting: (setting.stream, id(setting.problem))):
         group = list(each)
-        policies = {_name(setting, name): _Ticking.of(factory, tick)
-                    for setting in group for name, factory in setting.policies.items()}  # fmt: skip
+        policies = {
+            _name(setting, policy): _Ticking.of(factory, tick)
+            for setting in group
+            for policy, factory in setting.policies.items()
+        }
         runs = simulate(
             policies,
             group[0].problem,
@@ -125,12 +136,17 @@ def _name(setting: Setting, policy: str) -> str:
 
 def _part(runs: Runs, setting: Setting) -> Runs:
     """The runs of one setting, with the policies' own names."""
-    by_policy = ("regret", "engine", "evaluations", "seconds", "clusters")
+
+    def own(by_name: Mapping[str, T]) -> dict[str, T]:
+        return {policy: by_name[_name(setting, policy)] for policy in setting.policies}
+
     return replace(
         runs,
-        **{
-            what: {name: getattr(runs, what)[_name(setting, name)] for name in setting.policies} for what in by_policy
-        },
+        regret=own(runs.regret),
+        engine=own(runs.engine),
+        evaluations=own(runs.evaluations),
+        seconds=own(runs.seconds),
+        clusters=own(runs.clusters),
     )
 
 

@@ -86,7 +86,7 @@ class Results:
             dict(zip(COLUMNS, (figure, variant, label, *row), strict=True))
             for figure, variant in self.kept
             for label, runs in self.runs(figure, variant).items()
-            for row in _rows(runs)
+            for row in _rows(runs, at_end=FIGURES[figure].kind == "sweep")
         ]
 
     def write_csv(self) -> Path:
@@ -140,13 +140,13 @@ def load_results(out: str | Path) -> Results:
     return results
 
 
-def _rows(runs: Runs) -> list[tuple[Any, ...]]:
-    """(policy, time, seeds, mean, sd, se) for every policy and time."""
+def _rows(runs: Runs, *, at_end: bool) -> list[tuple[Any, ...]]:
+    """(policy, time, seeds, mean, sd, se) for every policy and time, or at the last time alone."""
     n = len(runs.seeds)
     found: list[tuple[Any, ...]] = []
     for policy, regret in runs.regret.items():
         mean = regret.mean(axis=0)  # (times,)
         sd = regret.std(axis=0, ddof=1) if n > 1 else np.full(len(runs.times), np.nan)  # (times,)
-        for at, time in enumerate(runs.times.tolist()):
+        for at, time in list(enumerate(runs.times.tolist()))[-1 if at_end else 0 :]:
             found.append((policy, time, n, float(mean[at]), float(sd[at]), float(sd[at] / np.sqrt(n))))
     return found

@@ -13,7 +13,7 @@ DPI = 160
 
 
 def save(ax: Any, stem: Path) -> tuple[Path, Path]:
-    """Write the figure of these axes as ``stem.png`` and ``stem.svg``, and close it. The same picture, the same bytes."""
+    """Write the figure of these axes as ``stem.png`` and ``stem.svg``, and close it. Same picture, same bytes."""
     from matplotlib import pyplot
 
     written = []

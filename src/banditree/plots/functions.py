@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ def function(
     thin line joins each arm to the centre of its cluster.
     """
     with house_style():
-        ax = new_axes() if ax is None else ax
+        if ax is None:
+            ax = new_axes() if places.ndim == 1 else new_axes(width=4.9)
         if places.ndim == 1:
             _on_a_line(ax, f, places, labels)
         else:
@@ -42,7 +44,7 @@ def _on_a_line(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray
         name = ("arms", "arms of every\nsecond cluster", "")[min(i, 2)]
         ax.scatter(at, f(at), s=16, color=(BLUE, ORANGE)[i % 2], marker="os"[i % 2], label=name or None, zorder=2)
     ends = [(places[labels == label].min(), places[labels == label].max()) for label in left_to_right]
-    for (_, end), (start, _) in zip(ends, ends[1:], strict=False):
+    for (_, end), (start, _) in pairwise(ends):
         ax.axvline((end + start) / 2, color=GREY, linewidth=0.6, linestyle=":")
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="place of the arm x", ylabel="expected reward f(x)")
     legend(ax, beside=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from banditree.plots.style import GREY, Look, house_style, looks
 
 Floats = NDArray[np.float64]
 
-BANDS = {"sd": "one standard deviation", "se": "one standard error"}
+BANDS = {"sd": "1 sd", "se": "1 se"}
 
 
 def regret(
@@ -56,9 +57,9 @@ def regret(
         else:
             ax.set_xlim(0, runs.times[-1])
         ax.set_ylim(bottom=0)
-        unit = f"mean and {BANDS[band]}" if band else "mean"
-        _words(ax, title, "time t (steps)", f"cumulative regret (reward)\n{unit} over {len(runs.seeds)} seeds")
-        legend(ax, beside=beside)
+        _words(ax, title, "time t (steps)", "cumulative regret (reward)")
+        shown = f"mean ± {BANDS[band]}" if band else "mean"
+        legend(ax, beside=beside, title=f"{shown},\n{_count(len(runs.seeds), 'seed')}")
     return ax
 
 
@@ -67,6 +68,7 @@ def sweep(
     *,
     x_label: str,
     y_label: str,
+    seeds: int,
     ax: Any = None,
     title: str | None = None,
     ordered: bool = False,
@@ -81,34 +83,37 @@ def sweep(
         styles = _shades(matplotlib, list(series)) if ordered else looks(series)
         places = sorted({x for xs, _, _ in series.values() for x in xs})
         # A hair's breadth apart, or error bars at the same place hide each other.
-        gap = min((b - a for a, b in zip(places, places[1:], strict=False)), default=0.0)
-        apart = min(0.07 * gap, 0.006 * (places[-1] - places[0])) if not ordered else 0.6 * gap / len(series)
+        gap = min((b - a for a, b in pairwise(places)), default=0.0)
+        apart = min(0.07 * gap, 0.006 * (places[-1] - places[0])) if not ordered else 0.3 * gap / len(series)
         for i, (name, (xs, mean, sd)) in enumerate(series.items()):
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
             ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
                         linestyle=look.dashes, label=name, capsize=2.5, elinewidth=1.0)  # fmt: skip
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        if all(low >= 0 for _, mean, sd in series.values() for low in np.subtract(mean, sd)):
+            ax.set_ylim(bottom=0)
         _words(ax, title, x_label, y_label)
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        legend(ax, beside=beside)
+        legend(ax, beside=beside, title=f"mean ± 1 sd,\n{_count(seeds, 'seed')}", reverse=ordered)
     return ax
 
 
-def new_axes() -> Any:
+def new_axes(width: float = 6.4, height: float = 3.8) -> Any:
     """The axes of a new figure, with room for a legend beside them."""
     from matplotlib import pyplot
 
-    _, ax = pyplot.subplots(figsize=(6.4, 3.8), layout="constrained")
+    _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     return ax
 
 
-def legend(ax: Any, *, beside: bool) -> None:
+def legend(ax: Any, *, beside: bool, **options: Any) -> None:
     """Beside the axes, where it covers nothing; in axes of the user's own, wherever there is most room."""
-    if beside:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
-    else:
-        ax.legend(loc="best")
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {"loc": "best"}
+    ax.legend(**place, **options, alignment="left")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _words(ax: Any, title: str | None, x: str, y: str) -> None:
@@ -119,11 +124,12 @@ def _words(ax: Any, title: str | None, x: str, y: str) -> None:
 
 
 def _shades(matplotlib: Any, names: Sequence[str]) -> dict[str, Look]:
-    """From dark to light in cividis, which is made for every kind of colour vision; the palest end is left out."""
-    cividis = matplotlib.colormaps["cividis"]
-    to_hex = matplotlib.colors.to_hex
-    steps = np.linspace(0.0, 0.88, len(names))
-    return {name: Look(to_hex(cividis(step)), "os^vDPX*"[i % 8]) for i, (name, step) in enumerate(zip(names, steps, strict=True))}
+    """From dark to light in viridis, which every kind of colour vision tells apart; the palest end is left out."""
+    colors = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(names)))  # (names, 4)
+    return {
+        name: Look(matplotlib.colors.to_hex(color), "os^vDPX*"[i % 8])
+        for i, (name, color) in enumerate(zip(names, colors, strict=True))
+    }
 
 
 def _bounds(runs: Any) -> dict[str, Floats]:

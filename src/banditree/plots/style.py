@@ -40,10 +40,10 @@ LOOKS: dict[str, Look] = {
     "LinUCB": Look(SKY, ">"),
     "LinUCBC": Look(ORANGE, "d"),
     "LinUCT": Look(PURPLE, "*"),
-    "HTS L=2": Look("#66D1B0", "2", "--"),
-    "HTS L=3": Look("#006B4E", "3", "-"),
-    "UCT L=2": Look("#E3B5CE", "1", "--"),
-    "UCT L=3": Look("#94446F", "4", "-"),
+    "HTS L=2": Look("#4FBF9B", "<", "--"),
+    "HTS L=3": Look("#00664A", "^"),
+    "UCT L=2": Look("#D896BA", "X", "--"),
+    "UCT L=3": Look("#8A3D67", "P"),
 }
 
 SPARE = (GREY, BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE)

@@ -15,10 +15,15 @@ struct UCB {
     bool global_clock;  // n counts the plays of the whole tree, not of the parent
 
     template <class Rows>
+    double width(const Rows& rows, std::int32_t node) const {
+        const double n = rows.plays(global_clock ? 0 : node);
+        return std::isnan(c) ? std::sqrt(2.0 * ln(n > 1.0 ? n : 1.0)) : c;
+    }
+
+    template <class Rows>
     void score(const Tree& tree, const Rows& rows, std::int32_t node, const Decisions& decisions, Stream&,
                double* scores) const {
-        const double n = rows.plays(global_clock ? 0 : node);
-        const double width = std::isnan(c) ? std::sqrt(2.0 * ln(n > 1.0 ? n : 1.0)) : c;
+        const double width = this->width(rows, node);
         for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child, scores += decisions.m) {
             if (rows.dim() == 0) {  // without contexts all decisions see the same
                 const double value = index(rows, child, nullptr, width);

@@ -108,8 +108,8 @@ def gain_vanishes(data: Data) -> Finding:
         ),
     )
     facts = (
-        f"TSC has {_share(gains[0])} regret than TS at A* = {x[0]:g}, {_share(gains[n // 2])} at A* = {x[n // 2]:g} and "
-        f"{_share(gains[-1])} at A* = {x[-1]:g}"
+        f"TSC has {_share(gains[0])} regret than TS at A* = {x[0]:g}, {_share(gains[n // 2])} at A* = {x[n // 2]:g} "
+        f"and {_share(gains[-1])} at A* = {x[-1]:g}"
     )
     return Finding(checks, facts, _by_setting("gain", "n_best", x, gains), len(ts), data.horizon("1e"))
 

@@ -45,7 +45,6 @@ class Figure:
     seeds: int = 0
     seconds: float = 0.0  # about how long a run with the paper's seeds takes on two cores, for the bar
     x_label: str = ""
-    log_x: bool = False
     function: Callable[[Any], Any] | None = None  # of a figure that shows one
 
     @property

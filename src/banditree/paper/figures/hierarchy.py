@@ -40,7 +40,7 @@ FIGURES = (
         kind="sweep",
         settings_of=_settings,
         readings=(
-            "Depth L keeps the top L levels of the binary tree; below them the arms hang directly (L = 1: two clusters).",
+            "Depth L keeps the top L levels of the binary tree; below, the arms hang directly (L = 1: two clusters).",
             "HTS runs at every depth L = 0, 1, ..., log2 N - 1; all depths meet the same instance of a seed.",
         ),
         options={

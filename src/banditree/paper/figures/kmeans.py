@@ -64,7 +64,8 @@ FIGURES = (
         settings_of=_three_levels,
         readings=(
             *READINGS,
-            "The tree has three levels of 15-means; a cluster of at most 15 arms is not split. TSC uses the 15 top ones.",
+            "The tree has three levels of 15-means; a cluster of at most 15 arms is not split.",
+            "TSC uses the 15 top clusters.",
         ),
         horizon=3000,
         seeds=100,

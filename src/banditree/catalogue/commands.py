@@ -1,0 +1,226 @@
+"""The commands for a catalogue of one's own: inspect, simulate, advise, and an example to try them on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from banditree.catalogue import render
+from banditree.catalogue.advice import advise
+from banditree.catalogue.example import write_example
+from banditree.catalogue.inspection import inspect
+from banditree.catalogue.items import Catalogue
+from banditree.catalogue.page import page
+from banditree.catalogue.read import read_catalogue
+from banditree.catalogue.simulation import simulate
+from banditree.errors import BanditreeError, Interrupted
+from banditree.store import write_whole
+
+MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
+
+Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, an item a row.")]
+Arm = Annotated[str, typer.Option(metavar="COLUMN", help="Column of the items.", show_default=False)]
+Levels = Annotated[
+    list[str],
+    typer.Option(
+        "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", show_default=False
+    ),
+]
+Plays = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of past plays (views, impressions).")]
+Successes = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of past successes (clicks, sales).")]
+Mean = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of known means, instead of counts.")]
+Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights, to average repeated means.")]
+Horizon = Annotated[int, typer.Option(min=1, metavar="T", help="How many decisions will be made.", show_default=False)]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option("--policy", metavar="NAMES", help="Policies to try: TS,TSC,HTS:2,UCT. Default: flat and every depth."),
+]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Worlds to simulate. Default: by size, under a minute.")
+]
+Rng = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Where random numbers start; the same number, the same result.")
+]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, and only the essential lines.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("inspect")(inspect_command)
+    app.command("simulate")(simulate_command)
+    app.command("advise")(advise_command)
+    app.command("example")(example_command)
+
+
+def inspect_command(
+    items: Items,
+    arm: Arm,
+    path: Levels,
+    plays: Plays = None,
+    successes: Successes = None,
+    mean: Mean = None,
+    weight: Weight = None,
+    rng: Rng = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the tree of a catalogue and how much its categories tell about rewards.
+
+    Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
+    """
+    with _mistakes():
+        found = inspect(_read(items, arm, path, plays, successes, mean, weight), rng=rng)
+        _print(found, as_json, [str(found)] if quiet else render.inspection(found))
+
+
+def simulate_command(
+    items: Items,
+    arm: Arm,
+    path: Levels,
+    horizon: Horizon,
+    plays: Plays = None,
+    successes: Successes = None,
+    mean: Mean = None,
+    weight: Weight = None,
+    policy: Policies = None,
+    seeds: Seeds = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the regret curves as a picture (PNG).")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every run as a CSV file.")] = None,
+    rng: Rng = 0,
+    jobs: Jobs = -1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run policies on a catalogue as the world: regret, and traffic by category.
+
+    Given counts, each seed draws true means that the counts allow; given means, those are the world.
+
+    Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
+    """
+    with _mistakes():
+        catalogue = _read(items, arm, path, plays, successes, mean, weight)
+        found = simulate(
+            catalogue,
+            horizon=horizon,
+            policies=_split(policy) or None,
+            seeds=seeds,
+            rng=rng,
+            jobs=jobs,
+            progress=False if quiet else None,
+        )
+        if save is not None:
+            found.runs.save(save)
+        if plot is not None:
+            found.runs.plot().figure.savefig(plot, dpi=150, bbox_inches="tight")
+        _print(found, as_json, [str(found.runs.table())] if quiet else render.simulation(found))
+        _written(quiet or as_json, save, plot)
+
+
+def advise_command(
+    items: Items,
+    arm: Arm,
+    path: Levels,
+    horizon: Horizon,
+    plays: Plays = None,
+    successes: Successes = None,
+    mean: Mean = None,
+    weight: Weight = None,
+    policy: Policies = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=4, metavar="N", help="Worlds to simulate. Default: by size, under a minute.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
+    rng: Rng = 0,
+    jobs: Jobs = -1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say which policy to run on a catalogue, what it saves, and what would change the answer.
+
+    With --quiet the policy's name alone is printed.
+
+    Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
+    """
+    with _mistakes():
+        catalogue = _read(items, arm, path, plays, successes, mean, weight)
+        found = advise(
+            catalogue,
+            horizon=horizon,
+            policies=_split(policy) or None,
+            seeds=seeds,
+            rng=rng,
+            jobs=jobs,
+            progress=False if quiet else None,
+        )
+        if html is not None:
+            write_whole(html, [page(found, title=items.name).encode()])
+        _print(found, as_json, [found.name] if quiet else render.advice(found))
+        _written(quiet or as_json, html)
+
+
+def example_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file to write.")] = Path("items.csv"),
+    campaign: Annotated[str, typer.Option(metavar="NAME", help="all (80 items), men (34) or women (46).")] = "all",
+    quiet: Quiet = False,
+) -> None:
+    """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset."""
+    with _mistakes():
+        write_example(file, campaign=campaign)
+        if not quiet:
+            options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
+            typer.echo(f"Wrote {file}. Try: banditree inspect {options}")
+
+
+@contextmanager
+def _mistakes() -> Iterator[None]:
+    """A message and an exit code for what users get wrong, instead of a traceback."""
+    try:
+        yield
+    except (BanditreeError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(MISTAKE) from None
+    except Interrupted as stopped:
+        typer.echo(f"Stopped: {stopped}", err=True)
+        raise typer.Exit(STOPPED) from None
+
+
+def _read(
+    items: Path,
+    arm: str,
+    path: list[str],
+    plays: str | None,
+    successes: str | None,
+    mean: str | None,
+    weight: str | None,
+) -> Catalogue:
+    counts = [f"--{name}" for name, value in (("plays", plays), ("successes", successes)) if value is not None]
+    if len(counts) + (mean is not None) == 0 or len(counts) == 1 or (counts and mean is not None):
+        raise typer.BadParameter("give --plays and --successes, or --mean")
+    return read_catalogue(items, arm=arm, path=_split(path), plays=plays, successes=successes, mean=mean, weight=weight)
+
+
+def _split(given: list[str] | None) -> list[str]:
+    return [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
+
+
+def _print(found: Any, as_json: bool, parts: list[Any]) -> None:
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        render.show(Console(highlight=False), parts)
+
+
+def _written(silent: bool, *files: Path | None) -> None:
+    for file in files:
+        if file is not None and not silent:
+            typer.echo(f"Wrote {file}", err=True)

@@ -1,0 +1,52 @@
+"""The command line. The commands stand beside what they run; here they become one application."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from banditree import __version__
+from banditree.errors import BanditreeError, MissingExtra
+
+if TYPE_CHECKING:
+    import typer
+
+MISTAKE = 2  # exit code of a user's mistake
+
+
+def main() -> None:
+    """What the ``banditree`` script calls: an error of ours is a sentence on stderr and exit code 2, no traceback."""
+    try:
+        application()()
+    except BanditreeError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(MISTAKE)
+
+
+def application() -> typer.Typer:
+    """The commands, as a Typer application."""
+    try:
+        import typer
+    except ImportError:
+        raise MissingExtra("the command line needs Typer and Rich: pip install 'banditree[cli]'") from None
+    from banditree.catalogue import commands as catalogue
+    from banditree.paper import commands as paper
+
+    app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False)
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"banditree {__version__}")
+            raise typer.Exit
+
+    option: Any = typer.Option(
+        False, "--version", callback=show_version, is_eager=True, help="Say which version this is."
+    )
+
+    def banditree(version: bool = option) -> None:
+        """Bandits on trees of arms: the paper's figures, and policies for a catalogue of your own."""
+
+    app.callback()(banditree)
+    paper.register(app)
+    catalogue.register(app)
+    return app

@@ -1,0 +1,103 @@
+"""The theory part: the bounds on the default instance of figures 1a to 1e, and what policies did on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree import TS, TSC, plots, problems
+from banditree import theory as bounds
+from banditree.paper.results import Results
+from banditree.runs import Runs
+from banditree.simulate import simulate
+from banditree.tree import Tree
+
+HORIZON = 30_000  # ten times that of the figures, so that growth can be seen
+N_HIERARCHY = 64  # arms of the tree on which Theorem 7 is computed
+Row = tuple[str, str, float]  # (where it is from, what it is, the number)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Tables and a picture."""
+
+    picture: Path
+    seeds: int
+    coefficients: Sequence[Row]
+    levels: Sequence[tuple[int, float, float, float]]  # Theorem 7: (depth, kl, pinsker, printed)
+    growth: Sequence[tuple[str, float, float, float]]  # (policy, regret at T/10, at T, growth a unit of log T)
+
+
+def theory(results: Results) -> Theory:
+    """Compute it, with as many seeds as figure 1a has (ten where that was not run)."""
+    drawn = problems.strong_dominance().instance(0)
+    problem = problems.bernoulli(drawn.tree, drawn.means)
+    seeds = results.kept["1a", "default"].seeds if "1a" in results else 10
+    times = np.unique(np.geomspace(1, HORIZON, 80).astype(int)).tolist()
+    runs = simulate(
+        [TS, TSC],
+        problem,
+        horizon=HORIZON,
+        seeds=seeds,
+        rng=0,
+        checkpoints=[*times, HORIZON // 10],
+        jobs=-1,
+        progress=False,
+    )
+    axes = plots.regret(runs, bounds=True, log_time=True, title="TS and TSC on one instance, and the bounds")
+    picture, _ = plots.save(axes, results.out / "theory")
+    assert drawn.means is not None
+    return Theory(picture, seeds, _coefficients(drawn.tree, drawn.means), _levels(), _growth(runs))
+
+
+def _coefficients(tree: Tree, means: NDArray[np.float64]) -> list[Row]:
+    quality = bounds.quality(tree, means)
+    return [
+        ("definition", "width of the best cluster, w*", quality.width),
+        ("definition", "least distance to it, d", min(quality.distance.values())),
+        ("definition", "mean of w*/d_C, γ", quality.gamma),
+        ("Theorem 1", "plays of an arm by TS, over log T + log log T, at most", max(bounds.arm_plays(means).values())),
+        (
+            "Theorem 2",
+            "plays of a cluster by TSC, over log T + log log T",
+            max(bounds.cluster_plays(tree, means).values()),
+        ),
+        ("Theorem 3", "regret of TSC over log T, at most", bounds.tsc_upper(tree, means)),
+        ("Theorem 3", "... after Pinsker's inequality", bounds.tsc_upper(tree, means, form="pinsker")),
+        (
+            "Theorem 4",
+            f"√((A* + K(1 + γ)) T log T) at T = {HORIZON:,}",
+            bounds.tsc_minimax(tree, means, horizon=HORIZON),
+        ),
+        ("Theorem 5", "regret of any good policy over log T, at least", bounds.lower(tree, means)),
+        ("Theorem 6", f"√((A* + K) T) at T = {HORIZON:,}", bounds.minimax_lower(tree, means, horizon=HORIZON)),
+        ("Lai and Robbins", "regret of TS over log T", bounds.lai_robbins(means)),
+    ]
+
+
+def _levels() -> list[tuple[int, float, float, float]]:
+    instance = problems.hierarchical_dominance(N_HIERARCHY).instance(0)
+    assert instance.means is not None
+    return [
+        (
+            depth,
+            bounds.hts_upper(instance.tree, instance.means, depth=depth),
+            bounds.hts_upper(instance.tree, instance.means, depth=depth, form="pinsker"),
+            bounds.hts_upper(instance.tree, instance.means, depth=depth, form="printed"),
+        )
+        for depth in range(instance.tree.depth + 1)
+    ]
+
+
+def _growth(runs: Runs) -> list[tuple[str, float, float, float]]:
+    before = int(np.flatnonzero(runs.times == HORIZON // 10)[0])
+    found = []
+    for name, regret in runs.regret.items():
+        early, late = float(regret[:, before].mean()), float(regret[:, -1].mean())
+        found.append((name, early, late, (late - early) / log(10)))
+    return found

@@ -1,0 +1,370 @@
+"""Save and load: what comes back, what is refused, and what a crash leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banditree as bt
+from banditree import store
+from banditree.beliefs.beta import BetaRows
+from banditree.errors import BadFile, BanditreeError, InvalidType
+from tests.helpers import DIM, NAMES, SHOP, TREES, events, feed, make, run, same, state
+
+
+@pytest.mark.parametrize("shape", ["flat", "clusters", "uneven", "chain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_round_trip(name: str, shape: str, engine: str, tmp_path: Path) -> None:
+    policy = make(name, TREES[shape], 1)
+    run(policy, 40, 2)
+    policy.save(tmp_path / "policy")
+    loaded, twin = (bt.load(tmp_path / "policy", rng=5) for _ in range(2))
+    assert type(loaded) is type(policy)
+    assert (loaded.tree, loaded.belief, loaded.rule, loaded.depth) == (
+        policy.tree,
+        policy.belief,
+        policy.rule,
+        policy.depth,
+    )
+    assert same(state(loaded), state(policy))
+    assert repr(loaded) == repr(policy)
+    assert run(loaded, 40, 3) == run(twin, 40, 3)
+    assert os.listdir(tmp_path) == ["policy"]
+
+
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("HTS", {"depth": 1, "prior": bt.Gaussian(sd=0.5, mean=2.0, prior_sd=1.5)}),
+    ("UCBC", {"clock": "global"}),
+    ("TSMax", {"best": "posterior"}),
+    ("LinUCT", {"c": 0.25, "depth": 1}),
+    ("LinTS", {"v": 0.1}),
+    ("TSC", {"prior": {"x": bt.Beta(3, 9), ("y", "d"): bt.Beta(0.1, 0.2), None: bt.Beta(2, 2)}}),
+    ("TS", {"prior": bt.Beta(np.int64(3), np.float32(0.5))}),
+    ("TSC", {"prior": {"x": bt.Gaussian(np.float32(2))}}),
+    ("LinTSC", {"v": np.int32(2)}),
+    ("UCT", {"depth": np.int64(2)}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS, ids=[f"{name} {options}" for name, options in OPTIONS])
+def test_options_and_priors_come_back(name: str, options: dict[str, Any], engine: str, tmp_path: Path) -> None:
+    policy = make(name, TREES["clusters"], 1, **options)
+    run(policy, 20, 2)
+    policy.save(tmp_path / "p")
+    loaded = bt.load(tmp_path / "p", rng=0)
+    assert (loaded.belief, loaded._own, loaded.rule, loaded.depth) == (
+        policy.belief,
+        policy._own,
+        policy.rule,
+        policy.depth,
+    )
+    assert same(state(loaded), state(policy))
+
+
+def test_keys_of_a_prior_may_be_numpys(engine: str, tmp_path: Path) -> None:
+    prior: dict[Any, bt.Belief] = {np.int64(3): bt.Beta(3, 9), (np.int64(0),): bt.Beta(2, 2)}
+    policy = bt.TS(bt.Tree(4), prior=prior, rng=0)
+    policy.save(tmp_path / "p")
+    assert same(state(bt.load(tmp_path / "p")), state(policy))
+
+
+def test_a_prior_of_an_arm_that_left(engine: str, tmp_path: Path) -> None:
+    """It is kept for the day the arm comes back, through saving and loading."""
+    policy = bt.TSC(SHOP, prior={"h1": bt.Beta(9, 1), "shoes": bt.Beta(1, 9)}, rng=0)
+    policy.remove_arms(["h1", "s1", "s2"])
+    policy.save(tmp_path / "p")
+    loaded = bt.load(tmp_path / "p", rng=0)
+    for one in (policy, loaded):
+        one.add_arms({"h1": ("hats",)})
+    assert same(state(loaded), state(policy))
+    assert loaded.table()[-1].mean == 0.9
+
+
+def test_ids_of_every_kind_come_back(tmp_path: Path) -> None:
+    tree = bt.Tree({"": [0, -5, 2**80], "ünï": ["ä", "1", 1, "with\nline"], 7: {"7": [""]}})
+    policy = bt.HTS(tree, rng=0)
+    run(policy, 10, 0)
+    policy.save(tmp_path / "p")
+    assert bt.load(tmp_path / "p").tree == tree
+
+
+def test_two_loaded_copies_do_not_replay_each_other(engine: str, tmp_path: Path) -> None:
+    """The stream is not in the file: another rng, or none, goes another way."""
+    policy = bt.TS(bt.Tree(100), rng=1)
+    policy.save(tmp_path / "p")
+    ways = [bt.load(tmp_path / "p", rng=rng).choose_many(50) for rng in (1, 2, None, None)]
+    ways.append(policy.choose_many(50))
+    same_way = [(i, j) for i in range(5) for j in range(i) if np.array_equal(ways[i], ways[j])]
+    assert same_way == [(4, 0)]  # rng=1 again is the user's own wish
+
+
+def test_saved_on_one_engine_and_loaded_on_another(tmp_path: Path) -> None:
+    from banditree import engines
+    from tests.helpers import ENGINES
+
+    for name in NAMES:
+        files = []
+        for engine in ENGINES:
+            with engines.using(engine):
+                policy = feed(make(name, SHOP), events(SHOP, 20, 1, DIM if name.startswith("Lin") else None))
+                policy.save(tmp_path / engine)
+                files.append(state(bt.load(tmp_path / ENGINES[0])))
+        assert all(same(files[0], file, rtol=1e-12, atol=0) for file in files)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shy(bt.Rule):
+    c: float = 1.0
+
+    def score(self, view: bt.View) -> Any:
+        return view.mean() - self.c * view.spread()
+
+
+class DoubledRows(BetaRows):
+    def evidence(self, count: Any, total: Any) -> Any:
+        return 2 * total, 2 * (count - total)
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubled(bt.Beta):
+    def rows(self, n_nodes: int, own: Any) -> BetaRows:
+        return DoubledRows(np.full(n_nodes, float(self.a)), np.full(n_nodes, float(self.b)))
+
+
+def test_parts_of_ones_own_are_passed_again(tmp_path: Path) -> None:
+    policy = bt.Policy(SHOP, belief=Doubled(2, 2), rule=Shy(0.5), depth=1, rng=0)
+    run(policy, 20, 0)
+    policy.save(tmp_path / "p")
+    with pytest.raises(InvalidType, match="Doubled; pass it as belief="):
+        bt.load(tmp_path / "p")
+    with pytest.raises(InvalidType, match="Shy; pass it as rule="):
+        bt.load(tmp_path / "p", belief=Doubled(2, 2))
+    loaded = bt.load(tmp_path / "p", belief=Doubled(2, 2), rule=Shy(0.5))
+    assert type(loaded) is bt.Policy
+    assert same(state(loaded), state(policy))
+    assert loaded.rule == Shy(0.5)
+
+
+def test_one_hundred_thousand_arms(engine: str, tmp_path: Path) -> None:
+    policy = bt.TSC(bt.Tree.from_labels(np.arange(100_000) % 300), rng=0)
+    rng = np.random.default_rng(0)
+    policy.update_many(rng.integers(100_000, size=200_000), rng.integers(2, size=200_000))
+    policy.save(tmp_path / "p")
+    loaded = bt.load(tmp_path / "p")
+    assert loaded.tree == policy.tree
+    assert same(state(loaded), state(policy))
+
+
+# Files that are refused
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    bt.TSC(bt.Tree({"a": [1], "b": [2]}), rng=0).save(tmp_path / "small")
+    return tmp_path / "small"
+
+
+def test_every_flipped_byte_is_noticed(small: Path) -> None:
+    data = small.read_bytes()
+    assert len(data) < 1500
+    for at in range(len(data)):
+        for bit in (0x01, 0x80):
+            small.write_bytes(data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :])
+            with pytest.raises(BadFile, match=r"small (is|has)"):
+                bt.load(small)
+    small.write_bytes(data)
+    bt.load(small)
+
+
+def test_every_truncation_is_noticed(small: Path) -> None:
+    data = small.read_bytes()
+    for length in range(len(data)):
+        small.write_bytes(data[:length])
+        with pytest.raises(BadFile, match=r"truncated|cut off"):
+            bt.load(small)
+    small.write_bytes(data + b"\0")
+    with pytest.raises(BadFile, match="corrupt"):
+        bt.load(small)
+
+
+def rewritten(path: Path, form: int | None = None, **header: Any) -> None:
+    """The file with another format number or header, and a checksum that fits."""
+    data = path.read_bytes()
+    at = len(store.MAGIC)
+    end = at + 16 + int.from_bytes(data[at + 8 : at + 16], "little")
+    text = json.dumps(json.loads(data[at + 16 : end]) | header).encode()
+    number = store.FORMAT if form is None else form
+    body = (
+        store.MAGIC
+        + number.to_bytes(8, "little")
+        + len(text).to_bytes(8, "little")
+        + text
+        + data[end : -store.CHECKSUM]
+    )
+    path.write_bytes(body + hashlib.sha256(body).digest())
+
+
+def test_a_newer_format_is_refused(small: Path) -> None:
+    rewritten(small)
+    bt.load(small)
+    rewritten(small, form=store.FORMAT + 1)
+    with pytest.raises(BadFile, match=f"format {store.FORMAT + 1}, .*upgrade"):
+        bt.load(small)
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ({"kind": "runs"}, "holds a 'runs', not a 'policy'"),
+        ({"arrays": [["parent", "|O", [3]]]}, r"an array of type '\|O'"),
+        ({"arrays": [["parent", "<i4", [3]]]}, "does not hold a whole policy"),
+        ({"clusters": [None]}, "does not hold a whole policy"),
+        ({"belief": {"kind": "Beta", "a": -1, "b": 1}}, "does not hold a whole policy"),
+        ({"depth": -1}, "does not hold a whole policy"),
+        ({"depth": 0}, "does not hold a whole policy"),
+    ],
+)
+def test_headers_that_make_no_sense_are_refused(small: Path, header: dict[str, Any], says: str) -> None:
+    rewritten(small, **header)
+    with pytest.raises(BadFile, match=says):
+        bt.load(small)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"banditree", b"\x80\x04\x95pickled", b"PK\x03\x04" + bytes(100), os.urandom(200)]
+)
+def test_files_of_another_kind_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(BadFile, match="is not a banditree file"):
+        bt.load(tmp_path / "f")
+    assert issubclass(BadFile, BanditreeError)
+    assert issubclass(BadFile, ValueError)
+
+
+def test_pickle_is_never_used(tmp_path: Path) -> None:
+    import pickle
+
+    (tmp_path / "p").write_bytes(pickle.dumps(bt.Tree(3).paths()))
+    with pytest.raises(BadFile, match="is not a banditree file"):
+        bt.load(tmp_path / "p")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        bt.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        bt.TS(SHOP).save(tmp_path / "no" / "folder")
+
+
+# Crashes
+
+
+class Broken:
+    """Files whose disk is full after some bytes."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def fdopen(self, descriptor: int, mode: str) -> Any:
+        file = open(descriptor, mode)  # noqa: SIM115
+        write = file.write
+
+        class Full:
+            def __enter__(self) -> Any:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                file.close()
+
+            def write(this, data: Any) -> int:  # noqa: N805
+                if len(data) > self.room:
+                    write(bytes(data)[: self.room])
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                self.room -= len(data)
+                return int(write(data))
+
+        return Full()
+
+
+@pytest.mark.parametrize("room", [0, 10, 200, 500])
+def test_a_full_disk_leaves_the_old_file(room: int, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = small.read_bytes()
+    policy = bt.TSC(SHOP, rng=0)
+    monkeypatch.setattr(os, "fdopen", Broken(room).fdopen)
+    with pytest.raises(OSError, match="No space left"):
+        policy.save(small)
+    monkeypatch.undo()
+    assert small.read_bytes() == old
+    assert os.listdir(small.parent) == ["small"]
+    policy.update("h1", 1)  # the policy goes on
+    policy.save(small)
+    assert bt.load(small).tree == SHOP
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()])
+def test_a_crash_at_any_step_leaves_the_old_file(
+    step: str, error: BaseException, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    old = small.read_bytes()
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(type(error)):
+        bt.TSC(SHOP, rng=0).save(small)
+    monkeypatch.undo()
+    assert small.read_bytes() == old
+    assert os.listdir(small.parent) == ["small"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits on file size are a Unix thing")
+def test_a_real_limit_on_file_size(small: Path) -> None:
+    """A process that may write 4 kB saves 1,000 arms over the small file."""
+    old = small.read_bytes()
+    code = f"""
+import resource, signal
+import banditree as bt
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+try:
+    bt.TS(bt.Tree(1000)).save({str(small)!r})
+except OSError as error:
+    print(error.errno)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == errno.EFBIG
+    assert small.read_bytes() == old
+    assert os.listdir(small.parent) == ["small"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are a Unix thing")
+def test_permissions(tmp_path: Path) -> None:
+    """Those of the file that is replaced; a new file gets what the umask leaves."""
+    mask = os.umask(0o027)
+    try:
+        bt.TS(SHOP).save(tmp_path / "p")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "p").stat().st_mode) == 0o640
+    (tmp_path / "p").chmod(0o600)
+    bt.TS(SHOP).save(tmp_path / "p")
+    assert stat.S_IMODE((tmp_path / "p").stat().st_mode) == 0o600
+
+
+def test_restore_checks_shapes() -> None:
+    policy = bt.TS(SHOP)
+    with pytest.raises(ValueError, match="successes has shape"):
+        policy.restore({"successes": np.zeros(2), "failures": np.zeros(2)})
