@@ -28,7 +28,7 @@ def make(name: str, tree: bt.Tree, rng: Any = 0, **options: Any) -> bt.Policy:
     """A policy by its name; the linear ones with contexts of length DIM."""
     if name.startswith("Lin"):
         options.setdefault("dim", DIM)
-    return bt.ALGORITHMS[name](tree, rng=rng, **options)  # type: ignore[call-arg]
+    return bt.ALGORITHMS[name](tree, rng=rng, **options)
 
 
 def factory(name: str, **options: Any) -> Factory:
@@ -43,7 +43,7 @@ def state(policy: bt.Policy) -> State:
     return kept | {"start": shape.start.copy(), "content": shape.content.copy()}
 
 
-def same(one: State, two: State, **tolerance: float) -> bool:
+def same(one: State, two: State, **tolerance: Any) -> bool:
     """Whether two states are equal, exactly unless a tolerance is given."""
     if one.keys() != two.keys():
         return False

@@ -224,7 +224,7 @@ def test_bad_parameters(build: Callable[[], Any], kind: type[Exception], says: s
 def test_parameters_are_keyword_only() -> None:
     for kind in bt.ALGORITHMS.values():
         with pytest.raises(TypeError, match="positional argument"):
-            kind(SHOP, 1)  # type: ignore[call-arg, misc]
+            kind(SHOP, 1)  # type: ignore[call-arg, arg-type]
 
 
 def test_messages_are_sentences() -> None:

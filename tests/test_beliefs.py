@@ -56,7 +56,7 @@ def test_beta_by_hand(engine: str) -> None:
 
 
 def test_gaussian_by_hand(engine: str) -> None:
-    """Default: N(sum / (n + 1), sd^2 / (n + 1)), Agrawal and Goyal's. Else the prior is worth (sd / prior_sd)^2 rewards."""
+    """Default: N(sum / (n + 1), sd^2 / (n + 1)). Else the prior is worth (sd / prior_sd)^2 rewards."""
     rewards: list[tuple[Any, float, Any]] = [("h1", 5.0, None), ("h1", -1.0, None), ("h2", 2.0, None)]
     policy = learned(bt.Gaussian(sd=2.0), rewards)
     rows = rows_of(policy)
@@ -211,7 +211,7 @@ BAD_PRIORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: bt.Gaussian(0), InvalidValue, "Gaussian: sd=0"),
     (lambda: bt.Gaussian(1, math.inf), InvalidValue, "Gaussian: mean=inf"),
     (lambda: bt.Gaussian(1, 0, -1), InvalidValue, "Gaussian: prior_sd=-1"),
-    (lambda: bt.Linear(), InvalidType, "dim=5"),
+    (bt.Linear, InvalidType, "dim=5"),
     (lambda: bt.Linear(0), InvalidValue, "dim=0 must be at least 1"),
     (lambda: bt.Linear(2.0), InvalidType, "dim=2.0 must be an int"),  # type: ignore[arg-type]
     (lambda: bt.Linear(2, v=0), InvalidValue, "Linear: v=0"),
@@ -247,12 +247,14 @@ def test_bad_priors(build: Callable[[], Any], kind: type[Exception], says: str, 
 
 
 def test_numpy_numbers_are_numbers() -> None:
-    prior: dict[Any, bt.Belief] = {"hats": bt.Beta(np.int64(3), np.float32(9))}
+    three: Any = np.int64(3)
+    nine: Any = np.float32(9)
+    prior: dict[Any, bt.Belief] = {"hats": bt.Beta(three, nine)}
     assert prior_means(bt.TSC(SHOP, prior=prior))[("hats",)] == 0.25
 
 
 def test_the_registry_has_every_belief() -> None:
-    assert BELIEFS == {"Beta": bt.Beta, "Gaussian": bt.Gaussian, "Linear": bt.Linear, "Counts": bt.Counts}
+    assert dict(BELIEFS) == {"Beta": bt.Beta, "Gaussian": bt.Gaussian, "Linear": bt.Linear, "Counts": bt.Counts}
     for kind in BELIEFS.values():
         belief = kind(2) if kind is bt.Linear else kind()
         assert kind(**belief.parameters()) == belief

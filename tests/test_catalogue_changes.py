@@ -1,4 +1,4 @@
-"""A living catalogue: after any change a policy is what it would be, built anew on the new tree with the same rewards."""
+"""A living catalogue: after any change a policy is one built anew on the new tree and fed the same rewards."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_named_policies_are_their_parts(engine: str, tree: bt.Tree, seed: int) -
 
 def test_clusters_of_one_arm_are_no_clusters(engine: str) -> None:
     """TS is TSC on one cluster an arm, in distribution; the control, TSC on pairs, is not."""
-    flat, pairs = bt.Tree(6), bt.Tree({i: 2 for i in range(3)})
+    flat, pairs = bt.Tree(6), bt.Tree(dict.fromkeys(range(3), 2))
     alone = bt.Tree({f"cluster {i}": [i] for i in range(6)})
     history = events(flat, 12, 3)
     policies = [make("TS", flat, 1), make("TSC", alone, 2), make("TSC", pairs, 3)]
@@ -227,4 +227,4 @@ def test_large_batches_agree_draw_for_draw(name: str, seed: int) -> None:
     n = 40_000
     X = None if native.dim is None else np.random.default_rng(seed).standard_normal((n, native.dim))
     chosen = [feed(policy, history).choose_many(n, contexts=X) for policy in (native, readable)]
-    assert np.array_equal(*chosen)
+    assert np.array_equal(chosen[0], chosen[1])

@@ -153,7 +153,7 @@ class ShowsChoices(Full):
 class LastRewardWins(Plain):
     def update(self, arm: Any, reward: float, context: Any = None) -> None:
         super().update(arm, reward)
-        self.wins = {other: 1.0 for other in self.arms} | {arm: 1.0 + 100 * self.wins[arm]}
+        self.wins = dict.fromkeys(self.arms, 1.0) | {arm: 1.0 + 100 * self.wins[arm]}
 
 
 class LosesHalfTheBatch(Full):
@@ -234,7 +234,7 @@ class TakesNaN(Plain):
 
 class NaNCountsAsSuccess(Full):
     def update(self, arm: Any, reward: float, context: Any = None) -> None:
-        super().update(arm, 1 if reward != reward else reward)
+        super().update(arm, 1 if np.isnan(reward) else reward)
 
 
 class HalfOfABadBatch(Full):

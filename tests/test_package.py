@@ -15,13 +15,15 @@ import pytest
 import banditree as bt
 from tests.helpers import needs_native
 
+PIPES: Any = {"capture_output": True, "text": True}
+
 
 def python(code: str, **environment: str) -> str:
     """What a fresh Python prints."""
     environment = {**os.environ, **environment}
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], check=False, env=environment, **PIPES)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return str(done.stdout).strip()
 
 
 def test_import_loads_numpy_alone() -> None:
@@ -34,7 +36,7 @@ policy = bt.TSC(bt.Tree({"a": 3, "b": 3}), rng=0)
 policy.update(policy.choose(), 1)
 roots = {name.split(".")[0] for name in set(sys.modules) - before}
 print(sorted(root for root in roots if root not in sys.stdlib_module_names and root[0] != "_" and "cython" not in root))
-print(sorted(name for name in sys.modules if name in ("banditree.theory", "banditree.problems", "banditree.clustering")))
+print(sorted({"banditree.theory", "banditree.problems", "banditree.clustering"} & set(sys.modules)))
 """
     assert python(code).splitlines() == ["['banditree', 'numpy']", "[]"]
 

@@ -23,6 +23,10 @@ from banditree.errors import BadFile, BanditreeError, InvalidType
 from tests.helpers import DIM, NAMES, SHOP, TREES, events, feed, make, run, same, state
 
 
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
 @pytest.mark.parametrize("shape", ["flat", "clusters", "uneven", "chain"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_round_trip(name: str, shape: str, engine: str, tmp_path: Path) -> None:
@@ -40,9 +44,11 @@ def test_a_round_trip(name: str, shape: str, engine: str, tmp_path: Path) -> Non
     assert same(state(loaded), state(policy))
     assert repr(loaded) == repr(policy)
     assert run(loaded, 40, 3) == run(twin, 40, 3)
-    assert os.listdir(tmp_path) == ["policy"]
+    assert names(tmp_path) == ["policy"]
 
 
+THREE: Any = np.int64(3)
+HALF: Any = np.float32(0.5)
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("HTS", {"depth": 1, "prior": bt.Gaussian(sd=0.5, mean=2.0, prior_sd=1.5)}),
     ("UCBC", {"clock": "global"}),
@@ -50,8 +56,8 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("LinUCT", {"c": 0.25, "depth": 1}),
     ("LinTS", {"v": 0.1}),
     ("TSC", {"prior": {"x": bt.Beta(3, 9), ("y", "d"): bt.Beta(0.1, 0.2), None: bt.Beta(2, 2)}}),
-    ("TS", {"prior": bt.Beta(np.int64(3), np.float32(0.5))}),
-    ("TSC", {"prior": {"x": bt.Gaussian(np.float32(2))}}),
+    ("TS", {"prior": bt.Beta(THREE, HALF)}),
+    ("TSC", {"prior": {"x": bt.Gaussian(HALF)}}),
     ("LinTSC", {"v": np.int32(2)}),
     ("UCT", {"depth": np.int64(2)}),
 ]
@@ -306,7 +312,7 @@ def test_a_full_disk_leaves_the_old_file(room: int, small: Path, monkeypatch: py
         policy.save(small)
     monkeypatch.undo()
     assert small.read_bytes() == old
-    assert os.listdir(small.parent) == ["small"]
+    assert names(small.parent) == ["small"]
     policy.update("h1", 1)  # the policy goes on
     policy.save(small)
     assert bt.load(small).tree == SHOP
@@ -326,7 +332,7 @@ def test_a_crash_at_any_step_leaves_the_old_file(
         bt.TSC(SHOP, rng=0).save(small)
     monkeypatch.undo()
     assert small.read_bytes() == old
-    assert os.listdir(small.parent) == ["small"]
+    assert names(small.parent) == ["small"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits on file size are a Unix thing")
@@ -347,7 +353,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) == errno.EFBIG
     assert small.read_bytes() == old
-    assert os.listdir(small.parent) == ["small"]
+    assert names(small.parent) == ["small"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are a Unix thing")

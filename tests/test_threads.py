@@ -85,7 +85,7 @@ def test_steps_while_the_catalogue_changes(name: str, engine: str) -> None:
 
     def work_all() -> None:
         try:
-            in_threads(*(lambda me=me: work(me) for me in range(4)))  # type: ignore[misc]
+            in_threads(*(lambda me=me: work(me) for me in range(4)))
         finally:
             done.set()
 
@@ -99,7 +99,7 @@ def test_steps_while_the_catalogue_changes(name: str, engine: str) -> None:
 @pytest.mark.usefixtures("_eager_threads")
 def test_saving_while_learning(engine: str, tmp_path: Path) -> None:
     """Every file is whole, and holds a state between two steps: a cluster's plays are its arms'."""
-    policy = make("TSC", bt.Tree({c: 4 for c in range(3)}), 0)
+    policy = make("TSC", bt.Tree(dict.fromkeys(range(3), 4)), 0)
     done = threading.Event()
 
     def learn() -> None:

@@ -200,8 +200,8 @@ def test_drawing_shows_a_small_tree_whole() -> None:
     "tree",
     [
         bt.Tree(5000),
-        bt.Tree({i: 100 for i in range(100)}),
-        bt.Tree({i: {j: {k: 3 for k in range(5)} for j in range(5)} for i in range(5)}),
+        bt.Tree(dict.fromkeys(range(100), 100)),
+        bt.Tree({i: {j: dict.fromkeys(range(5), 3) for j in range(5)} for i in range(5)}),
         bt.Tree.from_paths([(*range(i), f"arm {i}") for i in range(300)]),
     ],
     ids=["flat", "clusters", "deep", "chain"],
@@ -213,7 +213,7 @@ def test_drawing_stays_short(tree: bt.Tree) -> None:
 
 
 def test_a_million_arms() -> None:
-    tree = bt.Tree({i: 1000 for i in range(1000)})
+    tree = bt.Tree(dict.fromkeys(range(1000), 1000))
     shape = tree.shape
     used = sum(a.nbytes for a in (shape.start, shape.parent, shape.content, shape.node_of, shape.levels))
     assert tree.n_arms == 1_000_000

@@ -63,7 +63,7 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
         try:
             n = len(value)
         except TypeError:
-            raise InvalidType(f"{owner} needs contexts of {dim} numbers each, a row a decision; not {value!r}") from None
+            raise InvalidType(f"{owner} needs contexts of {dim} numbers each, one row each; not {value!r}") from None
     return _floats(value, (n, dim), f"{owner} needs {n} contexts of {dim} numbers each", "contexts")
 
 
@@ -79,6 +79,8 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
     ready = np.abs(array) <= LARGEST  # false for NaN
     if not ready.all():
         where = tuple(int(i) for i in np.argwhere(~ready)[0])
-        why = f"the largest allowed is {LARGEST:g}; scale your contexts" if np.isfinite(array[where]) else "all must be finite"
+        why = "all must be finite"
+        if np.isfinite(array[where]):
+            why = f"the largest allowed is {LARGEST:g}; scale your contexts"
         raise InvalidValue(f"{what} has {array[where]} at {where if len(where) > 1 else where[0]}; {why}")
     return np.ascontiguousarray(array, np.float64)

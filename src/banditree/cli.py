@@ -26,6 +26,7 @@ def main() -> None:
 def application() -> typer.Typer:
     """The commands, as a Typer application."""
     try:
+        import rich  # noqa: F401
         import typer
     except ImportError:
         raise MissingExtra("the command line needs Typer and Rich: pip install 'banditree[cli]'") from None

@@ -153,7 +153,7 @@ class Walk:
 
 
 def fits(context: Any, dim: int | None) -> bool:
-    """Whether a context is ready to use: None where none is needed, else a float64 array of the right length and size."""
+    """Whether a context is ready to use: None where none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
     ready = isinstance(context, np.ndarray) and context.dtype == np.float64 and context.shape == (dim,)

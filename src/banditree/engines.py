@@ -71,7 +71,7 @@ def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
 
 
 def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
-    """Whether a policy of these parts is walked by the native engine: exactly built-in parts, and the engine is wanted."""
+    """Whether a policy of these parts is walked by the native engine: it is wanted, and the parts are built in."""
     return on == "native" and type(rows) in NATIVE_ROWS and type(rule) in NATIVE_RULES
 
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "classes.hpp"
@@ -36,13 +37,19 @@ class WideThompson {
         }
     };
 
+    // ln f(m) is a small difference of numbers of about a + b: here its rounding reaches 1e-6 (1e-8 at a million).
+    static constexpr double sharpest = 1e8;
+
     struct Kind {
         double a_less, b_less;  // a - 1, b - 1
         double log_norm;        // ln B(a, b)
 
-        // After one success B(a + 1, b) = B(a, b) a / (a + b), and so for b: one logarithm instead of three.
+        // After one success B(a + 1, b) = B(a, b) a / (a + b), and so for b: one logarithm instead of three. From `sharpest`
+        // on an infinite density makes the bound useless, so that the children are drawn plainly.
         Kind(double a, double b, const Kind* before) : a_less(a - 1.0), b_less(b - 1.0) {
-            if (before && a_less == before->a_less + 1.0 && b_less == before->b_less)
+            if (a + b > sharpest)
+                log_norm = -std::numeric_limits<double>::infinity();
+            else if (before && a_less == before->a_less + 1.0 && b_less == before->b_less)
                 log_norm = before->log_norm + ln(a_less / (a_less + b));
             else if (before && b_less == before->b_less + 1.0 && a_less == before->a_less)
                 log_norm = before->log_norm + ln(b_less / (b_less + a));
@@ -102,29 +109,34 @@ class WideThompson {
         if (slope < 0.0) {
             const double u = rng.random();  // no candidate if u >= n p, because P(some) <= n p
             if (u * -slope >= n * exp_above(here.log_density(bar))) return false;
-            return tangent(here, n, slope, u, bar, rng);
+            return thinned(here, n, slope, u, bar, rng);
         }
-        return n > 0.0 && (here.b_less == 0.0 ? power(here, n, bar, rng) : plain(here, n, bar, rng));
+        return here.b_less == 0.0 ? power(here, n, bar, rng) : thinned(here, n, slope, 0.0, bar, rng);
     }
 
-    // Above the mode: thinning under the tangent. u is uniform, of which is known only that candidates may follow from it.
-    static bool tangent(const Kind& here, double n, double slope, double u, Bar& bar, Stream& rng) {
+    // The n children in turn: candidates under the tangent where it bounds anything, else one plain draw, which has a good
+    // chance to raise the bar above the mode, where it does. u decides the first gap, if there is one.
+    static bool thinned(const Kind& here, double n, double slope, double u, Bar& bar, Stream& rng) {
         bool won = false;
-        for (double left = n; left > 0.0;) {
-            const double reach = 1.0 - exp(slope * (1.0 - bar.m)), p = exp(here.log_density(bar)) / -slope * reach;
-            if (p >= 1.0) return plain(here, left, bar, rng) || won;  // no use as a bound
-            left -= std::floor(ln_one_minus(u) / ln_one_minus(p)) + 1.0;  // the gap before the next candidate, and it
-            if (left < 0.0) break;
-            const double x = bar.m + ln_one_minus(rng.random() * reach) / slope;
-            if (x > bar.m && x < 1.0) {
+        for (double left = n; left > 0.0; u = rng.random()) {
+            double x;
+            const double reach = slope < 0.0 ? 1.0 - exp(slope * (1.0 - bar.m)) : 0.0;
+            const double p = reach > 1e-6 ? exp(here.log_density(bar)) / -slope * reach : 1.0;  // below, digits are lost
+            if (p < 1.0) {
+                left -= std::floor(ln_one_minus(u) / ln_one_minus(p)) + 1.0;  // the gap before the next candidate, and it
+                if (left < 0.0) break;
+                x = bar.m + ln_one_minus(rng.random() * reach) / slope;
+                if (!(x > bar.m && x < 1.0)) continue;
                 const double below = here.a_less * (ln(x) - bar.log) + here.b_less * (ln(1.0 - x) - bar.log_rest);
-                if (rng.random_open() < exp(below - slope * (x - bar.m))) {
-                    bar.raise(x);
-                    slope = here.slope(bar);
-                    won = true;
-                }
+                if (rng.random_open() >= exp(below - slope * (x - bar.m))) continue;
+            } else {
+                left -= 1.0;
+                x = here.draw(rng);
+                if (x <= bar.m) continue;
             }
-            u = rng.random();
+            bar.raise(x);
+            slope = here.slope(bar);
+            won = true;
         }
         return won;
     }
@@ -133,20 +145,8 @@ class WideThompson {
     // is at most -a n ln m.
     static bool power(const Kind& here, double n, Bar& bar, Stream& rng) {
         const double n_a = n * (here.a_less + 1.0), u = rng.random();
-        if (u >= -n_a * bar.log) return false;
+        if (u >= -n_a * bar.log) return false;  // also where n = 0
         const double highest = exp(ln_one_minus(u) / n_a);
-        if (highest <= bar.m) return false;
-        bar.raise(highest);
-        return true;
-    }
-
-    // Below the mode: one draw each.
-    static bool plain(const Kind& here, double n, Bar& bar, Stream& rng) {
-        double highest = 0.0;
-        for (double i = 0.0; i < n; i += 1.0) {
-            const double draw = here.draw(rng);
-            if (draw > highest) highest = draw;
-        }
         if (highest <= bar.m) return false;
         bar.raise(highest);
         return true;

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def reproduce_command(
     figures: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Figures to run; all of them by default.")
+        list[str] | None, typer.Argument(metavar="FIGURE", help="Figures to run; all of them by default.")
     ] = None,
     show_list: Annotated[bool, typer.Option("--list", help="Show the figures and their variants, and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the paper's seeds.")] = False,
@@ -61,7 +61,10 @@ def reproduce_command(
 
 
 def _listed() -> Table:
-    table = Table("figure", "what", "T", "seeds", "variants", title="Figures of the paper")
+    table = Table(title="Figures of the paper")
+    table.add_column("figure", no_wrap=True)
+    for column in ("what", "T", "seeds", "variants"):
+        table.add_column(column)
     for name, figure in FIGURES.items():
         runs = (f"{figure.horizon:,}", str(figure.seeds)) if figure.horizon else ("", "")
         table.add_row(name, figure.title.removeprefix(f"Figure {name}: "), *runs, ", ".join(figure.options))

@@ -30,7 +30,7 @@ def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Any:
     if figure.kind == "function":
         return _function(figure, title)
     if figure.kind == "curves":
-        return plots.regret(next(iter(runs.values())), title=title)
+        return plots.regret(next(iter(runs.values())), ax=plots.sheet(), title=title)
     return _sweep(figure, variant, runs, title)
 
 
@@ -50,6 +50,7 @@ def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -
         x_label=figure.x_label,
         y_label=f"cumulative regret at T = {figure.horizon:,} (reward)",
         seeds=n_seeds,
+        ax=plots.sheet(),
         title=title,
         ordered=bool(settings[0].line),
     )
@@ -60,7 +61,10 @@ def _function(figure: Figure, title: str) -> Any:
     parameters = figure.settings()[0].problem.parameters
     n_arms, n_clusters = parameters["n_arms"], parameters["n_clusters"]
     rng = np.random.default_rng(zlib.crc32(figure.name.encode()))
-    places = rng.random((n_arms, 2) if figure.name == "surface" else n_arms)
+    flat = figure.name == "surface"
+    places = rng.random((n_arms, 2) if flat else n_arms)
     tree = clustering.kmeans(places, branching=n_clusters, depth=1, rng=rng)
     top = tree.top_cluster()  # (arms,)
-    return plots.function(figure.function, places, top, title=title)
+    return plots.function(
+        figure.function, places, top, ax=plots.sheet(width=4.9) if flat else plots.sheet(), title=title
+    )

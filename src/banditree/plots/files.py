@@ -13,9 +13,7 @@ DPI = 160
 
 
 def save(ax: Any, stem: Path) -> tuple[Path, Path]:
-    """Write the figure of these axes as ``stem.png`` and ``stem.svg``, and close it. Same picture, same bytes."""
-    from matplotlib import pyplot
-
+    """Write the figure of these axes as ``stem.png`` and ``stem.svg``. The same picture, the same bytes."""
     written = []
     with house_style():
         for kind, options in (("png", {"dpi": DPI}), ("svg", {"metadata": {"Date": None}})):
@@ -24,5 +22,4 @@ def save(ax: Any, stem: Path) -> tuple[Path, Path]:
             path = stem.parent / f"{stem.name}.{kind}"
             write_whole(path, [data.getvalue()])
             written.append(path)
-    pyplot.close(ax.figure)
     return written[0], written[1]

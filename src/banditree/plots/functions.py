@@ -24,8 +24,7 @@ def function(
     thin line joins each arm to the centre of its cluster.
     """
     with house_style():
-        if ax is None:
-            ax = new_axes() if places.ndim == 1 else new_axes(width=4.9)
+        ax = new_axes() if ax is None else ax
         if places.ndim == 1:
             _on_a_line(ax, f, places, labels)
         else:
@@ -47,7 +46,7 @@ def _on_a_line(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray
     for (_, end), (start, _) in pairwise(ends):
         ax.axvline((end + start) / 2, color=GREY, linewidth=0.6, linestyle=":")
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="place of the arm x", ylabel="expected reward f(x)")
-    legend(ax, beside=True)
+    legend(ax)
 
 
 def _on_a_plane(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp]) -> None:

@@ -15,6 +15,7 @@ from banditree.plots.style import GREY, Look, house_style, looks
 
 Floats = NDArray[np.float64]
 
+SIZE = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
 
 
@@ -30,13 +31,12 @@ def regret(
     """Mean cumulative regret over time for every policy, as `Runs.plot` draws it. Returns the Axes.
 
     ``band`` is "sd" or "se" over seeds, or None. ``bounds=True`` adds the paper's bounds, for a problem whose instance
-    is the same for all seeds. Without ``ax`` a new figure is made, with the legend beside the axes.
+    is the same for all seeds. Without ``ax`` a new figure is made.
     """
     if band is not None:
         choice("band", band, tuple(BANDS))
     curves = _bounds(runs) if bounds else {}
     with house_style():
-        beside = ax is None
         ax = new_axes() if ax is None else ax
         order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
         styles = looks(runs.regret)
@@ -59,7 +59,7 @@ def regret(
         ax.set_ylim(bottom=0)
         _words(ax, title, "time t (steps)", "cumulative regret (reward)")
         shown = f"mean ± {BANDS[band]}" if band else "mean"
-        legend(ax, beside=beside, title=f"{shown},\n{_count(len(runs.seeds), 'seed')}")
+        legend(ax, title=f"{shown},\n{_count(len(runs.seeds), 'seed')}")
     return ax
 
 
@@ -78,7 +78,6 @@ def sweep(
     ``ordered`` says that the names are sizes and not policies: then they are shades from dark to light.
     """
     with house_style() as matplotlib:
-        beside = ax is None
         ax = new_axes() if ax is None else ax
         styles = _shades(matplotlib, list(series)) if ordered else looks(series)
         places = sorted({x for xs, _, _ in series.values() for x in xs})
@@ -94,20 +93,29 @@ def sweep(
         _words(ax, title, x_label, y_label)
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        legend(ax, beside=beside, title=f"mean ± 1 sd,\n{_count(seeds, 'seed')}", reverse=ordered)
+        legend(ax, title=f"mean ± 1 sd,\n{_count(seeds, 'seed')}", reverse=ordered)
     return ax
 
 
-def new_axes(width: float = 6.4, height: float = 3.8) -> Any:
-    """The axes of a new figure, with room for a legend beside them."""
+def new_axes() -> Any:
+    """The axes of a new figure, as notebooks and ``pyplot.show`` show it."""
     from matplotlib import pyplot
 
-    _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+    _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
     return ax
 
 
-def legend(ax: Any, *, beside: bool, **options: Any) -> None:
-    """Beside the axes, where it covers nothing; in axes of the user's own, wherever there is most room."""
+def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Any:
+    """The axes of a figure that is for a file alone: no window, nothing to close."""
+    with house_style():
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def legend(ax: Any, **options: Any) -> None:
+    """Beside the axes, where it covers nothing, if the figure's layout makes room; else where there is most room."""
+    beside = ax.get_figure().get_layout_engine() is not None
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {"loc": "best"}
     ax.legend(**place, **options, alignment="left")
 
