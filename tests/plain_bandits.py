@@ -19,7 +19,7 @@ WHOLE: Nested = [[[0, 1], [2, 3]], [4, 5, 6]]
 
 
 class Learner:
-    """What ``runs`` copies of one policy know of every node: plays and rewards, and B and f where there are contexts."""
+    """What ``runs`` copies of one policy know of every node: plays and rewards, B and f where there are contexts."""
 
     def __init__(self, tree: Nested, runs: int, dim: int, rng: np.random.Generator) -> None:
         self.children: list[Ints] = []

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.errors import BanditreeError
-from tests.helpers import DIM, NAMES, SHOP, make, run, same, state
+from banditree import engines
+from banditree.errors import BanditreeError, InvalidValue
+from tests.helpers import DIM, NAMES, SHOP, make, needs_native, run, same, state
 
 X = np.ones(DIM)
 Call = Callable[[bt.Policy], Any]
@@ -188,6 +189,23 @@ def test_contexts_too_large_to_compute_with(engine: str) -> None:
         policy.update(arm, 1, X)
     assert all(np.isfinite(array).all() for array in state(policy).values())
     assert policy.choose(huge / 1e100) in SHOP
+
+
+@needs_native
+def test_coefficients_too_large_to_compute_with() -> None:
+    """Allowed one by one, but inf - inf together: a score that is no number is an error, never a choice."""
+    with engines.using("native"):
+        policy = bt.LinUCB(bt.Tree(2), dim=2, rng=0)
+    for arm in (0, 1):
+        policy.update(arm, 1e300, [1.0, 0.0])
+        policy.update(arm, 1e300, [0.0, -1.0])
+    before = state(policy)
+    far = np.array([1e90, 1e90])
+    for attempt in (lambda: policy.choose(far), lambda: policy.choose_many(contexts=far[None])):
+        with pytest.raises(InvalidValue, match="too large to compute with"):
+            attempt()
+    assert same(before, state(policy))
+    assert policy.choose([1.0, 1.0]) in (0, 1)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("Lin")])

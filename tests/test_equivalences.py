@@ -1,7 +1,7 @@
 """Policies that are the same thing by another name, and engines that take the same steps.
 
-The native engine walks nodes with many children by a shortcut that is exact in distribution; the trees here have fewer,
-so that it draws child by child, as the readable engine does.
+The native engine walks nodes with many children by a shortcut that is exact in distribution. Without it, and on nodes
+with few, it draws child by child, as the readable engine does.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_clusters_of_one_arm_are_no_clusters(engine: str) -> None:
 
 def twins(build: Make, tree: bt.Tree, seed: int) -> tuple[bt.Policy, bt.Policy]:
     """The same policy on both engines, both drawing from a native stream of the same seed."""
-    with engines.using("native"):
+    with engines.using("native", shortcuts=False):
         native = build(tree, native_stream(seed))
     with engines.using("readable"):
         readable = build(tree, native_stream(seed))
@@ -190,6 +190,13 @@ def test_priors_of_their_own_agree_draw_for_draw(prior: Any) -> None:
         return bt.Policy(tree, belief=prior, rule=bt.Thompson(), rng=rng)
 
     step_together(build, TREES["clusters"], 5, steps=100)
+
+
+@needs_native
+@pytest.mark.parametrize("name", NAMES)
+def test_wide_nodes_agree_draw_for_draw(name: str) -> None:
+    tree = bt.Tree({"wide": 60, "wider": {"deep": 100}, "narrow": 2})
+    step_together(lambda tree, rng: make(name, tree, rng), tree, 4, steps=150)
 
 
 @needs_native

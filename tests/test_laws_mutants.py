@@ -105,7 +105,7 @@ class ByContext:
 def test_policies_of_users_pass() -> None:
     testing.check_policy(Plain)
     testing.check_policy(Full, load=Full.load)
-    testing.check_policy(ByContext, dim=DIM)
+    testing.check_policy(ByContext, dim=DIM, trees=[bt.Tree(3), SHOP])
 
 
 # Broken ones. Each is named by the law that must catch it.

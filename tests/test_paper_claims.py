@@ -107,6 +107,8 @@ CASES: list[tuple[str, str, Callable[[], MadeUp]]] = [
     ("w-rises", OPEN, lambda: rising(100, 200, 300, 400, sd=3 * LOUD)),
     ("ts-linear-in-n", HOLDS, lambda: results(_1c=of_n(lambda n: 100 + n))),
     ("ts-linear-in-n", PART, lambda: results(_1c=of_n(lambda n: 100 * np.log(n)))),
+    ("ts-linear-in-n", PART, lambda: results(_1c=of_n(lambda n: 100 + n**2 / 500))),  # bent the other way
+    ("ts-linear-in-n", PART, lambda: results(_1c=of_n(lambda n: 100 + n + 300 * np.cos(n)))),  # hardly a line
     ("ts-linear-in-n", FAILS, lambda: results(_1c=of_n(lambda n: 900 - 100 * np.log(n)))),
     ("ts-linear-in-n", OPEN, lambda: results(_1c=of_n(lambda n: 100 + n, sd=9 * LOUD))),
     ("tsc-linear-in-k", HOLDS, lambda: results(_1d=of_k(lambda k: 50 + 9 * k))),
@@ -256,6 +258,7 @@ def test_the_lemma_fails_where_plays_grow_faster_than_the_bound(monkeypatch: pyt
 def test_the_coefficient_is_that_of_the_divergence_by_hand() -> None:
     # d = 0.4, w* = 0.1: D(0.1, 0.5) = 0.1 log 0.2 + 0.9 log 1.8
     problem = next(s.problem for s in FIGURES["1a"].settings() if s.label == "distance=0.4")
+    assert lemma.logs(np.exp(np.e)) == pytest.approx(np.e + 1)
     assert lemma.coefficient(problem) == pytest.approx(1 / (0.1 * np.log(0.2) + 0.9 * np.log(1.8)))
 
 
@@ -304,6 +307,7 @@ def test_half_the_horizon_is_judged_where_it_was_written_down() -> None:
     crossing = runs({"TS": 100.0, "TSC": 120.0}, powers={"TS": 0.1, "TSC": 1.0})  # TSC is ahead at T/2
     found = judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=crossing))
     assert (found.verdict, found.half) == (HOLDS, FAILS)
+    assert Data(results(_2a=crossing), half=True).horizon("2a") == 200  # of 400
     cut = {name: regret[:, -1:] for name, regret in crossing.regret.items()}
     at_end = replace(crossing, times=crossing.times[-1:], regret=cut)
     assert judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=at_end)).half is None
@@ -398,7 +402,9 @@ def test_conclusions() -> None:
     yes, no, unclear = (Check("it is", Estimate(z, 1.0, 1000)) for z in (9.0, -9.0, 0.0))
     guard = Check("no more than that", Estimate(0.0, 1.0, 1000), proof=False)
     broken = Check("no more than that", Estimate(-9.0, 1.0, 1000), proof=False)
-    assert conclude([yes, guard]) == HOLDS
+    aside = Check("nearer to a line", Estimate(9.0, 1.0, 1000), core=False)
+    assert conclude([yes, guard]) == conclude([yes, aside]) == HOLDS
+    assert conclude([no, aside]) == FAILS
     assert conclude([yes, no]) == conclude([yes, broken]) == conclude([yes, no, unclear]) == PART
     assert conclude([no]) == conclude([no, unclear]) == conclude([no, guard]) == FAILS
     assert conclude([unclear]) == conclude([yes, unclear]) == conclude([unclear, guard]) == OPEN
@@ -409,6 +415,8 @@ def test_growth_does_not_see_what_was_lost_at_the_start() -> None:
     line = np.outer(np.ones(5), times / 10.0)
     assert exponent(times, line + 1e4) == pytest.approx(1.0)
     assert exponent(times, 1e4 + np.sqrt(line)) == pytest.approx(0.5)
+    for power in (0.3, 0.9):
+        assert bending(times, 1e4 + line**power, power).value == pytest.approx(0.0, abs=1e-6)
     assert bending(times, line + 1e4, 0.9).value > 0 > bending(times, line**0.8 + 1e4, 0.9).value
     assert exponent(times, np.zeros((5, 100))) == -np.inf
     with pytest.raises(Missing, match="T/4"):

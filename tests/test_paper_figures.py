@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import numpy as np
 import pytest
 
 from banditree.errors import InvalidValue
-from banditree.paper.figures import DEFAULT, FIGURES, Figure
+from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.reproduce import plan, run
 from banditree.paper.results import COLUMNS, Kept, Results, stream
-from banditree.runs import Runs
 
 SEEDS, HORIZON = 2, 40
 ALL = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
@@ -27,30 +25,31 @@ GRIDS: dict[str, tuple[str, list[float]]] = {
     "1d": ("n_clusters", [2, 3, 5, 10, 15, 20, 25, 30, 40]),
     "1e": ("n_best", [2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90]),
 }
-POLICIES = {
-    **dict.fromkeys("1a 1b 1c 1d 1e".split(), ["TS", "TSC"]),
-    "1f": ["HTS"],
-    **dict.fromkeys("2a 2b".split(), ["TSC", "UCBC", "TSMax", "UCB1", "TS"]),
-    "2c": ["TSC", "HTS L=2", "HTS L=3", "UCT L=2", "UCT L=3"],
-    **dict.fromkeys("2d 2e 2f".split(), ["LinTSC", "LinUCBC", "LinTS", "LinUCB"]),
-    **dict.fromkeys("sine bumps surface".split(), []),
-    **dict.fromkeys("surface-regret bumps-regret".split(), ["TSC", "HTS", "UCT"]),
-    "unstructured-regret": ["TS", "TSC"],
+TWO = ["TS", "TSC"]
+RIVALS = ["TSC", "UCBC", "TSMax", "UCB1", "TS"]
+CONTEXTUAL = ["LinTSC", "LinUCBC", "LinTS", "LinUCB"]
+ON_TREES = ["TSC", "HTS", "UCT"]
+PAPER: dict[str, tuple[list[str], int, int]] = {  # policies, horizon, seeds
+    "1a": (TWO, 3000, 50),
+    "1b": (TWO, 3000, 50),
+    "1c": (TWO, 3000, 50),
+    "1d": (TWO, 3000, 50),
+    "1e": (TWO, 3000, 50),
+    "1f": (["HTS"], 3000, 50),
+    "2a": (RIVALS, 3000, 100),
+    "2b": (RIVALS, 3000, 100),
+    "2c": (["TSC", "HTS L=2", "HTS L=3", "UCT L=2", "UCT L=3"], 3000, 100),
+    "2d": (CONTEXTUAL, 3000, 25),
+    "2e": (CONTEXTUAL, 3000, 25),
+    "2f": (CONTEXTUAL, 3000, 25),
+    "sine": ([], 0, 0),
+    "bumps": ([], 0, 0),
+    "surface": ([], 0, 0),
+    "surface-regret": (ON_TREES, 20_000, 25),
+    "bumps-regret": (ON_TREES, 25_000, 25),
+    "unstructured-regret": (TWO, 25_000, 25),
 }
-SIZES = {  # horizon, seeds
-    **dict.fromkeys("1a 1b 1c 1d 1e 1f".split(), (3000, 50)),
-    **dict.fromkeys("2a 2b 2c".split(), (3000, 100)),
-    **dict.fromkeys("2d 2e 2f".split(), (3000, 25)),
-    "surface-regret": (20_000, 25),
-    **dict.fromkeys("bumps-regret unstructured-regret".split(), (25_000, 25)),
-    **dict.fromkeys("sine bumps surface".split(), (0, 0)),
-}
-
-
-@cache
-def small(name: str, variant: str) -> tuple[Figure, dict[str, Runs]]:
-    figure = replace(FIGURES[name], horizon=HORIZON)
-    return figure, run(figure, variant, seeds=SEEDS, jobs=1)
+POLICIES = {name: policies for name, (policies, _, _) in PAPER.items()}
 
 
 def parsed(label: str) -> dict[str, float]:
@@ -58,15 +57,13 @@ def parsed(label: str) -> dict[str, float]:
 
 
 def test_figures_come_in_the_order_of_the_paper() -> None:
-    assert " ".join(FIGURES) == (
-        "1a 1b 1c 1d 1e 1f 2a 2b 2c 2d 2e 2f sine bumps surface surface-regret bumps-regret unstructured-regret"
-    )
+    assert list(FIGURES) == list(PAPER)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_the_papers_policies_horizon_and_seeds(name: str) -> None:
     figure = FIGURES[name]
-    assert (figure.horizon, figure.seeds) == SIZES[name]
+    assert (figure.horizon, figure.seeds) == PAPER[name][1:]
     assert next(iter(figure.variants)) == DEFAULT
     assert figure.title
     assert figure.caption.endswith(".")
@@ -124,10 +121,12 @@ def test_no_two_settings_share_random_numbers_unless_they_say_so() -> None:
 @pytest.mark.parametrize("variant", FIGURES["1f"].variants)
 def test_all_depths_of_1f_meet_the_same_arms(variant: str) -> None:
     results = Results(Path())
-    means = [results.instance("1f", f"n_arms=32 depth={depth}", 3, variant).means for depth in range(5)]
-    assert all(np.array_equal(means[0], other) for other in means[1:])
-    other = results.instance("1f", "n_arms=32 depth=0", 4, variant).means
-    assert not np.array_equal(means[0], other)
+
+    def means(depth: int, seed: int) -> Any:
+        return results.instance("1f", f"n_arms=32 depth={depth}", seed, variant).means
+
+    assert all(np.array_equal(means(0, 3), means(depth, 3)) for depth in range(1, 5))
+    assert not np.array_equal(means(0, 3), means(0, 4))
 
 
 def test_an_instance_drawn_again_is_the_one_that_was_met() -> None:
@@ -142,34 +141,27 @@ def test_an_instance_drawn_again_is_the_one_that_was_met() -> None:
 
 
 @pytest.mark.parametrize(("name", "variant"), ALL)
-def test_every_figure_runs_small(name: str, variant: str) -> None:
-    figure, runs = small(name, variant)
-    if figure.kind == "function":
-        assert runs == {}
-        return
-    assert list(runs) == [setting.label for setting in figure.settings(variant)]
+def test_every_figure_runs_small_and_gives_the_promised_rows(name: str, variant: str, tmp_path: Path) -> None:
+    figure = replace(FIGURES[name], horizon=HORIZON)
+    runs = run(figure, variant, seeds=SEEDS, jobs=1)
+    if figure.kind != "function":
+        assert list(runs) == [setting.label for setting in figure.settings(variant)]
     for each in runs.values():
         assert list(each.regret) == POLICIES[name]
         assert each.times[-1] == HORIZON
         for policy in POLICIES[name]:
             assert each.regret[policy].shape == (SEEDS, len(each.times))
             assert (np.diff(each.regret[policy], axis=1, prepend=0.0) >= -1e-12).all()
-            assert len(each.clusters[policy]) == SEEDS
-            assert all(sum(seed.values()) <= HORIZON for seed in each.clusters[policy])
-            assert each.evaluations[policy].shape == (SEEDS,)
-
-
-@pytest.mark.parametrize(("name", "variant"), ALL)
-def test_every_figure_gives_the_promised_rows(name: str, variant: str, tmp_path: Path) -> None:
-    figure, runs = small(name, variant)
+            assert [sum(seed.values()) for seed in each.clusters[policy]] == [HORIZON] * SEEDS
+            assert (each.evaluations[policy] >= 1).all()
     results = Results(tmp_path)
     (tmp_path / "runs").mkdir()
     results.keep(Kept(name, variant, SEEDS, "native", "0", labels=tuple(runs)), runs)
     rows = results.rows
-    assert all(tuple(row) == COLUMNS for row in rows)
     n_times = {"sweep": 1, "curves": HORIZON, "function": 0}[figure.kind]
     assert len(rows) == len(figure.settings(variant)) * len(POLICIES[name]) * n_times
     for row in rows:
+        assert tuple(row) == COLUMNS
         regret = runs[row["setting"]].regret[row["policy"]]
         at = int(np.flatnonzero(runs[row["setting"]].times == row["time"])[0])
         assert (row["figure"], row["variant"], row["seeds"]) == (name, variant, SEEDS)

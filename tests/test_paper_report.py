@@ -17,6 +17,7 @@ from banditree.errors import BadFile, InvalidValue
 from banditree.paper.claims import CLAIMS, NOT_JUDGED, Verdict, judge
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.report import HEADLINES, update_docs, write_report
+from banditree.paper.report.__main__ import main
 from banditree.paper.report.cards import SIGNS
 from banditree.paper.report.page import _version
 from banditree.paper.results import Kept, Results, stem
@@ -238,6 +239,18 @@ def test_the_documentation_is_left_alone_when_something_is_missing(
         update_docs(tmp_path, tmp_path)
     assert page.read_text(encoding="utf-8") == "no marks"
     assert not (tmp_path / "images").exists()
+
+
+def test_the_command_that_updates_the_documentation(
+    whole: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "paper.md").write_text("<!-- claims: start --><!-- claims: end -->", encoding="utf-8")
+    assert main([str(whole[0].parent), str(tmp_path)]) == 0
+    assert "paper.md" in capsys.readouterr().out
+    assert main([str(tmp_path), str(tmp_path)]) == 2
+    assert "claims.md" in capsys.readouterr().err
+    assert main([]) == 2
+    assert "usage" in capsys.readouterr().err
 
 
 def test_our_documentation_has_the_marks() -> None:

@@ -193,7 +193,7 @@ def test_the_native_engine_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> No
     policy = bt.TS(SHOP, rng=1)
     assert policy.engine == "readable"
     policy.update_many(["h1"], [1])
-    with pytest.raises(InvalidValue, match="no native engine"), engines.using("native"):
+    with pytest.raises(InvalidValue, match="BANDITREE_ENGINE='native'"), engines.using("native"):
         bt.TS(SHOP)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -105,6 +106,34 @@ def test_linucb_by_hand(engine: str) -> None:
     assert {policy.choose(context=[3.0, 4.0]) for _ in range(10)} == {0}
 
 
+@pytest.mark.parametrize(("name", "tree"), [("UCB1", bt.Tree(60)), ("UCT", bt.Tree({"a": 40, "b": {"c": 50}}))])
+def test_wide_nodes_step_to_the_highest_index(name: str, tree: bt.Tree, engine: str) -> None:
+    """Through single rewards, batches and changes of the tree; ties and untried arms, at random, are never left out."""
+    policy = bt.ALGORITHMS[name](tree, rng=1)  # type: ignore[call-arg]
+    rng = np.random.default_rng(0)
+
+    def steps_to_the_highest(arm: Any) -> bool:
+        shape = policy._state.tree.shape
+        path = shape.path_up(int(shape.node_of[policy._state.tree.position(arm)]))
+        for child, node in itertools.pairwise(path):
+            index = scores(policy, node)
+            if index[child - shape.start[node]] < index.max() * (1 - 1e-12):
+                return False
+        return True
+
+    for step in range(250):
+        arm = policy.choose()
+        assert steps_to_the_highest(arm), step
+        policy.update(arm, float(rng.integers(3) / 2))
+        if step % 50 == 20:
+            policy.update_many(rng.integers(tree.n_arms, size=30), rng.integers(2, size=30))
+        if step == 130:
+            policy.remove_arms([0, 7])
+            policy.add_arms({0: (), 7: ()})
+    assert all(steps_to_the_highest(arm) for arm in set(policy.choose_many(50).tolist()))
+    assert not all(steps_to_the_highest(arm) for arm in tree.arms)  # the control
+
+
 # The best arm
 
 
@@ -179,16 +208,17 @@ def spread_evenly(counts: Any) -> bool:
     return bool(stats.chisquare(counts).pvalue > P_FLOOR)
 
 
+@pytest.mark.parametrize("width", [3, 30])
 @pytest.mark.parametrize("name", ["UCB1", "UCBC", "UCT", "LinUCB", "LinUCBC"])
-def test_ties_are_broken_at_random(name: str, engine: str) -> None:
+def test_ties_are_broken_at_random(name: str, width: int, engine: str) -> None:
     """Cold index policies tie everywhere: every cluster, and every arm in it, is as likely as its siblings."""
-    tree = bt.Tree(dict.fromkeys(range(4), 3))
+    tree = bt.Tree(dict.fromkeys(range(4), width))
     more: Any = {"dim": 2} if name.startswith("Lin") else {}
     policy = bt.ALGORITHMS[name](tree, rng=5, **more)
-    n = 3000
+    n = 2000
     X = np.tile([1.0, -2.0], (n, 1)) if more else None
-    counts = np.bincount(policy.choose_many(n, contexts=X), minlength=12)
-    one_by_one = np.bincount([policy.choose(None if X is None else X[0]) for _ in range(n)], minlength=12)
+    counts = np.bincount(policy.choose_many(n, contexts=X), minlength=4 * width)
+    one_by_one = np.bincount([policy.choose(None if X is None else X[0]) for _ in range(n)], minlength=4 * width)
     assert spread_evenly(counts)
     assert spread_evenly(one_by_one)
 

@@ -167,7 +167,9 @@ def equal(one: Runs, two: Runs) -> bool:
     return arrays and plays and same and np.array_equal(one.times, two.times) and two.times.dtype == np.int64
 
 
-@pytest.mark.parametrize("problem", [FIXED, DRAWN, OwnProblem(), bt.problems.open_bandit()], ids=repr)
+@pytest.mark.parametrize(
+    "problem", [FIXED, DRAWN, OwnProblem(), bt.problems.open_bandit()], ids=["fixed", "drawn", "own", "shop"]
+)
 def test_a_file_keeps_everything(problem: Any, tmp_path: Path) -> None:
     class Own(bt.TSC):
         walk = property(lambda self: self._state.walk)

@@ -10,6 +10,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
+from tests.helpers import needs_native
 from tests.test_simulate import BOUNDED, FITTING, MEANS, THETA, TREE, OwnProblem, Uniformly
 
 CONTEXTUAL = FITTING["contexts"][0]
@@ -80,6 +81,7 @@ def test_a_policy_that_does_not_fit_is_named(policies: Any, problem: Any, error:
     assert "policy 'mine' (seed 4)" in str(caught.value)
 
 
+@needs_native
 def test_a_truth_too_large_to_compute_with_is_told() -> None:
     huge = bt.problems.linear_from(TREE, 1e308 * THETA)
     policies = {"A": partial(bt.LinTS, dim=2), "B": partial(bt.LinTSC, dim=2)}

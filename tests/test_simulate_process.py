@@ -16,6 +16,7 @@ from tests.helpers import needs_native
 
 HEAD = """
 import sys, time
+import joblib
 import numpy as np
 import banditree as bt
 problem = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2]}), [0.1, 0.5, 0.9])
@@ -33,7 +34,7 @@ INTERRUPTED = """
 def factory(tree, *, rng):
     seed = rng.spawn_key[0]
     if seed >= 2:
-        print("busy", flush=True)
+        print("busy\\n", end="", flush=True)
     return {kind}(tree, rng=rng) if seed >= 2 else Short(tree, rng=rng)
 
 class Short(bt.TSC):
@@ -45,7 +46,8 @@ class Short(bt.TSC):
 
 policies = {{"policy": factory}}
 try:
-    bt.simulate(policies, problem, horizon={horizon}, seeds={seeds}, jobs={jobs})
+    with joblib.parallel_config(backend={backend!r}):
+        bt.simulate(policies, problem, horizon={horizon}, seeds={seeds}, jobs={jobs})
 except bt.errors.Interrupted as stopped:
     assert isinstance(stopped, KeyboardInterrupt)
     runs = stopped.runs
@@ -54,14 +56,16 @@ except bt.errors.Interrupted as stopped:
 """
 
 
-def interrupted(kind: str, jobs: int, *, horizon: int, seeds: str = "4") -> tuple[str, float]:
+def interrupted(
+    kind: str, jobs: int, *, horizon: int, seeds: str, backend: str = "threading", after: float = 0.3
+) -> tuple[str, float]:
     """What a simulation prints that is stopped a moment after its third seed has begun, and how long stopping took."""
-    code = INTERRUPTED.format(kind=kind, horizon=horizon, jobs=jobs, seeds=seeds)
+    code = INTERRUPTED.format(kind=kind, horizon=horizon, jobs=jobs, seeds=seeds, backend=backend)
     with subprocess.Popen(python(code), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "busy\n"
-        time.sleep(0.3)
+        time.sleep(after)
         process.send_signal(signal.SIGINT)
         start = time.monotonic()
         out, err = process.communicate(timeout=30)
@@ -81,15 +85,15 @@ def test_ctrl_c_stops_at_once(kind: str, horizon: int, jobs: int) -> None:
     assert taken < 3
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_keeps_the_seeds_that_are_finished(jobs: int) -> None:
-    out, taken = interrupted("Own", jobs, horizon=3000, seeds="2000")
+@pytest.mark.parametrize(("jobs", "backend", "after"), [(1, "threading", 0.3), (2, "threading", 0.3), (2, "loky", 1.0)])
+def test_ctrl_c_keeps_the_seeds_that_are_finished(jobs: int, backend: str, after: float) -> None:
+    out, taken = interrupted("Own", jobs, horizon=3000, seeds="2000", backend=backend, after=after)
     first, second = [line for line in out.splitlines() if line != "busy"]
     finished = int(first.split()[2])
-    assert 2 <= finished < 2000
+    assert 1 <= finished < 2000
     assert "of 2000 seeds finished; they are in .runs" in first
     assert second.endswith(f"('policy',), ({finished}, 100))")
-    assert taken < 3
+    assert taken < 6
 
 
 BAR = """

@@ -158,7 +158,7 @@ class Forgetful(bt.LinTSC):
         ("gaussian", "TS", partial(bt.TS, prior=bt.Gaussian(sd=0.7))),
         ("normal", "LinTSC", partial(Forgetful, dim=2, v=0.5)),
         ("normal", "LinTS", partial(bt.LinTS, dim=2, v=0.25)),
-        ("normal", "LinUCB", partial(bt.LinUCB, dim=2, c=1.5)),
+        ("normal", "LinUCB", partial(bt.LinUCB, dim=2, c=1.2)),
     ],
 )
 def test_a_planted_error_is_caught(problem: str, name: str, broken: Callable[..., Any]) -> None:

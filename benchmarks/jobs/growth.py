@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -25,11 +25,16 @@ def run(contestant: ModuleType, *, policy: str, n_arms: int, seed: int, seeds: i
     return {"seconds": runs.seconds[policy] / (seeds * HORIZON), "evaluations": float(runs.evaluations[policy].mean())}
 
 
-@lru_cache(maxsize=2)  # a tree of a million arms takes seconds to build and stays for the rounds of its turn
 def _sorted(n_arms: int, policy: str) -> Any:
-    """Sorted means, so that neighbours are alike; TS and TSC meet sqrt N clusters."""
-    tree = fan_out(n_arms, FAN_OUT) if policy == "HTS" else clusters(n_arms, round(n_arms**0.5))
-    return bt.problems.bernoulli(tree, np.sort(np.random.default_rng(0).uniform(0.1, 0.8, n_arms)))
+    """Means from the best to the worst, so that neighbours are alike and the best arm is in a full cluster."""
+    means = np.sort(np.random.default_rng(0).uniform(0.1, 0.8, n_arms))[::-1]
+    return bt.problems.bernoulli(_tree(n_arms, policy == "HTS"), means)
+
+
+@cache  # a tree of a million arms takes seconds to build, and every round needs it
+def _tree(n_arms: int, deep: bool) -> bt.Tree:
+    """Fan-out 16, or sqrt N clusters."""
+    return fan_out(n_arms, FAN_OUT) if deep else clusters(n_arms, round(n_arms**0.5))
 
 
 def _category(n_arms: int) -> Any:

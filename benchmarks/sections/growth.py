@@ -18,8 +18,8 @@ SEEDS = 5  # a policy of a million arms takes a second to build: one seed is eno
 POLICIES = {"TS": "TS, flat", "TSC": "TSC, √N clusters", "HTS": "HTS, fan-out 16"}
 TEXT = """
 Runs of 3,000 steps in `bt.simulate` on one thread, microseconds a step; building the tree and the policy is not
-counted. Means are sorted, so that neighbours are alike. "Evaluations" are the children that the walk decides between,
-a step.
+counted. Means are sorted from the best to the worst, so that neighbours are alike. "Evaluations" are the children that
+the walk decides between, a step.
 """
 
 
@@ -32,12 +32,11 @@ def run(arena: Arena, options: Options) -> Section:
     seconds: dict[tuple[str, int], list[float]] = defaultdict(list)
     evaluations: dict[tuple[str, int], float] = {}
     wanted = [(policy, n) for n in sizes for policy in POLICIES] + [("category", 50), ("category", 5000)]
-    for policy, n in wanted:
-        print(f"growth: {policy}, {n:,} arms", flush=True)
-        for round_ in range(options.growth_rounds):  # a tree of a million arms is built once, so rounds are inside
-            answer = arena.ask(
-                OURS, "growth", policy=policy, n_arms=n, seed=round_, seeds=SEEDS if n < 1_000_000 else 1
-            )
+    for round_ in range(options.growth_rounds):
+        print(f"growth: round {round_ + 1} of {options.growth_rounds}", flush=True)
+        for policy, n in wanted:
+            seeds = SEEDS if n < 1_000_000 else 1
+            answer = arena.ask(OURS, "growth", policy=policy, n_arms=n, seed=round_, seeds=seeds)
             seconds[policy, n].append(answer["seconds"])
             evaluations[policy, n] = answer["evaluations"]
     arena.retire([OURS])

@@ -76,6 +76,7 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {value!r} holds something else")
+    array = np.ascontiguousarray(array, np.float64)
     ready = np.abs(array) <= LARGEST  # false for NaN
     if not ready.all():
         where = tuple(int(i) for i in np.argwhere(~ready)[0])
@@ -83,4 +84,4 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         if np.isfinite(array[where]):
             why = f"the largest allowed is {LARGEST:g}; scale your contexts"
         raise InvalidValue(f"{what} has {array[where]} at {where if len(where) > 1 else where[0]}; {why}")
-    return np.ascontiguousarray(array, np.float64)
+    return array

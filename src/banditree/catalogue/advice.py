@@ -124,13 +124,16 @@ def advise(
         jobs=jobs,
         progress=progress,
     )
-    return weigh(catalogue, chosen, _as_pairs(runs, chosen), inspect(catalogue, rng=rng))
+    return weigh(
+        catalogue, chosen, _as_pairs(runs, chosen, one_world=catalogue.means is not None), inspect(catalogue, rng=rng)
+    )
 
 
 def _checkpoints(horizon: int) -> list[int]:
     """Dense early, where policies part, and even later, where curves are read."""
     early = np.geomspace(min(10, horizon), horizon, 40)
-    return np.unique(np.concatenate([early, np.linspace(horizon / 40, horizon, 40)]).astype(int).clip(1)).tolist()
+    even = np.linspace(horizon / 40, horizon, 40)
+    return [int(time) for time in np.unique(np.concatenate([early, even]).astype(int).clip(1))]
 
 
 @dataclass(frozen=True)
@@ -138,26 +141,29 @@ class Pairs:
     """Two runs of every policy in every world."""
 
     runs: Runs  # both as runs of one policy
+    one_world: bool  # means are known
     regret: dict[str, Floats]  # {policy: (worlds, 2, times)}
 
     def compare(self, policy: str, rival: str, at: int = -1) -> Difference:
         """How much less regret ``policy`` has.
 
         The two runs share the world and nothing else, so that the covariance of their differences is the variance
-        over worlds of the expected difference: luck has no part in it.
+        over worlds of the expected difference: luck has no part in it. One standard error is added to the covariance,
+        which few worlds may understate. Where means are known all worlds are the same.
         """
         saved = (self.regret[rival] - self.regret[policy])[:, :, at]  # (worlds, 2)
         mean = float(saved.mean())
         noise = float(saved.mean(axis=1).std(ddof=1)) / math.sqrt(len(saved))
-        among_worlds = max(float(np.cov(saved.T)[0, 1]), 0.0)
-        sd = math.sqrt(among_worlds + noise**2)
+        one, shared, _, two = np.cov(saved.T).ravel().tolist()
+        among_worlds = max(shared, 0.0) + math.sqrt((one * two + shared**2) / (len(saved) - 1))
+        sd = math.sqrt((0.0 if self.one_world else among_worlds) + noise**2)
         chance = 0.5 * (1 + math.erf(mean / sd / math.sqrt(2))) if sd > 0 else 0.5 + 0.5 * np.sign(mean)
         lost = float(self.regret[rival][:, :, at].mean())
         interval = mean - 1.96 * sd, mean + 1.96 * sd
         return Difference(policy, rival, mean, interval, mean / lost if lost > 0 else 0.0, float(chance), noise)
 
 
-def _as_pairs(runs: Runs, chosen: list[Candidate]) -> Pairs:
+def _as_pairs(runs: Runs, chosen: list[Candidate], *, one_world: bool) -> Pairs:
     names = [candidate.name for candidate in chosen]
 
     def both(name: str) -> tuple[Any, Any]:
@@ -176,7 +182,7 @@ def _as_pairs(runs: Runs, chosen: list[Candidate]) -> Pairs:
         problem=runs.problem,
     )
     regret = {name: np.stack([runs.regret[each] for each in both(name)], axis=1) for name in names}
-    return Pairs(together, regret)
+    return Pairs(together, one_world, regret)
 
 
 def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspection: Inspection) -> Advice:

@@ -113,9 +113,9 @@ def row(world: World, draws: Sequence[Draw]) -> tuple[str, ...]:
 HEAD = f"""# Is the advice right?
 
 Made by `make advice-table`. Each line is a kind of world whose true means we know (the paper's instances). From each we
-draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm. `bt.advise` sees the counts alone. Then every
-candidate is run on the true means. The advice is right when the advised policy's true regret is within 10% of the best
-candidate's, or within two standard errors of it.
+draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm. `bt.advise` sees the counts
+alone. Then every candidate is run on the true means. The advice is right when the advised policy's true regret is
+within 10% of the best candidate's, or within two standard errors of it.
 
 | world | horizon | advised (times) | cannot tell | regret over the best's, mean | worst | right |
 |---|---|---|---|---|---|---|

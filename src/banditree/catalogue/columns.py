@@ -23,7 +23,7 @@ class Columns:
     """The columns that were asked for, whatever they came from."""
 
     source: str
-    values: dict[str, Sequence[Any]]
+    values: Mapping[str, Sequence[Any]]
     rows: Sequence[int]  # the number of each row, for messages
     troubles: list[Trouble]
 
@@ -44,16 +44,13 @@ def load(source: Any, wanted: Sequence[str]) -> Columns:
 
 
 def _from_csv(path: Path, wanted: Sequence[str]) -> Columns:
-    opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    with opened as file:
-        try:
-            text = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InvalidValue(
-                f"{path.name} is not UTF-8 text (byte {error.start:,}); save it as CSV in UTF-8"
-            ) from None
-        except OSError as error:
-            raise InvalidValue(f"{path.name} cannot be read: {error}") from None
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{path.name} is not UTF-8 text (byte {error.start:,}); save it as CSV in UTF-8") from None
+    except (OSError, EOFError) as error:
+        raise InvalidValue(f"{path.name} cannot be read: {error}") from None
     first = text.split("\n", 1)[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first, wanted))
     try:

@@ -19,7 +19,8 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.page import page
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
-from banditree.errors import BanditreeError, Interrupted
+from banditree.errors import BanditreeError, Interrupted, InvalidValue
+from banditree.runs import Runs
 from banditree.store import write_whole
 
 MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
@@ -121,7 +122,7 @@ def simulate_command(
         if save is not None:
             found.runs.save(save)
         if plot is not None:
-            found.runs.plot().figure.savefig(plot, dpi=150, bbox_inches="tight")
+            _draw(found.runs, plot)
         _print(found, as_json, [str(found.runs.table())] if quiet else render.simulation(found))
         _written(quiet or as_json, save, plot)
 
@@ -207,6 +208,13 @@ def _read(
     if len(counts) + (mean is not None) == 0 or len(counts) == 1 or (counts and mean is not None):
         raise typer.BadParameter("give --plays and --successes, or --mean")
     return read_catalogue(items, arm=arm, path=_split(path), plays=plays, successes=successes, mean=mean, weight=weight)
+
+
+def _draw(runs: Runs, file: Path) -> None:
+    try:
+        runs.plot().figure.savefig(file, dpi=150, bbox_inches="tight")
+    except ValueError as error:  # matplotlib's, of a suffix it does not know
+        raise InvalidValue(f"cannot write {file}: {error}") from None
 
 
 def _split(given: list[str] | None) -> list[str]:

@@ -17,7 +17,6 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 40
 def curves(runs: Runs, names: Sequence[str]) -> str:
     """Mean regret of each policy over time, with a band of two standard errors, and a legend."""
     highest = max(float(runs.regret[name].mean(axis=0).max()) for name in names) or 1.0
-    ticks = [tick for tick in _ticks(1.08 * highest)]
     horizon, top = float(runs.times[-1]), 1.08 * highest
 
     def x(time: float) -> float:
@@ -28,7 +27,7 @@ def curves(runs: Runs, names: Sequence[str]) -> str:
 
     label = "Regret over decisions: " + ", ".join(names)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(label)}" class="curves">']
-    for tick in ticks:
+    for tick in _ticks(top):
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{short(tick)}</text>')
     for tick in _ticks(horizon):

@@ -49,7 +49,7 @@ class Inspection:
     distance: Estimate  # d: the smallest d_C over sub-optimal clusters
     gamma: Estimate  # infinite where dominance fails
     dominance: float  # probability that strong dominance holds
-    clusters: Table  # path, level, arms, plays, rate, mean (of its arms), interval, best: probability that it holds the best arm
+    clusters: Table  # path, level, arms, plays, rate, mean of its arms, interval, probability that it has the best arm
     misplaced: Table
 
     def to_dict(self) -> dict[str, Any]:

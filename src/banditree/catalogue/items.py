@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,6 @@ Floats = NDArray[np.float64]
 CERTAIN = 1e9  # plays that stand for a mean that is known
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Catalogue:
     """A tree, and for each of its arms either ``plays`` and ``successes`` or its mean. `read_catalogue` makes one.
 
@@ -29,18 +28,21 @@ class Catalogue:
     """
 
     tree: Tree
-    plays: Floats | None = None  # (arms,) in the order of tree.arms
-    successes: Floats | None = None  # (arms,)
-    means: Floats | None = None  # (arms,)
-    notes: tuple[str, ...] = field(default=(), kw_only=True)  # what was cleaned while reading
+    plays: Floats | None  # (arms,) in the order of tree.arms
+    successes: Floats | None  # (arms,)
+    means: Floats | None  # (arms,)
+    notes: tuple[str, ...]  # what was cleaned while reading
 
-    def __post_init__(self) -> None:
-        counts = self.plays is not None and self.successes is not None
-        if counts == (self.means is not None) or (self.plays is None) != (self.successes is None):
+    def __init__(
+        self, tree: Tree, plays: Any = None, successes: Any = None, *, means: Any = None, notes: Iterable[str] = ()
+    ) -> None:
+        if (plays is None) != (successes is None) or (plays is None) == (means is None):
             raise InvalidType("a catalogue has plays and successes, or means")
-        for name in ("plays", "successes", "means"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _checked(name, getattr(self, name), self.tree))
+        self.tree, self.notes = tree, tuple(notes)
+        self.plays, self.successes, self.means = (
+            None if values is None else _checked(name, values, tree)
+            for name, values in (("plays", plays), ("successes", successes), ("means", means))
+        )
         if self.means is not None and (self.means > 1).any():
             raise InvalidValue(f"mean {self.means.max()} is above 1; means are rates from 0 to 1")
         if self.plays is not None and self.successes is not None and (self.successes > self.plays).any():
@@ -48,23 +50,28 @@ class Catalogue:
             raise InvalidValue(f"arm {arm!r} has more successes than plays")
 
     @property
+    def _counts(self) -> tuple[Floats, Floats]:
+        assert self.plays is not None
+        assert self.successes is not None
+        return self.plays, self.successes
+
+    @property
     def rates(self) -> Floats:
         """Successes over plays, NaN for an arm without plays; or the means: (arms,)."""
         if self.means is not None:
             return self.means
-        assert self.plays is not None and self.successes is not None
-        return np.divide(self.successes, self.plays, out=np.full(len(self.plays), np.nan), where=self.plays > 0)
+        plays, successes = self._counts
+        return successes / np.where(plays > 0, plays, np.nan)
 
     @cached_property
     def posterior(self) -> Posterior:
         """What is known of the true means. Means that were given count as known for certain."""
         if self.means is not None:
             return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN), self.means * CERTAIN)
-        assert self.plays is not None and self.successes is not None
-        return Posterior(self.tree, self.plays, self.successes)
+        return Posterior(self.tree, *self._counts)
 
     def draws(self, n: int, rng: Rng) -> Floats:
-        """Worlds that the data allow: true means of all arms; the one world there is where means are known: (n, arms)."""
+        """True means of all arms in n worlds that the data allow; where means are known there is one: (n, arms)."""
         return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
 
     def world(self) -> Problem:

@@ -10,16 +10,17 @@ from banditree.tables import Table
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-SURE = 0.9  # how likely it must be that an arm belongs elsewhere
-MOST = 3_000_000  # pairs of an arm and a cluster that are looked at
+BEFOREHAND = 0.05  # how likely any arm is to be misplaced before its counts are seen
+SURE = 0.9  # how likely it must be afterwards
+MOST = 1_500_000  # pairs of an arm and a cluster that are looked at
 
 
 def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
     """The arms that are likely to belong elsewhere, likeliest first, given draws of the true means (draws, arms).
 
     An arm of cluster C has a mean from Beta with C's average and the spread of arms in clusters, widened by what is not
-    known of the average; its successes are then beta-binomial. Beforehand an arm is as likely to be where it is as
-    anywhere else, all other places being equally likely. Its own cluster is taken without it. Arms alone in their
+    known of the average; its successes are then beta-binomial. Beforehand one arm in twenty is misplaced, all other
+    places being equally likely. Its own cluster is taken without it. Arms alone in their
     cluster are left out: there is nothing to compare them with.
     """
     columns = ("arm", "path", "rate", "cluster_rate", "fits", "fits_rate", "probability")
@@ -39,7 +40,7 @@ def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
     noise = own * (1 - own) * (phi + (1 - phi) / np.maximum(n, 1)) + own_unsure
     surprise = np.where((size[group] > 1) & (n > 0), (s / np.maximum(n, 1) - own) ** 2 / np.maximum(noise, 1e-18), 0.0)
     looked_at = np.argsort(-surprise)[: max(10, MOST // len(home))]
-    looked_at = looked_at[surprise[looked_at] > 2.0]  # a smaller one cannot make 9 to 1
+    looked_at = looked_at[surprise[looked_at] > 2.0]  # the others cannot be far more likely elsewhere
 
     rows = []
     for arm in looked_at.tolist():
@@ -47,8 +48,8 @@ def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
         there = _evidence(s[arm], n[arm], average, unsure, phi)
         there[group[arm]] = -np.inf
         top = max(float(there.max()), float(here))
-        elsewhere = np.exp(there - top).sum() / (len(home) - 1)
-        chance = float(elsewhere / (elsewhere + np.exp(here - top)))
+        elsewhere = BEFOREHAND * np.exp(there - top).sum() / (len(home) - 1)
+        chance = float(elsewhere / (elsewhere + (1 - BEFOREHAND) * np.exp(here - top)))
         if chance > SURE:
             best = int(there.argmax())
             fits = tree.path_of_node(int(home[best]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -125,7 +126,7 @@ def _section(title: str, content: str, note: str = "") -> str:
     return f"<section><h2>{title}</h2>{_paragraphs([note]) if note else ''}{content}</section>"
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]], *, wide: int | None = None, more: int = 0) -> str:
+def _table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], *, wide: int | None = None, more: int = 0) -> str:
     head = "".join(f"<th{' class=wide' if i == wide else ''}>{column}</th>" for i, column in enumerate(columns))
     body = "".join(
         "<tr>" + "".join(f"<td{' class=wide' if i == wide else ''}>{cell}</td>" for i, cell in enumerate(row)) + "</tr>"

@@ -65,19 +65,28 @@ class Posterior:
     # The way up
 
     def _climb(self, rng: Rng) -> tuple[Floats, Floats, Floats]:
-        """(spread, effective plays, rate) of every node, with the spreads drawn from what is known of them: (nodes,)."""
+        """(spread, effective plays, rate) of every node, the spreads drawn from what is known of them: (nodes,)."""
         shape = self.tree.shape
         spread = np.zeros(shape.n_nodes)
         plays, rate = self._leaves[0].copy(), self._leaves[1].copy()
-        spread[shape.node_of] = _pick(self._arm_spread, rng)
+        picks = [_pick(self._arm_spread, rng)]
+        spread[shape.node_of] = picks[0]
         for level in range(len(shape.levels) - 2, 0, -1):
             nodes = np.arange(shape.levels[level], shape.levels[level + 1])
             clusters = nodes[shape.content[nodes] < 0]
             if len(clusters):
-                known = self._spreads(clusters, plays, rate)
-                spread[clusters] = _pick(known, rng)
+                below = tuple(picks)  # all that this level's plays and rates depend on
+                if below not in self._known:
+                    self._known[below] = self._spreads(clusters, plays, rate)
+                picks.append(_pick(self._known[below], rng))
+                spread[clusters] = picks[-1]
             _pool(shape.parent[nodes], spread[nodes], plays, rate, nodes)
         return spread, plays, rate
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, ...], tuple[Floats, Floats]]:
+        """What is known of the next level's spread, by the spreads of the levels below it."""
+        return {}
 
     @cached_property
     def _leaves(self) -> tuple[Floats, Floats]:

@@ -37,7 +37,8 @@ def read_catalogue(
     error. Empty cells at the end of a path make a shorter path; a gap, or no category at all, is a cluster named
     "(no ...)". All that is wrong is reported at once in a ``CatalogueError``.
 
-    >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", " head", "foot"], "views": [90, "1,200", 75], "buys": [9, 60, 5]}
+    >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", " head", "foot"]}
+    >>> table |= {"views": [90, "1,200", 75], "buys": [9, 60, 5]}
     >>> catalogue = read_catalogue(table, arm="item", path=["kind"], plays="views", successes="buys")
     >>> catalogue.tree.clusters, catalogue.plays.tolist()
     ({'head': ['hat', 'cap'], 'foot': ['boot']}, [90.0, 1200.0, 75.0])
@@ -72,13 +73,14 @@ def read_catalogue(
     tree = Tree.from_paths([(*read.paths[row], read.ids[row]) for row in first])
 
     def add_up(numbers: Floats) -> Floats:
-        return np.bincount(place, numbers, minlength=len(first))
+        return np.bincount(place, numbers, minlength=len(first)).astype(np.float64, copy=False)
 
     notes = tuple(read.notes)
     if mean is not None:
         weights = values[weight] if weight is not None else np.ones(len(place))
         return Catalogue(tree, means=add_up(values[mean] * weights) / add_up(weights), notes=notes)
-    assert plays is not None and successes is not None
+    assert plays is not None
+    assert successes is not None
     if values[plays].sum() == 0:
         raise CatalogueError(table.source, [Trouble(None, plays, "no arm was ever played; there is nothing to go by")])
     return Catalogue(tree, plays=add_up(values[plays]), successes=add_up(values[successes]), notes=notes)
@@ -115,13 +117,13 @@ class _Reader:
             )
         if unnamed:
             self.notes.append(
-                f"{_rows(unnamed)} without a category: in a cluster named '(no {self.path[0]})' or the like"
+                f"{_count(unnamed, 'row')} without a category: in a cluster named '(no {self.path[0]})' or the like"
             )
         if short:
-            self.notes.append(f"{_rows(short)} with fewer categories than others: below the last one named")
+            self.notes.append(f"{_count(short, 'row')} with fewer categories than others: below the last one named")
         for level, column in enumerate(self.path[1:], start=1):
             parents: dict[Any, set[Path]] = defaultdict(set)
-            for above, name in {(path[:level], path[level]) for path in self.paths if len(path) > level}:
+            for above, name in dict.fromkeys((path[:level], path[level]) for path in self.paths if len(path) > level):
                 parents[name].add(above)
             shared = [name for name, above in parents.items() if len(above) > 1]
             if shared:
@@ -177,9 +179,9 @@ class _Reader:
                 again = f"{arm!r} was in row {self.table.rows[before]} already"
                 self.trouble(at, self.arm, f"{again}; to average means, name a column of weights")
         if repeated:
-            self.notes.append(f"{len(repeated):,} arms on several rows: added up")
+            self.notes.append(f"{_count(len(repeated), 'arm')} on several rows: added up")
         return first, place
 
 
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
+def _count(n: int, thing: str) -> str:
+    return f"1 {thing}" if n == 1 else f"{n:,} {thing}s"

@@ -105,12 +105,10 @@ def simulation(found: Simulation) -> list[Any]:
         "",
         _title("Regret: rewards lost to not knowing the best arm"),
     ]
-    table = _grid("policy", "regret", "95% interval", "standard deviation", "microseconds a decision")
+    table = _grid("policy", "regret", "95% interval", "standard deviation")
     for row in runs.table():
         low, high = row.interval
-        table.add_row(
-            row.policy, short(row.mean), f"{short(low)} to {short(high)}", short(row.sd), short(row.microseconds)
-        )
+        table.add_row(row.policy, short(row.mean), f"{short(low)} to {short(high)}", short(row.sd))
     return [*parts, table, "", _title("Traffic by category"), traffic(found.traffic)]
 
 
@@ -152,7 +150,7 @@ def _lines(lines: Iterable[str]) -> list[Any]:
     return [Text(line) for line in lines]
 
 
-def _grid(*columns: str) -> Any:
+def _grid(*columns: str) -> RichTable:
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")

@@ -118,12 +118,14 @@ def answer(
     tree, flat = means[difference.policy], means[difference.rival]
     low, high = difference.interval
     when = f"Over {horizon:,} decisions"
-    both = f"{difference.policy} is expected to lose {short(tree)} rewards to not knowing the best arm, a flat TS {short(flat)}"
-    interval = f"(95% interval {short(low)} to {short(high)})"
+    lost = f"is expected to lose {short(tree)} rewards to not knowing the best arm, a flat TS {short(flat)}"
+    both = f"{difference.policy} {lost}"
     if difference.saving > 0:
+        interval = f"(95% interval {short(low)} to {short(high)})"
         saved = f"{short(difference.saving)} saved {interval}, or {percent(difference.share)}"
     else:
-        saved = f"{short(-difference.saving)} more, or {percent(-difference.share)} (saving {short(low)} to {short(high)}, 95% interval)"
+        interval = f"(95% interval {short(-high)} to {short(-low)})"
+        saved = f"{short(-difference.saving)} more {interval}, or {percent(-difference.share)}"
     odds = f"The chance that {difference.policy} loses less than TS on this catalogue is {chance(difference.chance)}."
     if verdict == "tree":
         lines = [f"Run {leader.name}: {how(leader)}.", f"{when} {both}: {saved}."]
@@ -137,9 +139,8 @@ def answer(
         ]
     if pays_from is not None:
         first = pays_from <= max(horizon // 100, 10)
-        lines.append(
-            f"{difference.policy} is ahead of TS from {'the start' if first else f'about {short(pays_from)} decisions on'}."
-        )
+        since = "the start" if first else f"about {short(pays_from)} decisions on"
+        lines.append(f"{difference.policy} is ahead of TS from {since}.")
     elif verdict == "tree":
         lines.append(f"{difference.policy} is ahead of TS only towards the end of the {horizon:,} decisions.")
     close = [
@@ -161,8 +162,8 @@ def changes(leader: Candidate, verdict: str, difference: Difference, pairs: Pair
     total = 1 - inspection.within.value
     if verdict != "tree" and total < 0.5:
         lines.append(
-            f"Better categories: these explain {percent(total)} of the variance of the means "
-            f"({percent(sum(inspection.levels['by_chance']))} would be chance). A tree pays when good arms share a category."
+            f"Better categories: these explain {percent(total)} of the variance of the means, grouping at random would "
+            f"explain {percent(sum(inspection.levels['by_chance']))}. A tree pays when good arms share a category."
         )
     if verdict == "tree":
         lines.append(
@@ -211,9 +212,8 @@ def _more_traffic(leader: Candidate, pairs: Pairs) -> list[str]:
     if not crossings or min(crossings)[0] > FAR * times[-1]:
         return []
     when, name = min(crossings)
-    return [
-        f"More traffic: {name} loses less a decision by now; if that goes on it overtakes at about {short(when)} decisions."
-    ]
+    overtakes = f"if that goes on it overtakes at about {short(when)} decisions"
+    return [f"More traffic: {name} loses less a decision by now; {overtakes}."]
 
 
 def _more_data(difference: Difference, *, known: bool) -> str:

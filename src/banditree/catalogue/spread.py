@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,7 @@ def clusters_at(tree: Tree) -> list[Places]:
 
 
 def shares(clusters: list[Places], means: Floats) -> Floats:
-    """The share of the variance of the means that lies between the clusters of each level: (draws, depth) of (draws, arms).
+    """The share of the variance of the means between the clusters of each level, (draws, depth), given (draws, arms).
 
     With m_C the average over the arms of C, and C_l(a) the cluster of arm a at level l (C_0 is the root, the arm itself
     comes last),  mu_a - m_root = sum over l of (m_{C_l} - m_{C_{l-1}}) + (mu_a - m_{C_L}),  and the terms are
@@ -36,11 +38,11 @@ def shares(clusters: list[Places], means: Floats) -> Floats:
     """
     averages = [_averages(at, means) for at in clusters]
     total = ((means - averages[0]) ** 2).sum(axis=1)
-    between = [((below - above) ** 2).sum(axis=1) for above, below in zip(averages, averages[1:], strict=False)]
-    parts = np.array(between).reshape(len(between), len(means)).T
-    # Rounding leaves crumbs of variance where all means are equal.
-    real = total > 1e-24 * means.shape[1]
-    return np.divide(parts, total[:, None], out=np.zeros_like(parts), where=real[:, None])
+    between = [((below - above) ** 2).sum(axis=1) for above, below in pairwise(averages)]
+    parts: Floats = np.array(between).reshape(len(between), len(means)).T
+    parts[total <= 1e-24 * means.shape[1]] = 0.0  # all means are equal; what is left is rounding
+    parts /= np.maximum(total, np.finfo(float).tiny)[:, None]
+    return parts
 
 
 def by_chance(clusters: list[Places]) -> Floats:

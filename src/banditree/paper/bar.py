@@ -40,7 +40,7 @@ def bar(tasks: Sequence[tuple[str, str, float]], progress: bool | None) -> Itera
         @contextmanager
         def show(figure: str, variant: str, ticks: int) -> Iterator[Tick]:
             before, cost = screen.tasks[0].completed, seconds[figure, variant]
-            screen.update(task, description=f"figure {stem(figure, variant)}")
+            screen.update(task, description=f"figure {stem(figure, variant)}", refresh=True)
             yield lambda: screen.advance(task, cost / ticks)
             screen.update(task, completed=before + cost)
 

@@ -78,13 +78,13 @@ def reproduce(
     """
     tasks = plan(figures, variants)
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
+    planned = [(figure, _how(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
     folder = Path(out)
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     results = load_results(folder)
     if not resume:
         for key in list(results.kept):
             results.forget(*key)
-    planned = [(figure, _how(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
     left = [(figure, how) for figure, how in planned if not _finished(results, how)]
     with bar([(how.figure, how.variant, _cost(figure, how)) for figure, how in left], progress) as show:
         for figure, how in left:

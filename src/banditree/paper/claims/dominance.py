@@ -52,10 +52,12 @@ def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
     def evaluate(data: Data) -> Finding:
         x, regret = data.sweep(figure, policy, key)
         means = regret.mean(axis=0)
-        line, share = straighter(x, regret), explained(x, regret)
+        from_log, from_square = straighter(x, np.log(x), regret), straighter(x, x**2, regret)
+        share = explained(x, regret)
         checks = (
             Check(f"the regret of {policy} rises with {symbol}", slope(x, regret)),
-            Check(f"it is nearer to a line in {symbol} than to a line in log {symbol}", line),
+            Check(f"it is nearer to a line in {symbol} than to a line in log {symbol}", from_log, core=False),
+            Check(f"it is nearer to a line in {symbol} than to a line in {symbol} squared", from_square, core=False),
             Check(f"a line in {symbol} explains nine tenths of it", share, 0.9, proof=False),
         )
         half = len(x) // 2
@@ -66,7 +68,8 @@ def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
         )
         if key == "n_arms":
             facts += f" (at N = {x[-1]:g}, T is {data.horizon(figure) / x[-1]:.2g} plays an arm)"
-        numbers = {"straighter": line.value, "r_squared": share.value, "slope_low": low, "slope_high": high}
+        numbers = {"line or log": from_log.value, "line or square": from_square.value, "r_squared": share.value}
+        numbers |= {"slope_low": low, "slope_high": high}
         return Finding(checks, facts, numbers | _by_setting(policy, key, x, means), len(regret), data.horizon(figure))
 
     return evaluate
@@ -125,11 +128,11 @@ def _by_setting(name: str, key: str, x: Floats, values: Floats) -> dict[str, flo
 def _shape_words(policy: str, symbol: str) -> str:
     return (
         f"Mean regret of {policy} at T over the grid of {symbol}: (1) its least-squares slope on {symbol} is above 0; "
-        "(2) a "
-        f"straight line in {symbol} leaves a smaller residual sum of squares than one in log {symbol}, "
-        "(r_log - r_lin) / (r_log + r_lin) > 0 with the standard error by the jackknife over seeds; (3) unless "
-        "refuted, "
-        "the line has R² >= 0.9."
+        f"(2) a straight line in {symbol} leaves a smaller residual sum of squares than one in log {symbol}, and (3) "
+        "than "
+        f"one in the square of {symbol}, each as (r_other - r_line) / (r_other + r_line) > 0 with the standard error "
+        "by "
+        "the jackknife over seeds; (4) unless refuted, the line has R² >= 0.9."
     )
 
 

@@ -46,9 +46,9 @@ def log_n(data: Data) -> Finding:
     half = len(x) // 2
     early, late = _doubling(full, x, 0, half), _doubling(full, x, half, len(x) - 1)
     excess = _doubling(full, x, half, len(x) - 1, minus=BENT, of=(0, half))
-    curve = straighter(sizes, full)
+    curve = straighter(np.log(sizes), sizes, full)
     checks = (
-        Check("the regret of the full tree is nearer to a line in log N than to a line in N", curve, above=False),
+        Check("the regret of the full tree is nearer to a line in log N than to a line in N", curve),
         Check(
             f"a doubling of N costs the larger half of the trees no more than {BENT:g} times what it costs the smaller",
             excess,
@@ -63,7 +63,7 @@ def log_n(data: Data) -> Finding:
         f"N = {sizes[half]:g}, {late.value:.1f} from there on"
     )
     numbers = {f"full at n_arms={n:g}": float(value) for n, value in zip(sizes, means, strict=True)}
-    numbers |= {"early_doubling": early.value, "late_doubling": late.value, "straighter": curve.value}
+    numbers |= {"early_doubling": early.value, "late_doubling": late.value, "log or line": curve.value}
     return Finding(checks, facts, numbers, len(full), data.horizon("1f"))
 
 
@@ -93,7 +93,7 @@ HIERARCHY = (
         ("1f",),
         "Regret at T with the greatest L over the grid of N: (1) a straight line in log N leaves a smaller residual "
         "sum of "
-        "squares than one in N, (r_log - r_lin) / (r_log + r_lin) < 0 with the standard error by the jackknife over "
+        "squares than one in N, (r_lin - r_log) / (r_lin + r_log) > 0 with the standard error by the jackknife over "
         f"seeds; (2) unless refuted, a doubling costs in the upper half of the grid at most {BENT:g} times what it "
         "costs in "
         "the lower half.",

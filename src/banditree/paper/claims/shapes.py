@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,13 +19,14 @@ def slope(x: Floats, y: Floats) -> Estimate:
 
 
 def steps(y: Floats, *, rising: bool) -> Estimate:
-    """The step between neighbouring settings that goes most clearly the wrong way: y is (seeds, settings).
+    """The step from one setting to any later one that goes most clearly the wrong way: y is (seeds, settings).
 
     Its sign is turned so that a step against the trend is positive.
     """
-    turned = -np.diff(y, axis=1) if rising else np.diff(y, axis=1)  # (seeds, settings - 1)
-    found = [mean(turned[:, i]) for i in range(turned.shape[1])]
-    return max(found, key=lambda step: step.value / step.se if step.se > 0 else np.sign(step.value) * np.inf)
+    pairs = list(combinations(range(y.shape[1]), 2))
+    found = [mean(y[:, i] - y[:, j] if rising else y[:, j] - y[:, i]) for i, j in pairs]
+    worst = max(found, key=lambda step: step.value / step.se if step.se > 0 else np.sign(step.value) * np.inf)
+    return replace(worst, among=len(pairs))
 
 
 def residual(x: Floats, y: Floats) -> float:
@@ -32,17 +36,16 @@ def residual(x: Floats, y: Floats) -> float:
     return float(((y - fitted) ** 2).sum())
 
 
-def straighter(x: Floats, y: Floats) -> Estimate:
-    """Whether regret is a line in x rather than in log x: from -1 (in log x exactly) to 1 (in x exactly).
+def straighter(x: Floats, than: Floats, y: Floats) -> Estimate:
+    """Whether regret is a line in x rather than in another scale: from -1 (in that exactly) to 1 (in x exactly).
 
-    (r_log - r_lin) / (r_log + r_lin) of the residual sums of squares of the two fits, from x (settings,) and y
-    (seeds, settings).
+    (r_than - r_x) / (r_than + r_x) of the residual sums of squares of the two fits, from x and ``than`` (settings,)
+    and y (seeds, settings).
     """
 
     def score(means: Floats) -> float:
-        linear, logarithmic = residual(x, means), residual(np.log(x), means)
-        total = linear + logarithmic
-        return (logarithmic - linear) / total if total > 0 else 0.0
+        ours, theirs = residual(x, means), residual(than, means)
+        return (theirs - ours) / (ours + theirs) if ours + theirs > 0 else 0.0
 
     return jackknife(score, y)
 

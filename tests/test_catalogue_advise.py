@@ -1,0 +1,250 @@
+"""Simulating on a catalogue and the advice: right on worlds we know, and honest where the data cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditree.catalogue import Advice, Catalogue, advise, inspect, simulate
+from banditree.catalogue import advice as weighing
+from banditree.catalogue.advice import Pairs, weigh
+from banditree.catalogue.advice_table import World, draw, main, row, worlds
+from banditree.catalogue.candidates import Candidate, depths, for_tree, named
+from banditree.catalogue.simulation import default_seeds
+from banditree.errors import InvalidType, InvalidValue
+from banditree.problems import strong_dominance, unstructured
+from banditree.runs import Runs
+from banditree.tree import Tree
+
+SHOP = Tree({"shoes": {"warm": ["s1", "s2"], "light": ["s3"]}, "hats": ["h1", "h2", "h3"]})
+KNOWN = Catalogue(SHOP, means=[0.1, 0.2, 0.1, 0.5, 0.6, 0.5])
+COUNTED = Catalogue(SHOP, [50, 60, 40, 90, 80, 70], [5, 12, 4, 45, 44, 30])
+
+
+def test_candidates_are_flat_every_depth_and_uct() -> None:
+    assert [each.name for each in for_tree(SHOP)] == ["TS", "TSC", "HTS(depth=2)", "UCT"]
+    assert [each.name for each in for_tree(Tree(3))] == ["TS", "UCT"]
+    assert depths(8) == [2, 3, 4, 5, 6, 7, 8]
+    assert depths(30)[0] == 2
+    assert depths(30)[-1] == 30
+    assert len(depths(30)) == 7
+    assert Candidate("HTS", 2).code == "bt.HTS(tree, depth=2)"
+    assert Candidate("TS").code == "bt.TS(tree)"
+
+
+def test_candidates_as_users_spell_them() -> None:
+    found = named(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
+    assert [each.name for each in found] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
+    for wrong in (["LinTS"], ["HTS:x"], ["TSC:1"], ["HTS:9"], []):
+        with pytest.raises(InvalidValue):
+            named(wrong, SHOP)
+
+
+def test_a_simulation_has_regret_and_traffic() -> None:
+    found = simulate(COUNTED, horizon=400, policies=["TS", "TSC"], seeds=6, rng=3)
+    again = simulate(COUNTED, horizon=400, policies=["TSC"], seeds=6, rng=3, jobs=2)
+    assert (found.runs.regret["TSC"] == again.runs.regret["TSC"]).all()
+    assert found.traffic.columns == ("cluster", "arms", "TS", "TSC")
+    assert sum(found.traffic["TSC"]) == pytest.approx(1.0)
+    assert found.traffic[0].cluster == "hats"
+    plain: Mapping[str, Any] = found.to_dict()
+    assert plain["policies"][0]["policy"] in ("TS", "TSC")
+    assert len(plain["regret"]["TS"]) == len(plain["times"])
+    assert "hats" in str(found)
+
+
+def test_each_seed_meets_a_world_of_its_own_or_the_means_that_are_known() -> None:
+    assert simulate(KNOWN, horizon=50, policies=["TS"], seeds=2).runs.instance is not None
+    drawn = COUNTED.world()
+    assert not drawn.fixed
+    assert drawn.instance(0).best() != drawn.instance(1).best()
+
+
+def test_the_default_effort_follows_the_size() -> None:
+    assert default_seeds(10**9) == 8
+    assert default_seeds(10) == 100
+
+
+@pytest.fixture(scope="module")
+def advice() -> Advice:
+    return advise(COUNTED, horizon=300, seeds=12, rng=1)
+
+
+def test_advice_is_the_same_whatever_the_jobs(advice: Advice) -> None:
+    assert str(advise(COUNTED, horizon=300, seeds=12, rng=1, jobs=2)) == str(advice)
+
+
+def test_advice_has_all_its_parts(advice: Advice) -> None:
+    assert advice.name in advice.table["policy"]
+    assert advice.table["regret"] == sorted(advice.table["regret"])
+    assert sum(advice.table["best"]) == pytest.approx(1.0)
+    low, high = advice.against_flat.interval
+    assert low < advice.against_flat.saving < high
+    plain = advice.to_dict()
+    assert plain["policy"] == advice.policy
+    assert plain["inspection"]["arms"] == 6
+    assert len(plain["regret"]["TS"]) == len(plain["times"])
+    assert f"{advice.horizon:,} decisions" in str(advice)
+    assert any(name in advice.sentences[0] for name in ("TS", "TSC", "HTS"))
+
+
+def test_bad_questions() -> None:
+    with pytest.raises(InvalidValue, match="no categories"):
+        advise(Catalogue(Tree(2), means=[0.1, 0.2]), horizon=10)
+    with pytest.raises(InvalidValue, match="TS alone"):
+        advise(KNOWN, horizon=10, policies=["TS"])
+    with pytest.raises(InvalidValue, match="seeds"):
+        advise(KNOWN, horizon=10, seeds=1)
+    with pytest.raises(InvalidType, match="horizon"):
+        advise(KNOWN, horizon=1.5)  # type: ignore[arg-type]
+
+
+def test_flat_is_added_to_compare_with() -> None:
+    found = advise(KNOWN, horizon=60, policies=["TSC"], seeds=4)
+    assert set(found.table["policy"]) == {"TS", "TSC"}
+
+
+# What is said, for regret that we make up
+
+
+def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, one_world: bool = False) -> Pairs:
+    """Two runs in each world: a mean curve, a share of it that the world moves, and the luck of a run."""
+    times = np.linspace(1000, 20_000, 20).astype(np.int64)
+    rng = np.random.default_rng(0)
+    regret = {}
+    for name, curve in curves.items():
+        shift = rng.normal(0, spread, (worlds, 1, 1)) if name != "TS" else 0.0
+        luck = rng.normal(0, 0.02, (worlds, 2, 1))
+        regret[name] = curve(times.astype(float))[None, None, :] * (1 + shift + luck)
+    runs = Runs(
+        times=times,
+        seeds=tuple(range(2 * worlds)),
+        regret={name: values.transpose(1, 0, 2).reshape(2 * worlds, -1) for name, values in regret.items()},
+        engine=dict.fromkeys(curves, "native"),
+        evaluations={name: np.ones(2 * worlds) for name in curves},
+        seconds=dict.fromkeys(curves, 1.0),
+        clusters={name: [{"hats": 20_000, "shoes": 0}] * (2 * worlds) for name in curves},
+        plays={},
+        arms=(),
+        problem="made up",
+    )
+    return Pairs(runs, one_world, regret)
+
+
+def weighed(curves: Mapping[str, Any], *, catalogue: Catalogue = COUNTED, **options: Any) -> Advice:
+    chosen = named(curves, SHOP)
+    return weigh(catalogue, chosen, pairs(curves, **options), inspect(catalogue))
+
+
+def test_a_tree_that_clearly_pays() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.051 * t})
+    assert (found.policy, found.depth, found.verdict, found.pays_from) == ("TSC", None, "tree", 1000)
+    assert found.against_flat.saving == pytest.approx(1000, rel=0.02)
+    assert found.against_flat.share == pytest.approx(0.5, abs=0.02)
+    assert "Run TSC" in found.sentences[0]
+    assert "About as good: HTS(depth=2)." in found.sentences
+    assert "from about 1,000 decisions on" in str(found)
+
+
+def test_a_deep_tree_is_named_with_its_depth() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.03 * t})
+    assert (found.name, found.code) == ("HTS(depth=2)", "bt.HTS(tree, depth=2)")
+
+
+def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
+    late = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 400 + 0.06 * t})
+    assert late.verdict == "tree"
+    assert late.pays_from is not None
+    assert 10_000 < late.pays_from < 14_000
+    assert any("Less traffic: for up to about" in line and "TS has less regret" in line for line in late.changes)
+    early = weighed({"TS": lambda t: 100 * np.log(t), "TSC": lambda t: 0.03 * t})
+    assert early.policy == "TSC"
+    (line,) = [line for line in early.changes if line.startswith("More traffic")]
+    assert "TS loses less a decision" in line
+
+
+def test_a_tree_that_does_not_pay() -> None:
+    found = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t})
+    assert (found.policy, found.verdict, found.pays_from) == ("TS", "flat", None)
+    assert "do not pay" in found.sentences[1]
+
+
+def test_worlds_that_disagree_cannot_tell() -> None:
+    bet = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t}, spread=0.3)
+    assert (bet.policy, bet.verdict) == ("TSC", "cannot tell")
+    assert "cannot tell" in bet.sentences[0]
+    assert "better bet" in bet.sentences[0]
+    assert any(line.startswith("More data: about") for line in bet.changes)
+    even = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.104 * t}, spread=0.3, worlds=400)
+    assert (even.policy, even.verdict) == ("TS", "cannot tell")
+    assert "hardly" in str(even)
+
+
+def test_known_means_leave_the_noise_of_the_simulation_alone() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, catalogue=KNOWN, one_world=True)
+    assert found.policy == "TS"
+    assert found.verdict == "cannot tell"
+    assert any("More seeds" in line for line in found.changes)
+    clear = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t}, catalogue=KNOWN, one_world=True)
+    assert clear.verdict == "tree"
+    assert clear.against_flat.interval[0] > 0
+
+
+def test_misplaced_arms_are_a_reason_to_move_them() -> None:
+    tree = Tree({"x": list(range(20)), "y": list(range(20, 40))})
+    means = np.repeat([0.1, 0.5], 20) + np.tile([0.0, 0.01, 0.02, 0.03], 10)
+    means[[7, 9, 25, 30]] = 0.5, 0.5, 0.1, 0.1
+    found = advise(Catalogue(tree, means=means), horizon=100, seeds=4)
+    assert any("look misplaced" in line and "and 1 more" in line for line in found.changes)
+
+
+def test_the_difference_tells_worlds_from_luck() -> None:
+    """Runs of one world differ by luck alone: the interval is that of the mean, however lucky single runs are."""
+    lucky = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=400)
+    spread = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=400, spread=0.2)
+    narrow, wide = lucky.compare("TSC", "TS"), spread.compare("TSC", "TS")
+    widths = [high - low for low, high in (narrow.interval, wide.interval)]
+    assert widths[1] == pytest.approx(2 * 1.96 * 0.2 * 1600, rel=0.15)
+    assert widths[0] < 0.2 * widths[1]
+    assert narrow.chance > 0.999
+    none = Pairs(lucky.runs, True, {"TS": np.ones((4, 2, 3)), "TSC": np.ones((4, 2, 3))})
+    assert none.compare("TSC", "TS").chance == 0.5
+
+
+def test_checkpoints_end_at_the_horizon() -> None:
+    for horizon in (1, 7, 1000):
+        times = weighing._checkpoints(horizon)
+        assert times[-1] == horizon
+        assert times[0] >= 1
+
+
+# Right on worlds we know
+
+
+@pytest.mark.parametrize("world", worlds(), ids=lambda world: world.name)
+def test_advice_is_right_on_worlds_we_know(world: World) -> None:
+    """The quick form of ``make advice-table``: two catalogues of each world, shorter and with fewer runs."""
+    short = World(world.name, world.problem, min(world.horizon, 3000), world.tree, world.depth)
+    draws = [draw(short, seed, seeds=25, truth_seeds=40, jobs=2) for seed in (100, 101)]
+    assert all(each.right or each.ratio < 1.2 for each in draws)  # noise of 40 runs of each is about 10%
+    assert row(short, draws)[0] == world.name
+
+
+def test_strong_dominance_and_no_structure_get_opposite_advice() -> None:
+    strong = draw(World("strong", strong_dominance(), 2000), 0, seeds=20, truth_seeds=20, jobs=2)
+    assert (strong.advised, strong.verdict) == ("TSC", "tree")
+    flat = draw(World("none", unstructured(50, 10), 3000), 1, seeds=20, truth_seeds=20, jobs=2)
+    assert flat.advised == "TS"
+
+
+def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--only", "sine", "--draws", "1", "--seeds", "4", "--truth-seeds", "4", "--jobs", "2"]
+    code = main([*options, "--out", str(tmp_path / "table.md")])
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert "| k-means on a sine | 3,000 |" in text
+    assert code == int("0 of 1" in text)
+    main(options)
+    assert capsys.readouterr().out == text

@@ -1,0 +1,226 @@
+"""The commands of a catalogue, as a new user types them, and the page they write."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from banditree import cli
+from banditree.catalogue import Catalogue, advise, inspect, simulate
+from banditree.catalogue.page import page
+from banditree.catalogue.render import inspection
+from banditree.errors import Interrupted
+from banditree.tree import Tree
+from docs import make_catalogue
+from tests.helpers import needs_native
+
+COUNTS = ["--arm", "item", "--path", "category,subcategory", "--plays", "plays", "--successes", "clicks"]
+QUICK = [*COUNTS, "--horizon", "300", "--seeds", "4", "--jobs", "2"]
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner(env={"COLUMNS": "120"}).invoke(cli.application(), [str(each) for each in arguments])
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    result = call("example", tmp_path / "items.csv")
+    assert result.exit_code == 0
+    assert "banditree inspect" in result.stdout
+    return tmp_path / "items.csv"
+
+
+def test_inspect_shows_the_tree_and_its_quality(items: Path) -> None:
+    result = call("inspect", items, *COUNTS)
+    assert result.exit_code == 0
+    for words in ("category-0 (19 arms)", "share of variance", "w*", "Strong dominance", "best and worst", "misplaced"):
+        assert words in result.stdout
+    assert "... 11 more" in result.stdout  # of 21 subcategories
+
+
+def test_inspect_for_machines_and_for_the_hurried(items: Path) -> None:
+    found = json.loads(call("inspect", items, *COUNTS, "--json").stdout)
+    assert (found["arms"], found["clusters"], found["depth"]) == (80, 28, 2)
+    assert [level["clusters"] for level in found["levels"]] == [7, 21]
+    assert found["dominance"] is False
+    assert found["gamma"]["value"] is None  # infinite: dominance fails
+    assert len(call("inspect", items, *COUNTS, "--quiet").stdout) < len(call("inspect", items, *COUNTS).stdout) / 2
+
+
+def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture, runs = tmp_path / "regret.png", tmp_path / "runs.csv"
+    result = call("simulate", items, *QUICK, "--policy", "TS,HTS:1", "--plot", picture, "--save", runs)
+    assert result.exit_code == 0
+    assert "HTS(depth=1)" in result.stdout
+    assert "Traffic by category" in result.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert runs.read_text(encoding="utf-8").startswith("# banditree runs")
+    assert "Wrote" in result.stderr
+    found = json.loads(call("simulate", items, *QUICK, "--json").stdout)
+    assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT"}
+    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 5
+    wrong = call("simulate", items, *QUICK, "--plot", tmp_path / "regret.nonsense")
+    assert (wrong.exit_code, "regret.nonsense" in wrong.stderr) == (2, True)
+
+
+def test_advise_answers_in_words_in_json_and_as_a_page(items: Path, tmp_path: Path) -> None:
+    target = tmp_path / "advice.html"
+    result = call("advise", items, *QUICK, "--html", target)
+    assert result.exit_code == 0
+    assert "What each level of categories explains" in result.stdout
+    assert "In Python: bt." in result.stdout
+    assert "items.csv" in target.read_text(encoding="utf-8")
+    found = json.loads(call("advise", items, *QUICK, "--json").stdout)
+    assert found["verdict"] in ("tree", "flat", "cannot tell")
+    name = call("advise", items, *QUICK, "--quiet").stdout.strip()
+    assert name in {row["policy"] for row in found["policies"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["inspect", "nowhere.csv", *COUNTS], "does not exist"),
+        (["inspect", "{items}", "--arm", "items", *COUNTS[2:]], "did you mean 'item'"),
+        (["inspect", "{items}", *COUNTS[:4]], "--plays and --successes, or --mean"),
+        (["inspect", "{items}", *COUNTS[:6]], "--plays and --successes, or --mean"),
+        (["inspect", "{items}", *COUNTS, "--mean", "plays"], "--plays and --successes, or --mean"),
+        (["inspect", "{items}"], "--arm"),
+        (["simulate", "{items}", *COUNTS], "--horizon"),
+        (["simulate", "{items}", *COUNTS, "--horizon", "0"], "--horizon"),
+        (["simulate", "{items}", *QUICK, "--policy", "LinTS"], "LinTS"),
+        (["advise", "{items}", *QUICK, "--policy", "TS"], "TS alone"),
+        (["advise", "{items}", *QUICK, "--html", "no/such/folder/advice.html"], "no/such/folder"),
+        (["example", "--campaign", "kids"], "kids"),
+        (["example", "no/such/folder/items.csv"], "no/such/folder"),
+    ],
+)
+def test_mistakes_are_sentences_and_exit_code_2(arguments: list[str], words: str, items: Path) -> None:
+    result = call(*(str(items) if each == "{items}" else each for each in arguments))
+    assert result.exit_code == 2
+    assert words in re.sub(r"[│\s]+", " ", re.sub(r"\x1b\[[\d;]*m", "", result.stderr))
+    assert result.stdout == ""
+    assert "Traceback" not in result.output
+
+
+def test_every_command_has_help() -> None:
+    for command in ("inspect", "simulate", "advise", "example"):
+        result = call(command, "--help")
+        assert result.exit_code == 0
+        assert "--quiet" in result.stdout
+
+
+def test_ctrl_c_is_no_traceback(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise Interrupted("stopped with 0 of 4 seeds finished")
+
+    monkeypatch.setattr("banditree.catalogue.commands.simulate", stopped)
+    result = call("simulate", items, *QUICK)
+    assert (result.exit_code, "Stopped" in result.stderr) == (130, True)
+
+
+def test_the_script_itself(items: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        "from banditree.cli import main; main()",
+        "inspect",
+        os.fspath(items),
+        *COUNTS,
+        "-q",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "80 arms" in done.stdout
+
+
+# The page
+
+
+class Reader(html.parser.HTMLParser):
+    """Checks that tags close in order, and keeps what would be fetched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "line"):
+            self.open.append(tag)
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+
+def shop() -> Catalogue:
+    """Names that a page must not take for markup, a note, and arms in the wrong place."""
+    tree = Tree({"<b>x</b>": [f"a{i}" for i in range(20)], "y & z": [f"b{i}" for i in range(20)]})
+    means = np.repeat([0.1, 0.5], 20) + np.tile([0.0, 0.01, 0.02, 0.03], 10)
+    means[7] = 0.5
+    return Catalogue(tree, means=means, notes=["something was mended"])
+
+
+def test_the_page_is_whole_and_stands_alone() -> None:
+    text = page(advise(shop(), horizon=200, seeds=4), title="<shop>")
+    reader = Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert reader.fetched == []
+    assert "<script" not in text
+    assert "<b>x</b>" not in text
+    for words in (
+        "&lt;shop&gt;",
+        "&lt;b&gt;x",
+        "y &amp; z",
+        "<svg",
+        "something was mended",
+        "Arms that look misplaced",
+        "a7",
+    ):
+        assert words in text
+
+
+def test_a_page_of_a_large_tree_stays_short() -> None:
+    tree = Tree.from_paths([(f"c{i % 40}", f"s{i % 400}", i) for i in range(8000)])
+    rng = np.random.default_rng(0)
+    found = advise(Catalogue(tree, means=rng.random(8000)), horizon=20, seeds=4, policies=["TSC"])
+    text = page(found)
+    assert len(text) < 300_000
+    assert "more</li>" in text
+    assert "... and 10 more" in text  # of 40 categories
+
+
+def test_the_terminal_shows_notes_misplaced_arms_and_large_tables() -> None:
+    from rich.console import Console
+
+    console = Console(record=True, width=120, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    found = inspect(shop())
+    for part in inspection(found):
+        console.print(part)
+    text = console.export_text()
+    assert "Note: something was mended." in text
+    assert "<b>x</b>" in text
+    assert "a7" in text
+    wide = Tree.from_paths([(f"[bold]{i}", i) for i in range(30)])
+    assert "more" in repr(simulate(Catalogue(wide, means=[0.1] * 30), horizon=10, policies=["TS"], seeds=2).traffic)
+
+
+@needs_native
+def test_the_guide_shows_what_the_commands_print() -> None:
+    assert make_catalogue.TARGET.read_text(encoding="utf-8") == make_catalogue.text(), (
+        "run: python docs/make_catalogue.py"
+    )

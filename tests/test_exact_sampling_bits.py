@@ -1,0 +1,120 @@
+"""The native engine gives the same numbers on every machine, to the last bit.
+
+Elsewhere tests hold laws and never pin draws. Here pinned numbers are right: what must not change between machines,
+compilers and builds is every bit of a run, and only a value computed elsewhere can show that. Digests are of draws,
+and of the evidence that runs end with: sums of draws, so that one last bit of one reward or context is in them.
+
+A change of the engine that draws otherwise, on purpose, changes these digests: the failing test prints the new ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banditree as bt
+from banditree import engines
+from banditree.stream import native_stream
+from tests.helpers import NAMES, make
+
+native = pytest.importorskip("banditree._native")
+
+ROOT = Path(__file__).parents[1]
+TREE = bt.Tree({"wide": range(60), "deep": {"left": range(60, 70), "right": {"low": [70, 71], "high": range(72, 80)}}})
+# Sums of powers of two, so that no arithmetic but the engine's is in them.
+MEANS = (np.arange(80) * 37 % 80 + 8) / 128
+THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
+
+DIGESTS = {
+    "draws": "a8312834fa5fab86",
+    "TS": "a9b109c101b461bc",
+    "TSC": "e61a0007bf0c585b",
+    "HTS": "e7f4a30db3a96d34",
+    "UCB1": "95f5a4b48e833d69",
+    "UCBC": "e328f5c2ee7fb53b",
+    "UCT": "81e31b1244efbf4e",
+    "TSMax": "2b320941244b34cb",
+    "LinTS": "67d61cd77a64b7c6",
+    "LinTSC": "b72c45593d16b086",
+    "LinHTS": "cc542e3f751bb1ca",
+    "LinUCB": "0730c48aea2a3397",
+    "LinUCBC": "291e9d378590750f",
+    "LinUCT": "e638415b28ea159c",
+}
+
+
+def runs_of(name: str) -> str:
+    """Digest of what two runs of each kind that the policy knows leave: evidence, what derives from it, and regret."""
+    if name.startswith("Lin"):
+        kinds: list[tuple[Any, dict[str, Any]]] = [(bt.problems.linear_from(TREE, THETA, contexts="unit"), {})]
+    else:
+        kinds = [(bt.problems.bernoulli(TREE, MEANS), {}), (bt.problems.bounded(TREE, MEANS, 4.0), {})]
+    if name in ("TS", "TSC", "HTS"):
+        kinds.append((bt.problems.gaussian(TREE, MEANS), {"prior": bt.Gaussian()}))
+    found = hashlib.sha256()
+    for problem, options in kinds:
+        policies: list[bt.Policy] = []
+
+        def build(tree: bt.Tree, *, rng: Any, kept: list[bt.Policy] = policies, given: Any = options) -> bt.Policy:
+            kept.append(make(name, tree, rng, **given))
+            return kept[-1]
+
+        with engines.using("native"):
+            runs = bt.simulate({name: build}, problem, horizon=600, seeds=2, rng=12, checkpoints=60)
+        arrays = [array for policy in policies for array in policy._state.rows.arrays().values()]
+        for array in (runs.regret[name], *arrays):
+            found.update(np.asarray(array, "<f8").tobytes())
+    return found.hexdigest()[:16]
+
+
+def draws() -> str:
+    """Digest of draws of every kind, on all their paths, and of the functions they are made of."""
+    rng = native_stream(34)
+    shapes = np.array([0.05, 0.5, 1.0, 1.5, 3.0, 100.0, 1e6])
+    a, b = (grid.ravel() for grid in np.meshgrid(shapes, shapes))
+    points = rng.random(20_000)
+    found = hashlib.sha256()
+    for array in (
+        rng.standard_normal(20_000),
+        rng.standard_exponential(20_000),
+        rng.standard_gamma(shapes, (1000, len(shapes))),
+        rng.beta(a, b, (1000, len(a))),
+        rng.beta_log_odds(a, b, (1000, len(a))),
+        [native.ln(x) for x in points],
+        [native.exp(40 * x - 20) for x in points],
+    ):
+        found.update(np.asarray(array, "<f8").tobytes())
+    return found.hexdigest()[:16]
+
+
+def test_runs_have_the_bits_they_have_everywhere() -> None:
+    found = {"draws": draws()} | {name: runs_of(name) for name in NAMES}
+    assert found == DIGESTS, f"DIGESTS = {found}"
+
+
+def test_the_build_asks_for_no_more_than_the_baseline() -> None:
+    flags = (ROOT / "CMakeLists.txt").read_text()
+    options = "\n".join(line.split("#")[0] for line in flags.splitlines())
+    assert "-ffp-contract=off" in options
+    assert "/fp:precise" in options
+    for name in ("CMakeLists.txt", "pyproject.toml", "Makefile"):
+        text = "\n".join(line.split("#")[0] for line in (ROOT / name).read_text().splitlines())
+        assert not re.search(
+            r"-march|-mtune|-mcpu|-mfma|-mavx|-Ofast|fast-math|/fp:fast|/arch:|-ffp-contract=(on|fast)", text
+        )
+
+
+def test_the_source_uses_plain_ieee_arithmetic() -> None:
+    """Of the C library only what IEEE 754 rounds correctly, as sqrt and floor: no other functions, nothing fused."""
+    inexact = r"\bstd::(log\w*|exp\w+|exp|pow|sin|cos|tan\w*|[lt]gamma|erf\w*|cbrt|hypot|fma)\("
+    special = r"immintrin|arm_neon|x86intrin|_mm\d*_|__builtin_fma|\b(fma|pow|lgamma)\(|#pragma (STDC|GCC|clang|omp)"
+    sources = sorted((ROOT / "src" / "native").rglob("*.?pp"))
+    assert len(sources) > 10
+    for source in sources:
+        text = re.sub(r"//.*", "", source.read_text())
+        assert not re.search(f"{inexact}|{special}", text), source.name

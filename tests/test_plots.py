@@ -1,0 +1,273 @@
+"""Pictures: what is drawn equals the numbers, looks are fixed, and nothing covers anything."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_hex
+
+import banditree as bt
+from banditree import plots
+from banditree.errors import InvalidValue, MissingExtra
+from banditree.paper.figures import DEFAULT, FIGURES
+from banditree.paper.pictures import axes, draw, drawn
+from banditree.plots.style import SPARE
+from banditree.problems import functions
+
+TREE = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]})
+MEANS = [0.2, 0.3, 0.7, 0.8]
+ALL = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def runs() -> bt.Runs:
+    return bt.simulate([bt.TS, bt.TSC], bt.problems.bernoulli(TREE, MEANS), horizon=60, seeds=4)
+
+
+def made_up(names: list[str], n_seeds: int = 6, horizon: int = 100) -> bt.Runs:
+    """Runs with regret that grows at random, for pictures."""
+    rng = np.random.default_rng(0)
+    regret = {name: rng.gamma(2.0, size=(n_seeds, horizon)).cumsum(axis=1) for name in names}
+    nothing: dict[str, Any] = dict.fromkeys(names)
+    return bt.Runs(
+        times=np.arange(1, horizon + 1), seeds=tuple(range(n_seeds)), regret=regret, engine=nothing,
+        evaluations=nothing, seconds=nothing, clusters=nothing, plays={}, arms=(), problem="made up",
+    )  # fmt: skip
+
+
+def lines(ax: Any) -> dict[str, Any]:
+    return {line.get_label(): line for line in ax.get_lines() if not line.get_label().startswith("_")}
+
+
+def legend(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_lines_are_means_and_the_legend_is_in_their_order(runs: bt.Runs) -> None:
+    ax = runs.plot(title="two policies")
+    found = lines(ax)
+    for name, regret in runs.regret.items():
+        assert np.array_equal(found[name].get_xdata(), runs.times)
+        assert found[name].get_ydata() == pytest.approx(regret.mean(axis=0))
+        assert to_hex(found[name].get_color()) == plots.LOOKS[name].color.lower()
+        assert found[name].get_marker() == plots.LOOKS[name].marker
+    assert legend(ax) == sorted(runs.regret, key=lambda name: -runs.regret[name][:, -1].mean())
+    assert ax.get_legend().get_title().get_text() == "mean ± 1 sd,\n4 seeds"
+    assert ax.get_title(loc="left") == "two policies"
+    assert ax.get_xlabel() == "time t (steps)"
+    assert ax.get_ylabel() == "cumulative regret (reward)"
+
+
+@pytest.mark.parametrize(("band", "scale"), [("sd", 1.0), ("se", 0.5)])
+def test_bands_are_one_deviation_or_one_error(runs: bt.Runs, band: str, scale: float) -> None:
+    ax = runs.plot(band=band)
+    order = legend(ax)
+    for name, area in zip(order, ax.collections, strict=True):
+        mean, sd = runs.regret[name].mean(axis=0), runs.regret[name].std(axis=0, ddof=1)
+        at_end = area.get_paths()[0].vertices
+        at_end = at_end[at_end[:, 0] == runs.times[-1]][:, 1]
+        assert at_end.max() == pytest.approx(mean[-1] + scale * sd[-1])
+        assert at_end.min() == pytest.approx(mean[-1] - scale * sd[-1])
+
+
+def test_no_band_without_one_or_with_one_seed(runs: bt.Runs) -> None:
+    assert len(runs.plot(band=None).collections) == 0
+    ax = plots.regret(made_up(["TS"], n_seeds=1))
+    assert len(ax.collections) == 0
+    assert ax.get_legend().get_title().get_text() == "mean ± 1 sd,\n1 seed"
+
+
+def test_time_can_be_logarithmic(runs: bt.Runs) -> None:
+    assert runs.plot(log_time=True).get_xscale() == "log"
+    assert runs.plot().get_xscale() == "linear"
+
+
+def test_bounds_of_a_fixed_instance(runs: bt.Runs) -> None:
+    ax = runs.plot(bounds=True)
+    found = lines(ax)
+    curves = bt.theory.bound_curves(TREE, MEANS, runs.times)
+    assert len(curves) == 3
+    for name, curve in curves.items():
+        assert found[name].get_ydata() == pytest.approx(curve)
+        assert name in legend(ax)
+    assert len({str(found[name].get_linestyle()) for name in curves}) == len(curves)
+
+
+def test_bounds_need_one_instance_with_means() -> None:
+    drawn_anew = bt.simulate([bt.TS], bt.problems.unstructured(6, 2), horizon=5, seeds=1)
+    with pytest.raises(InvalidValue, match="one instance with known means"):
+        drawn_anew.plot(bounds=True)
+    problem = bt.problems.linear_from(bt.Tree(2), [[1.0, 0.0], [0.0, 1.0]])
+    contexts = bt.simulate({"LinTS": lambda tree, rng: bt.LinTS(tree, dim=2, rng=rng)}, problem, horizon=5, seeds=1)
+    with pytest.raises(InvalidValue, match="one instance with known means"):
+        contexts.plot(bounds=True)
+
+
+def test_an_unknown_band_is_refused_before_anything_is_drawn(runs: bt.Runs) -> None:
+    with pytest.raises(InvalidValue, match="band='range' must be one of 'sd', 'se'"):
+        runs.plot(band="range")
+    assert pyplot.get_fignums() == []
+
+
+def test_axes_of_the_users_own_keep_their_figure_and_settings(runs: bt.Runs) -> None:
+    before = dict(pyplot.rcParams)
+    figure, (left, right) = pyplot.subplots(1, 2)
+    assert runs.plot(ax=right) is right
+    assert left.get_legend() is None
+    box = right.get_legend().get_window_extent()
+    assert right.get_window_extent().contains(box.x0, box.y0)  # no layout makes room beside: it goes inside
+    assert pyplot.get_fignums() == [figure.number]
+    assert dict(pyplot.rcParams) == before
+
+
+def test_every_policy_has_a_look_of_its_own() -> None:
+    assert set(bt.ALGORITHMS) <= set(plots.LOOKS)
+    seen = [(look.color, look.marker) for look in plots.LOOKS.values()]
+    assert len(set(seen)) == len(seen)
+    together = [look.color for name, look in plots.LOOKS.items() if not name.startswith("Lin")]
+    assert len(set(together)) == len(together)
+    contexts = [look.color for name, look in plots.LOOKS.items() if name.startswith("Lin")]
+    assert len(set(contexts)) == len(contexts)
+
+
+def test_policies_we_do_not_know_get_what_is_free() -> None:
+    found = plots.looks(["TSC", "mine", "yours", "TS"])
+    assert found["TS"] == plots.LOOKS["TS"]
+    assert len({look.color for look in found.values()}) == 4
+    many = plots.looks([f"policy {i}" for i in range(20)])
+    assert len({(look.color, look.dashes) for look in many.values()}) == 20
+    crowd = plots.looks([*(name for name in plots.LOOKS if plots.LOOKS[name].color in SPARE), "mine"])
+    assert crowd["mine"].color in SPARE
+
+
+def test_sweep_draws_means_and_error_bars_of_one_deviation() -> None:
+    series = {"TS": ([1.0, 2.0, 4.0], [5.0, 6.0, 9.0], [1.0, 0.5, 2.0]), "TSC": ([1.0, 2.0], [3.0, 2.0], [0.25, 0.75])}
+    ax = plots.sweep(series, x_label="arms", y_label="regret", seeds=50)
+    assert legend(ax) == ["TS", "TSC"]
+    for (name, (x, mean, sd)), drawn_bars in zip(series.items(), ax.containers, strict=True):
+        line, _, (bars,) = drawn_bars
+        assert line.get_ydata() == pytest.approx(mean)
+        assert line.get_xdata() == pytest.approx(x, abs=0.04)  # moved by less than anyone mistakes for another place
+        assert to_hex(line.get_color()) == plots.LOOKS[name].color.lower()
+        ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
+        assert ends == [[m - s, m + s] for m, s in zip(mean, sd, strict=True)]
+    assert ax.get_ylim()[0] == 0
+    below = plots.sweep({"TS": ([1.0, 2.0], [1.0, 1.0], [2.0, 0.0])}, x_label="x", y_label="y", seeds=2)
+    assert below.get_ylim()[0] < -1
+
+
+def overlaps(ax: Any) -> list[str]:
+    """What covers something else, or sticks out of the picture."""
+    figure = ax.get_figure()
+    figure.draw_without_rendering()
+    found = []
+    if ax.get_legend() is not None and ax.get_legend().get_window_extent().overlaps(ax.get_window_extent()):
+        found.append("legend")
+    texts = [ax.xaxis.label, ax.yaxis.label, ax._left_title]
+    texts += ax.get_legend().get_texts() if ax.get_legend() else []
+    page = figure.bbox.padded(1.0)
+    for text in texts:
+        box = text.get_window_extent()
+        if not (page.contains(box.x0, box.y0) and page.contains(box.x1, box.y1)):
+            found.append(f"{text.get_text()!r} sticks out")
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+        boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_text()]
+        found += [f"tick labels of {axis.axis_name}" for a, b in pairwise(boxes) if a.overlaps(b)]
+    return found
+
+
+@pytest.mark.parametrize(("name", "variant"), ALL)
+def test_every_figure_of_the_paper_is_drawn_and_nothing_overlaps(name: str, variant: str) -> None:
+    figure = FIGURES[name]
+    settings = figure.settings(variant)
+    made = {each.label: made_up(list(each.policies)) for each in settings} if figure.kind != "function" else {}
+    ax = axes(figure, variant, made)
+    assert overlaps(ax) == []
+    title = ax.get_title(loc="left")
+    assert title == (figure.title if variant == DEFAULT else f"{figure.title} ({variant})")
+    assert pyplot.get_fignums() == []  # a picture for a file opens no window
+    if figure.kind == "curves":
+        shown = lines(ax)
+        assert set(shown) == set(settings[0].policies)
+        assert len({line.get_color() for line in shown.values()}) == len(shown)
+    elif figure.kind == "sweep":
+        shown = {bars.get_label(): bars[0] for bars in ax.containers}
+        assert set(shown) == ({s.line for s in settings} if name == "1f" else {"TS", "TSC"})
+        assert len({line.get_color() for line in shown.values()}) == len(shown)
+        for label, line in shown.items():
+            expected = [s.x for s in settings if not s.line or s.line == label]
+            assert line.get_xdata() == pytest.approx(expected, abs=0.02 * (settings[-1].x - settings[0].x))
+        final = made[settings[-1].label].regret[list(settings[-1].policies)[-1]][:, -1]
+        (last,) = [bars for bars in ax.containers if bars.get_label() == (settings[-1].line or "TSC")]
+        _, _, (segments,) = last
+        low, high = segments.get_segments()[-1][:, 1]
+        assert (high - low) / 2 == pytest.approx(final.std(ddof=1))
+
+
+def test_the_check_of_overlaps_sees_one() -> None:
+    ax = plots.regret(made_up(["TS", "TSC"]), ax=plots.sheet(), title="a title " * 20)
+    ax.legend(loc="center")
+    assert any("title" in each for each in overlaps(ax))
+    assert "legend" in overlaps(ax)
+
+
+def test_a_function_of_one_place_has_its_arms_on_it() -> None:
+    places = np.array([0.1, 0.15, 0.5, 0.55, 0.9])
+    ax = plots.function(functions.sine, places, np.array([7, 7, 3, 3, 5]), title="f")
+    x, y = lines(ax)["f(x)"].get_data()
+    assert y == pytest.approx(functions.sine(x))
+    arms = np.concatenate([np.asarray(dots.get_offsets()) for dots in ax.collections])
+    assert arms[np.argsort(arms[:, 0])] == pytest.approx(np.stack([places, functions.sine(places)], axis=1))
+    colors = [to_hex(dots.get_facecolor()[0]) for dots in ax.collections]
+    assert colors[0] == colors[2] != colors[1]
+    boundaries = [line.get_xdata()[0] for line in ax.get_lines() if line.get_linestyle() == ":"]
+    assert boundaries == pytest.approx([0.325, 0.725])
+
+
+def test_a_function_of_two_places_is_a_map() -> None:
+    places = np.array([[0.1, 0.2], [0.2, 0.2], [0.8, 0.9]])
+    ax = plots.function(functions.surface, places, np.array([0, 0, 1]))
+    (image,) = ax.get_images()
+    values = np.asarray(image.get_array())
+    assert values[140, 40] == pytest.approx(functions.surface([0.2, 0.7]))  # rows are x2, columns x1
+    arms = np.concatenate([np.asarray(dots.get_offsets()) for dots in ax.collections])
+    assert arms == pytest.approx(places)
+    assert ax.get_title(loc="left") == ""
+
+
+def test_files_are_the_same_for_the_same_picture_and_have_text_as_text(tmp_path: Path) -> None:
+    figure, made = FIGURES["2a"], {"": made_up(["TS", "TSC"])}
+    stem = tmp_path / "2a"
+    assert not drawn(stem)
+    png, svg = draw(figure, DEFAULT, made, stem)
+    assert drawn(stem)
+    first = png.read_bytes(), svg.read_bytes()
+    assert first[0].startswith(b"\x89PNG")
+    draw(figure, DEFAULT, made, stem)
+    assert (png.read_bytes(), svg.read_bytes()) == first
+    texts = ["".join(node.itertext()) for node in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"TS", "TSC", "time t (steps)", figure.title} <= set(texts)
+    png.unlink()
+    assert not drawn(stem)
+
+
+def test_without_matplotlib_the_error_names_the_extra(runs: bt.Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"banditree\[plot\]"):
+        runs.plot()
