@@ -244,11 +244,11 @@ def test_the_bar_shows_figure_and_time_left(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with bar([("1b", DEFAULT, 4.0), ("2a", "global", 6.0)], True) as show:
-        with show("1b", DEFAULT, 4) as tick:
+    with bar({"figure 1b": 4.0, "figure 2a-global": 6.0}, True) as show:
+        with show("figure 1b", 4) as tick:
             assert tick is not None
             tick()
-        with show("2a", "global", 10) as tick:
+        with show("figure 2a-global", 10) as tick:
             assert tick is not None
             for _ in range(5):
                 tick()
@@ -267,11 +267,11 @@ def test_no_bar_where_there_is_no_terminal_and_none_without_rich(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with bar([("1b", DEFAULT, 4.0)], None) as show, show("1b", DEFAULT, 4) as tick:
+    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b", 4) as tick:
         assert tick is None
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "rich", None)
-    with bar([("1b", DEFAULT, 4.0)], True) as show, show("1b", DEFAULT, 4) as tick:
+    with bar({"figure 1b": 4.0}, True) as show, show("figure 1b", 4) as tick:
         assert tick is None
     assert capsys.readouterr().err == ""
 

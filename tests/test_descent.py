@@ -71,7 +71,7 @@ def test_nothing_is_drawn_where_there_is_nothing_to_choose(engine: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_change_nothing_but_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decisions scored a few at a time follow the same beliefs as all at once; linear indices, without ties, exactly."""
+    """A few decisions at a time follow the same beliefs as all at once; linear indices, without ties, exactly."""
     chosen = []
     for block in (descent.BLOCK, 7):
         monkeypatch.setattr(descent, "BLOCK", block)

@@ -43,6 +43,11 @@ def of_n(growth: Callable[[float], float], sd: float = 1.0) -> dict[str, Any]:
     return sweep("n_arms", N, {"TS": [growth(n) for n in N], "TSC": [50.0] * len(N)}, sd=sd)
 
 
+def shrinking(ts: list[float], tsc: list[float]) -> dict[str, Any]:
+    """The gap widens and the ratio falls."""
+    return sweep("n_arms", N, {"TS": ts, "TSC": tsc})
+
+
 def of_k(growth: Callable[[float], float], sd: float = 1.0) -> dict[str, Any]:
     return sweep("n_clusters", K, {"TS": [500.0] * len(K), "TSC": [growth(k) for k in K]}, sd=sd)
 
@@ -103,6 +108,7 @@ CASES: list[tuple[str, str, Callable[[], MadeUp]]] = [
     ("d-falls", OPEN, lambda: falling(400, 300, 200, 100, sd=3 * LOUD)),
     ("w-rises", HOLDS, lambda: rising(100, 200, 300, 400)),
     ("w-rises", PART, lambda: rising(100, 200, 300, 280)),
+    ("w-rises", PART, lambda: rising(100, 200, 199.3, 198.6)),  # down by steps too small to be seen one by one
     ("w-rises", FAILS, lambda: rising(400, 300, 200, 100)),
     ("w-rises", OPEN, lambda: rising(100, 200, 300, 400, sd=3 * LOUD)),
     ("ts-linear-in-n", HOLDS, lambda: results(_1c=of_n(lambda n: 100 + n))),
@@ -118,6 +124,7 @@ CASES: list[tuple[str, str, Callable[[], MadeUp]]] = [
     ("tsc-linear-in-a", OPEN, lambda: results(_1e=of_a([500.0] * 4, [20.0, 300.0, 600.0, 900.0], sd=9 * LOUD))),
     ("great-reduction", HOLDS, lambda: results(_1c=of_n(lambda n: 60 + n))),
     ("great-reduction", PART, lambda: results(_1c=of_n(lambda n: 50 + n / 100))),  # more and more, never much
+    ("great-reduction", PART, lambda: results(_1c=shrinking([100, 120, 140, 160, 180, 200], [20, 30, 40, 50, 60, 75]))),
     ("great-reduction", FAILS, lambda: results(_1c=of_n(lambda n: 70 - n / 100))),
     ("great-reduction", OPEN, lambda: results(_1c=of_n(lambda n: 71 + n / 200, sd=12.0))),
     ("gain-vanishes", HOLDS, lambda: results(_1e=of_a([500.0] * 4, [100.0, 200.0, 400.0, 495.0]))),
@@ -161,10 +168,12 @@ CASES: list[tuple[str, str, Callable[[], MadeUp]]] = [
     ("lintsc-gains-with-size", HOLDS, lambda: results(_2d=linear(100, 100), _2e=linear(100, 120, key="e"))),
     ("lintsc-gains-with-size", FAILS, lambda: results(_2d=linear(100, 120), _2e=linear(100, 100, key="e"))),
     ("lintsc-gains-with-size", OPEN, lambda: results(_2d=linear(100, 100), _2e=linear(100, 100.2, key="e"))),
-    ("surface-trees-linear", HOLDS, lambda: on_surface(1.0, 1.0, 0.5)),
-    ("surface-trees-linear", PART, lambda: on_surface(1.0, 0.6, 0.5)),
-    ("surface-trees-linear", FAILS, lambda: on_surface(0.5, 0.6, 0.5)),
-    ("surface-trees-linear", OPEN, lambda: on_surface(1.0, 1.0, 0.5, sd=400.0)),
+    ("surface-hts-linear", HOLDS, lambda: on_surface(1.0, 0.5, 0.5)),
+    ("surface-hts-linear", FAILS, lambda: on_surface(0.5, 1.0, 0.5)),
+    ("surface-hts-linear", OPEN, lambda: on_surface(1.0, 1.0, 0.5, sd=400.0)),
+    ("surface-uct-linear", HOLDS, lambda: on_surface(0.5, 1.0, 0.5)),
+    ("surface-uct-linear", FAILS, lambda: on_surface(1.0, 0.5, 0.5)),
+    ("surface-uct-linear", OPEN, lambda: on_surface(1.0, 1.0, 0.5, sd=400.0)),
     ("surface-tsc-sublinear", HOLDS, lambda: on_surface(1.0, 1.0, 0.5)),
     ("surface-tsc-sublinear", FAILS, lambda: on_surface(1.0, 1.0, 1.0)),
     ("surface-tsc-sublinear", OPEN, lambda: on_surface(1.0, 1.0, 0.5, sd=400.0)),
@@ -361,6 +370,13 @@ def test_what_is_needed_is_student_s_quantile(seeds: int, quantile: float) -> No
     stats = pytest.importorskip("scipy.stats")
     assert needed(seeds) == pytest.approx(stats.t.ppf((1 + 0.9973) / 2, seeds - 1), rel=1e-3)
     assert needed(seeds) == pytest.approx(quantile, abs=0.02)
+
+
+def test_the_extreme_of_many_numbers_needs_more() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    assert needed(50, among=36) == pytest.approx(stats.t.ppf(1 - 0.0027 / 72, 49), rel=1e-3)
+    assert Check("it is", Estimate(3.5, 1.0, 1000)).result == "yes"
+    assert Check("it is", Estimate(3.5, 1.0, 1000, among=36)).result == "open"
 
 
 def test_one_seed_decides_nothing() -> None:

@@ -176,7 +176,7 @@ def test_claims_are_written_beside_it(whole: tuple[Path, list[Verdict]]) -> None
     assert [each["verdict"] for each in found] == [verdict.verdict for verdict in whole[1]]
     lines = (out / "claims.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2 + len(CLAIMS)
-    assert all(line.count("|") == 7 for line in lines)
+    assert all(line.count("|") == 8 for line in lines)
 
 
 def test_a_part_of_the_paper_makes_a_report_too(tmp_path: Path) -> None:
@@ -228,6 +228,18 @@ def test_the_documentation_takes_table_and_pictures(whole: tuple[Path, list[Verd
     assert page.read_text(encoding="utf-8") == text
 
 
+def test_the_documentation_takes_a_second_table_of_what_more_seeds_judged(
+    whole: tuple[Path, list[Verdict]], tmp_path: Path
+) -> None:
+    (tmp_path / "paper.md").write_text("<!-- claims: start --><!-- claims: end -->", encoding="utf-8")
+    folder(tmp_path / "more", [("unstructured-regret", DEFAULT)])
+    write_report(tmp_path / "more")
+    update_docs(whole[0].parent, tmp_path, tmp_path / "more")
+    first, second = (tmp_path / "paper.md").read_text(encoding="utf-8").split("### With more seeds")
+    assert first.count("\n| `") == len(CLAIMS)
+    assert re.findall(r"\n\| `([\w-]+)`", second) == ["unstructured-tsc-worse", "cheaper-steps"]
+
+
 def test_the_documentation_is_left_alone_when_something_is_missing(
     whole: tuple[Path, list[Verdict]], tmp_path: Path
 ) -> None:
@@ -235,7 +247,7 @@ def test_the_documentation_is_left_alone_when_something_is_missing(
     page.write_text("no marks", encoding="utf-8")
     with pytest.raises(BadFile, match="marks"):
         update_docs(whole[0].parent, tmp_path)
-    with pytest.raises(InvalidValue, match=r"claims\.md, 2b\.png"):
+    with pytest.raises(InvalidValue, match=r"claims\.md.*2b\.png"):
         update_docs(tmp_path, tmp_path)
     assert page.read_text(encoding="utf-8") == "no marks"
     assert not (tmp_path / "images").exists()

@@ -96,7 +96,7 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
         shape.content,
         shape.node_of,
         belief=NATIVE_ROWS[type(rows)],
-        arrays=list(rows.arrays().values()),
+        arrays=rows.native_arrays(),
         dim=rows.dim or 0,
         v=getattr(rows, "v", 1.0),
         rule=type(rule).__name__,

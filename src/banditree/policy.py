@@ -178,6 +178,7 @@ class Policy:
         with self._paused() as old:
             tree = make(self.tree)
             new = self._grown(tree, strict=False)
+            new.walk.narrowest = old.walk.narrowest
             stays = [arm for arm in new.arms if arm in old.places]
             here, there = new.tree.positions(stays), old.tree.positions(stays)
             new_rows, old_rows = new.rows, old.rows

@@ -86,6 +86,8 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
         if dtype not in DTYPES:
             raise BadFile(f"{path} holds an array of type {dtype!r}, which banditree never writes")
         n = int(np.prod(shape, dtype=np.int64))
+        if n < 0 or end + n * np.dtype(dtype).itemsize > len(data) - CHECKSUM:
+            raise BadFile(f"{path} names more numbers than it holds")
         arrays[name] = np.frombuffer(data, dtype, n, end).reshape(shape).astype(dtype[1:])
         end += n * np.dtype(dtype).itemsize
     return header, arrays

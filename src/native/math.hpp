@@ -86,7 +86,7 @@ inline double exp_above(double x) {
 }
 
 // ln Gamma(x) for x >= 1: up to 10 by the recurrence x Gamma(x) = Gamma(x + 1), then Stirling's series, whose next term
-// is below 2^-57 from there on.
+// is at most 7e-16 from there on.
 inline double ln_gamma(double x) {
     double below = 1.0;
     for (; x < 10.0; x += 1.0) below *= x;

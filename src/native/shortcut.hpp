@@ -58,8 +58,13 @@ struct WideNodes {
     // Forget everything: Python has changed the evidence.
     void reset() { wide.clear(); }
 
+    // Where nearly every child is a class of its own (fractional rewards), classes pay from twice the width on.
     bool covers(const Tree& tree, const Rows& rows, std::int32_t node) const {
-        return tree.n_children(node) >= narrowest && Way::holds(rows);
+        const std::int32_t k = tree.n_children(node);
+        if (k < narrowest || !Way::holds(rows)) return false;
+        const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
+        if (k >= 2 * narrowest || cluster >= wide.size() || !wide[cluster]) return true;
+        return 2 * wide[cluster]->n_classes() <= static_cast<std::size_t>(k);
     }
 
     std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, Stream& rng) {

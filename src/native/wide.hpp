@@ -70,6 +70,7 @@ class WideThompson {
     explicit WideThompson(std::int32_t k) : children(k), leaders(1, 0) {}
     void add(std::int32_t child, double a, double b) { children.add(child, a, b); }
     void move(std::int32_t child, double a, double b) { children.move(child, a, b); }
+    std::size_t n_classes() const { return children.active.size(); }
 
     // The child with the highest of one draw from each. The order does not matter to the law, but a high bar early saves
     // work: the last few winners are drawn first, one by one, and then the first class, which is that of the untouched

@@ -22,6 +22,7 @@ class WideUCB {
     explicit WideUCB(std::int32_t k) : children(k) {}
     void add(std::int32_t child, double count, double total) { children.add(child, count, total); }
     void move(std::int32_t child, double count, double total) { children.move(child, count, total); }
+    std::size_t n_classes() const { return children.active.size(); }
 
     // The child with the highest total / count + width / sqrt(count), one never tried before all others; ties at random.
     std::int32_t pick(double width, Stream& rng) {

@@ -114,6 +114,10 @@ class Rows(ABC):
         """All the state, by name."""
         return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.PRIOR, *self.DERIVED)}
 
+    def native_arrays(self) -> list[NDArray[Any]]:
+        """The same as they lie in memory, for the native engine."""
+        return list(self.arrays().values())
+
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
     """One parameter of the prior for each node: (nodes, ...)."""

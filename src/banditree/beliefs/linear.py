@@ -16,6 +16,7 @@ from banditree.errors import InvalidType, InvalidValue
 
 LARGEST = 1e100  # entry of a context: the squares, and any sum of them, stay finite
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
+STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,11 @@ class LinearRows(Rows):
         self.count, self.total = np.zeros(n), np.zeros(n)  # (nodes,) rewards seen and their sum
         self.gram = np.zeros((n, dim, dim))  # sum of x x'
         self.moment = np.zeros((n, dim))  # sum of r x
-        self.inverse = np.eye(dim) / precision[:, None, None]  # (nodes, dim, dim) B^-1, B = precision I + gram
-        self.coefficients = prior_mean.copy()  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
+        # The nodes lie side by side in memory (they are the last axis of what is allocated): they are scored so.
+        self.inverse = np.empty((dim, dim, n)).transpose(2, 0, 1)  # (nodes, dim, dim) B^-1, B = precision I + gram
+        self.inverse[...] = np.eye(dim) / precision[:, None, None]
+        self.coefficients = np.empty((dim, n)).T  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
+        self.coefficients[...] = prior_mean
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
@@ -96,9 +100,10 @@ class LinearRows(Rows):
         self.gram[nodes] += context[:, None] * context
         self.moment[nodes] += reward * context
         gain = self.inverse[nodes] @ context  # (path, dim)
-        self.inverse[nodes] -= gain[:, :, None] * (gain / (1 + gain @ context)[:, None])[:, None, :]
+        shrink = 1 + gain @ context  # (path,)
+        self.inverse[nodes] -= gain[:, :, None] * (gain / shrink[:, None])[:, None, :]
         self._solve(nodes)
-        due = nodes[self.count[nodes] % REFRESH == 0]
+        due = nodes[(self.count[nodes] % REFRESH == 0) | (shrink > STEEP)]
         if len(due):
             self.settle(due)
 
@@ -127,6 +132,10 @@ class LinearRows(Rows):
     def _solve(self, nodes: NDArray[np.intp]) -> None:
         f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes]
         self.coefficients[nodes] = (self.inverse[nodes] @ f[:, :, None])[:, :, 0]
+
+    def native_arrays(self) -> list[NDArray[Any]]:
+        *others, inverse, coefficients = self.arrays().values()
+        return [*others, inverse.transpose(1, 2, 0), coefficients.T]
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes]

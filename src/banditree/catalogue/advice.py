@@ -38,7 +38,8 @@ class Difference:
     interval: tuple[float, float]  # 95%, of the expected saving in one world: what is not known is which world it is
     share: float  # the saving as a share of the rival's regret
     chance: float  # that the policy is better in the world there is
-    noise: float  # standard error of the simulation, a part of the interval that more seeds would take away
+    noise: float  # standard error of the saving, from the luck of the simulation
+    by_seeds: float  # the share of the interval's variance that more seeds would take away
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,12 +156,21 @@ class Pairs:
         mean = float(saved.mean())
         noise = float(saved.mean(axis=1).std(ddof=1)) / math.sqrt(len(saved))
         one, shared, _, two = np.cov(saved.T).ravel().tolist()
-        among_worlds = max(shared, 0.0) + math.sqrt((one * two + shared**2) / (len(saved) - 1))
-        sd = math.sqrt((0.0 if self.one_world else among_worlds) + noise**2)
+        among_worlds = 0.0 if self.one_world else max(shared, 0.0)
+        unsure = 0.0 if self.one_world else math.sqrt((one * two + shared**2) / (len(saved) - 1))
+        sd = math.sqrt(among_worlds + unsure + noise**2)
         chance = 0.5 * (1 + math.erf(mean / sd / math.sqrt(2))) if sd > 0 else 0.5 + 0.5 * np.sign(mean)
         lost = float(self.regret[rival][:, :, at].mean())
-        interval = mean - 1.96 * sd, mean + 1.96 * sd
-        return Difference(policy, rival, mean, interval, mean / lost if lost > 0 else 0.0, float(chance), noise)
+        return Difference(
+            policy=policy,
+            rival=rival,
+            saving=mean,
+            interval=(mean - 1.96 * sd, mean + 1.96 * sd),
+            share=mean / lost if lost > 0 else 0.0,
+            chance=float(chance),
+            noise=noise,
+            by_seeds=1 - among_worlds / sd**2 if sd > 0 else 1.0,
+        )
 
 
 def _as_pairs(runs: Runs, chosen: list[Candidate], *, one_world: bool) -> Pairs:

@@ -220,8 +220,8 @@ def _more_data(difference: Difference, *, known: bool) -> str:
     """How much more would have to be known, the uncertainty falling with the root of the plays."""
     low, high = difference.interval
     sd = (high - low) / 3.92
-    if known or difference.noise**2 > 0.5 * sd**2:
-        return "More seeds: most of what is open here is noise of the simulation."
+    if known or difference.by_seeds > 0.5:
+        return "More seeds: most of what is open here is the noise of the simulation."
     times = (1.2816 * sd / max(abs(difference.saving), 1e-12)) ** 2
     if times > 100:
         return "More data will hardly tell: the two are about equally good here."

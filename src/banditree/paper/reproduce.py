@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from banditree.simulate import On, simulate
 
 Tick = Callable[[], None]
 T = TypeVar("T")
+
+REPORT = "claims and report"
 
 __all__ = ["load_results", "plan", "reproduce", "run"]
 
@@ -86,17 +89,19 @@ def reproduce(
         for key in list(results.kept):
             results.forget(*key)
     left = [(figure, how) for figure, how in planned if not _finished(results, how)]
-    with bar([(how.figure, how.variant, _cost(figure, how)) for figure, how in left], progress) as show:
+    costs = {_task(how): _cost(figure, how) for figure, how in left} | {REPORT: 5.0}
+    with bar(costs, progress) as show:
         for figure, how in left:
             results.forget(how.figure, how.variant)
             started = time.perf_counter()
             n_runs = sum(len(setting.policies) for setting in figure.settings(how.variant)) * how.seeds
-            with show(how.figure, how.variant, n_runs) as tick:
+            with show(_task(how), n_runs) as tick:
                 runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, tick=tick)
                 draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
             seconds = time.perf_counter() - started
             results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
-    return _written(results.in_order())
+        with show(REPORT, 1):
+            return _written(results.in_order())
 
 
 def run(
@@ -152,7 +157,7 @@ def _part(runs: Runs, setting: Setting) -> Runs:
 
 @dataclass(frozen=True)
 class _Ticking:
-    """A factory that says when it is called: once a seed."""
+    """A factory that says when it is called: once a seed. In another process it is the factory alone."""
 
     factory: Callable[..., Any]
     tick: Tick
@@ -160,6 +165,9 @@ class _Ticking:
     def __call__(self, tree: Any, *, rng: Any) -> Any:
         self.tick()
         return self.factory(tree, rng=rng)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial, (self.factory,)  # a bar on a screen cannot be sent
 
     @classmethod
     def of(cls, factory: Callable[..., Any], tick: Tick | None) -> Callable[..., Any]:
@@ -176,6 +184,10 @@ def _how(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int
 def _finished(results: Results, how: Kept) -> bool:
     key = how.figure, how.variant
     return key in results.kept and results.kept[key].same == how.same and drawn(results.out / stem(*key))
+
+
+def _task(how: Kept) -> str:
+    return f"figure {stem(how.figure, how.variant)}"
 
 
 def _cost(figure: Figure, how: Kept) -> float:

@@ -9,6 +9,7 @@
 namespace banditree {
 
 struct BetaRows {
+    static constexpr bool contextual = false;
     static constexpr double low = 0.0, high = 1.0;  // rewards allowed
     double *successes, *failures;                   // (nodes,) evidence
     const double *a, *b;                            // (nodes,) prior

@@ -10,6 +10,7 @@
 namespace banditree {
 
 struct CountsRows {
+    static constexpr bool contextual = false;
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     double *count, *total;  // (nodes,) evidence
 

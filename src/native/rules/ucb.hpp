@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "../math.hpp"
 #include "../random.hpp"
@@ -13,6 +14,7 @@ namespace banditree {
 struct UCB {
     double c;           // NaN: sqrt(2 ln n)
     bool global_clock;  // n counts the plays of the whole tree, not of the parent
+    std::vector<double> spreads = {};  // scratch: (k, m)
 
     template <class Rows>
     double width(const Rows& rows, std::int32_t node) const {
@@ -22,28 +24,26 @@ struct UCB {
 
     template <class Rows>
     void score(const Tree& tree, const Rows& rows, std::int32_t node, const Decisions& decisions, Stream&,
-               double* scores) const {
+               double* scores) {
         const double width = this->width(rows, node);
-        for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child, scores += decisions.m) {
-            if (rows.dim() == 0) {  // without contexts all decisions see the same
-                const double value = index(rows, child, nullptr, width);
-                for (std::size_t j = 0; j < decisions.m; ++j) scores[j] = value;
-            } else {
-                for (std::size_t j = 0; j < decisions.m; ++j)
-                    scores[j] = index(rows, child, decisions.context(j), width);
+        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
+        if constexpr (Rows::contextual) {
+            if (spreads.size() < k * m) spreads.resize(k * m);
+            for (std::size_t j = 0; j < m; ++j)
+                rows.moments(tree.first(node), k, decisions.context(j), scores + j, spreads.data() + j, m);
+            for (std::size_t i = 0; i < k * m; ++i) scores[i] += width * spreads[i];
+        } else {  // without contexts all decisions see the same
+            for (std::size_t i = 0; i < k; ++i, scores += m) {
+                const std::int32_t child = tree.first(node) + static_cast<std::int32_t>(i);
+                const double spread = rows.spread(child, nullptr);
+                const double index = std::isinf(spread) ? spread : rows.mean(child, nullptr) + width * spread;
+                for (std::size_t j = 0; j < m; ++j) scores[j] = index;
             }
         }
     }
 
     template <class Rows>
     void summarise(const Tree&, const Rows&, std::int32_t) {}
-
-  private:
-    template <class Rows>
-    static double index(const Rows& rows, std::int32_t child, const double* x, double width) {
-        const double spread = rows.spread(child, x);
-        return std::isinf(spread) ? spread : rows.mean(child, x) + width * spread;
-    }
 };
 
 }  // namespace banditree

@@ -15,7 +15,7 @@ from banditree.paper.results import stream
 from banditree.problems import Instance
 from banditree.simulate import Streams
 
-DRAWS = 10  # instances of each setting
+DRAWS = 5  # instances of each setting
 
 
 def dominated(figures: Sequence[str], *, expected: bool, hierarchical: bool = False) -> Evaluate:

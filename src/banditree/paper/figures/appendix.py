@@ -25,7 +25,7 @@ def _figure(
         readings=(reading, "The instance is drawn anew for every seed."),
         horizon=horizon,
         seeds=25,
-        seconds=3.0,
+        seconds=1.5,
     )
 
 

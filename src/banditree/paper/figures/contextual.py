@@ -40,7 +40,7 @@ def _figure(name: str, n_arms: int, n_clusters: int, spread: float) -> Figure:
         },
         horizon=3000,
         seeds=25,
-        seconds=10.0,
+        seconds=2.0,
     )
 
 

@@ -49,7 +49,7 @@ FIGURES = (
         },
         horizon=3000,
         seeds=50,
-        seconds=20.0,
+        seconds=10.0,
         x_label="depth of the tree L",
     ),
 )

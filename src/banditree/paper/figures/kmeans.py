@@ -54,7 +54,7 @@ def _three_levels(_: str) -> list[Setting]:
 
 
 FIGURES = (
-    _two_levels("2a", n_arms=100, n_clusters=10, seconds=2.0),
+    _two_levels("2a", n_arms=100, n_clusters=10, seconds=3.0),
     _two_levels("2b", n_arms=1000, n_clusters=32, seconds=6.0),
     Figure(
         name="2c",

@@ -49,7 +49,7 @@ def _figure(name: str, varied: str, title: str, caption: str, x_label: str) -> F
         options={"suboptimal": "K counts the sub-optimal clusters alone"},
         horizon=3000,
         seeds=50,
-        seconds=2.0,
+        seconds=1.5,
         x_label=x_label,
     )
 

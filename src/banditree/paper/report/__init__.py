@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from banditree.errors import BadFile, InvalidValue
-from banditree.paper.claims import Verdict, judge, write_claims
+from banditree.paper.claims import NOT_JUDGED, Verdict, judge, write_claims
 from banditree.paper.report.markdown import claims_table
 from banditree.paper.report.page import page
 from banditree.paper.report.theory import Theory, theory
@@ -36,25 +36,33 @@ def write_report(out: str | Path, results: Results | None = None, verdicts: Sequ
     return path
 
 
-def update_docs(out: str | Path, docs: str | Path) -> list[Path]:
+def update_docs(out: str | Path, docs: str | Path, more: str | Path | None = None) -> list[Path]:
     """Put the claims table and the headline pictures of a reproduction into the documentation; the files written.
 
-    The table goes between the two marks in ``paper.md``, the pictures to ``images``.
+    The table goes between the two marks in ``paper.md``, the pictures to ``images``. ``more`` is the folder of a
+    reproduction with more seeds, of some figures or all: what was judged there follows in a table of its own.
     """
     folder, target = Path(out), Path(docs) / "paper.md"
     sources = [folder / "claims.md", *(folder / f"{name}.png" for name in HEADLINES)]
-    absent = [path.name for path in sources if not path.exists()]
+    sources += [] if more is None else [Path(more) / "claims.md"]
+    absent = [str(path) for path in sources if not path.exists()]
     if absent:
-        raise InvalidValue(f"{folder} has no {', '.join(absent)}; run `banditree reproduce --out {folder}` first")
+        raise InvalidValue(f"there is no {', '.join(absent)}; `banditree reproduce --out DIR` writes them to DIR")
     text = target.read_text(encoding="utf-8")
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
     if not start or not end:
         raise BadFile(f"{target} has lost the marks {START} and {END}, between which the claims go")
-    table = sources[0].read_text(encoding="utf-8")
-    write_whole(target, [f"{before}{START}\n\n{table}\n{END}{after}".encode()])
+    tables = sources[0].read_text(encoding="utf-8")
+    if more is not None:
+        lines = sources[-1].read_text(encoding="utf-8").splitlines()
+        judged = [line for line in lines if f"**{NOT_JUDGED}**" not in line]
+        tables += "\n### With more seeds\n\n" + "\n".join(judged) + "\n"
+    write_whole(target, [f"{before}{START}\n\n{tables}\n{END}{after}".encode()])
     images = Path(docs) / "images"
     images.mkdir(exist_ok=True)
-    for source in sources[1:]:
-        write_whole(images / source.name, [source.read_bytes()])
-    return [target, *(images / source.name for source in sources[1:])]
+    written = [target]
+    for name in HEADLINES:
+        write_whole(images / f"{name}.png", [(folder / f"{name}.png").read_bytes()])
+        written.append(images / f"{name}.png")
+    return written

@@ -1,4 +1,7 @@
-"""``python -m banditree.paper.report reproduction docs``: the claims and headline pictures into the documentation."""
+"""``python -m banditree.paper.report reproduction docs [more]``: claims and headline pictures into the documentation.
+
+``more`` is the folder of a reproduction with more seeds.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from banditree.paper.report import update_docs
 
 def main(arguments: list[str]) -> int:
     """The exit code: 0, or 2 where something is wrong, with a sentence that says what."""
-    if len(arguments) != 2:
-        print("usage: python -m banditree.paper.report REPRODUCTION DOCS", file=sys.stderr)
+    if len(arguments) not in (2, 3):
+        print("usage: python -m banditree.paper.report REPRODUCTION DOCS [MORE]", file=sys.stderr)
         return 2
     try:
         written = update_docs(*arguments)

@@ -9,11 +9,9 @@ from banditree.paper.claims import Verdict
 
 
 def claims_table(verdicts: Sequence[Verdict]) -> str:
-    """A row a claim: name, figures, verdict, margin, what the numbers say, and the command that runs it again."""
-    lines = [
-        "| claim | the paper says | verdict | margin | the numbers say | run it again |",
-        "|---|---|---|---|---|---|",
-    ]
+    """A row a claim: what is claimed, the verdict, what the numbers say, and the command that runs it again."""
+    columns = ("claim", "the paper says", "verdict", "margin", "seeds", "the numbers say", "run it again")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for verdict in verdicts:
         claim = verdict.claim
         cells = (
@@ -21,6 +19,7 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
             claim.quote,
             f"**{verdict.verdict}**",
             margin(verdict.margin),
+            "–" if verdict.finding is None else str(verdict.finding.seeds),
             verdict.sentence,
             f"`banditree reproduce {' '.join(claim.figures)}`",
         )

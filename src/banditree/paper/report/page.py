@@ -61,16 +61,15 @@ def _header(verdicts: Sequence[Verdict]) -> str:
 
 def _claims(verdicts: Sequence[Verdict], shown: set[str]) -> str:
     how = (
-        "Each claim was broken into checks before any data were seen. A check holds one number, with its standard "
-        "error over "
-        "seeds, against a threshold; it passes or fails at 99.73% confidence by Student's t (about three standard "
-        "errors), and "
-        "is open in between. A claim holds when all its checks pass, holds in part when some pass and some fail, does "
-        "not hold "
-        "when some fail and none passes, and otherwise cannot be decided with these seeds. Policies meet the same "
-        "instances, so "
-        "differences are paired by seed. The margin is that of the weakest check, in standard errors; plus is the "
-        "paper's side."
+        "Each claim is broken into checks with thresholds that are fixed in the code. A check holds one number, with "
+        "its "
+        "standard error over seeds, against its threshold; it passes or fails at 99.73% confidence by Student's t "
+        "(about "
+        "three standard errors), and is open in between. A claim holds when all its checks pass, holds in part when "
+        "some "
+        "are shown and some fail, does not hold when some fail and none is shown, and otherwise cannot be decided with "
+        "these seeds. Policies meet the same instances, so differences are paired by seed. The margin is that of the "
+        "weakest check, in standard errors; plus is the paper's side."
     )
     cards = (card(verdict, shown) for verdict in verdicts)
     return tag("section", tag("h2", "Claims"), tag("p", text(how)), overview(verdicts), *cards, id="claims")
