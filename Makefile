@@ -16,7 +16,7 @@ TYPED := $(foreach dir,src tests benchmarks examples,$(if $(wildcard $(dir)/*.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format docs bench reproduce clean
+.PHONY: help setup test check format docs bench reproduce advice-table clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,7 +50,7 @@ reproduce: setup ## every figure of the paper, into reproduction/
 	$(BIN)/banditree reproduce --out reproduction
 
 clean: ## remove .venv and everything built
-	rm -rf $(VENV) build dist reproduction htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) .venv-peers build dist reproduction htmlcov .coverage .coverage.* \
 	  .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -65,7 +65,9 @@ $(BIN)/python:
 BUILD_TOOLS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])
 MORE_TOOLS = from scikit_build_core.build import get_requires_for_build_editable as more; print(*more())
 
-$(READY): pyproject.toml CMakeLists.txt $(shell find src/native 2>/dev/null) | $(BIN)/python
+# A new package is not seen by an editable install until it is made again, so the packages count too.
+$(READY): pyproject.toml CMakeLists.txt $(shell find src/native 2>/dev/null) \
+  $(shell find src/banditree -name __init__.py 2>/dev/null) | $(BIN)/python
 	@rm -f $(VENV)/.ready-*
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c '$(BUILD_TOOLS)')
 	@more=$$($(BIN)/python -c '$(MORE_TOOLS)') && { test -z "$$more" || $(BIN)/python -m pip install --quiet $$more; }

@@ -12,7 +12,7 @@ import pytest
 
 import banditree as bt
 from banditree import engines
-from banditree.simulate import Streams
+from banditree.simulation import Streams
 from banditree.stream import generator, native, native_stream
 from tests.helpers import NAMES, needs_native
 

@@ -35,26 +35,36 @@ from banditree.tree import Tree
 
 if TYPE_CHECKING:
     from banditree import clustering, plots, problems, testing, theory
+    from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.runs import Runs
-    from banditree.simulate import on, simulate
+    from banditree.simulation import on, simulate
 
 __version__ = "0.1.0"
 
 # Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
-_LATER: dict[str, str | None] = dict.fromkeys(("clustering", "plots", "problems", "testing", "theory"))
-_LATER |= {"Runs": "runs", "simulate": "simulate", "on": "simulate"}
+_MODULES = ("clustering", "plots", "problems", "testing", "theory")
+_NAMES = {
+    "Catalogue": "catalogue",
+    "Runs": "runs",
+    "advise": "catalogue",
+    "on": "simulation",
+    "read_catalogue": "catalogue",
+    "simulate": "simulation",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        from importlib import import_module
+    from importlib import import_module
 
-        module = _LATER[name]
-        if module is None:
-            return import_module(f"banditree.{name}")
-        globals()[name] = getattr(import_module(f"banditree.{module}"), name)  # `simulate` is a module too: keep ours
-        return globals()[name]
+    if name in _MODULES:
+        return import_module(f"banditree.{name}")
+    if name in _NAMES:
+        return getattr(import_module(f"banditree.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'banditree' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -69,6 +79,7 @@ __all__ = [
     "Belief",
     "BestArm",
     "Beta",
+    "Catalogue",
     "Counts",
     "Gaussian",
     "LinHTS",
@@ -85,6 +96,7 @@ __all__ = [
     "Thompson",
     "Tree",
     "View",
+    "advise",
     "clustering",
     "engine",
     "errors",
@@ -92,6 +104,7 @@ __all__ = [
     "on",
     "plots",
     "problems",
+    "read_catalogue",
     "simulate",
     "testing",
     "theory",

@@ -87,7 +87,7 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
         for item in part.tolist() if isinstance(part, np.ndarray) else part:
             children.extend(item.items() if isinstance(item, Mapping) else [_name(item, "arm")])
     if not children:
-        raise InvalidValue(f"{where} is empty ({part!r}); give it at least one arm or leave it out")
+        raise InvalidValue(f"{where} has no arms ({part!r}); it needs at least one")
     return children
 
 

@@ -18,7 +18,10 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
         value = value[()]
     if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
         raise InvalidType(f"reward {value!r} for arm {arm!r} is a {type(value).__name__}; give a number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     if not np.isfinite(number):
         raise InvalidValue(f"reward {value!r} for arm {arm!r} is not finite; leave out rewards that were not observed")
     low, high = rows.support
@@ -31,8 +34,8 @@ def rewards(values: Any, n: int) -> Floats:
     """Many rewards as floats, one for each of n arms; the support is checked while they are added up."""
     try:
         array = np.asarray(values)
-    except ValueError:  # ragged
-        array = np.empty(0, object)
+    except ValueError:
+        raise InvalidValue(f"{n} arms but rewards in lists of different lengths; give one number for each arm") from None
     if array.ndim != 1 or len(array) != n:
         raise InvalidValue(f"{n} arms but rewards of shape {array.shape}; give one reward for each arm, in a flat list")
     if n and array.dtype.kind not in "biuf":

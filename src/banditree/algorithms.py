@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from banditree import store
+from banditree._check import choice
 from banditree.beliefs import BELIEFS, Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import BadFile, InvalidType
@@ -58,8 +59,9 @@ class UCBC(Policy):
     """
 
     def __init__(self, tree: Tree, *, clock: str = "cluster", rng: Any = None) -> None:
-        clock = "parent" if clock == "cluster" else clock
-        super().__init__(tree, belief=Counts(), rule=UCB(clock=clock), depth=1, rng=rng)
+        clocks = {"cluster": "parent", "global": "global"}
+        rule = UCB(clock=clocks[choice("clock", clock, tuple(clocks))])
+        super().__init__(tree, belief=Counts(), rule=rule, depth=1, rng=rng)
 
 
 class UCT(Policy):

@@ -115,6 +115,8 @@ class Policy:
     def choose_many(self, n: int | None = None, *, contexts: Any = None) -> NDArray[Any]:
         """Independent decisions from today's beliefs: n of them, or one for each row of ``contexts``."""
         if n is not None or self.dim is None:
+            if n is None:
+                raise InvalidType(f"say how many decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, why="how many decisions")
         with self._lock:
             ready = _inputs.contexts(contexts, n, self.dim, self._name)
@@ -252,6 +254,9 @@ class Policy:
         return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
 
     # Keeping
+
+    def __reduce__(self) -> Any:
+        raise InvalidType(f"a {self._name} cannot be copied or pickled; save() it to a file and bt.load() as many as you need")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""

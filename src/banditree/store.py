@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -42,6 +43,8 @@ def write(
 def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
     """Write bytes to a file, all of them or none: what was there before stays until everything is on the disk."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"cannot save {target.name!r}: no such folder", str(target.parent))
     descriptor, scratch = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -5,6 +5,7 @@
 
 NB_MODULE(_native, m) {
     m.doc() = "The native engine of banditree.";
+    nanobind::set_leak_warnings(false);  // an interpreter that is stopped in mid-run leaves objects behind: no fault here
     banditree::bind_stream(m);
     banditree::bind_walk(m);
     banditree::bind_simulate(m);

@@ -67,17 +67,17 @@ std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bo
     throw nb::value_error("no such rule for this belief");
 }
 
-// `arrays` are those of Rows.arrays() in that order: evidence, prior, derived.
+// `arrays` are those of Rows.native_arrays().
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t dim, double v,
                                 const std::string& rule, double c, bool flag, std::int32_t* summary) {
     auto array = [&](std::size_t i) {
         return static_cast<double*>(nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(arrays[i]).data());
     };
     if (belief == "Beta") {
+        auto* nodes = reinterpret_cast<BetaRows::Node*>(array(0));  // (nodes, 4) doubles
         bool small = false;
-        const std::size_t n = nb::len(nb::object(arrays[0]));
-        for (std::size_t i = 0; i < n; ++i) small |= array(2)[i] < 1.0 || array(3)[i] < 1.0;
-        return with_rule(BetaRows{array(0), array(1), array(2), array(3), small}, rule, c, flag, summary);
+        for (std::size_t i = 0; i < nb::len(nb::object(arrays[0])); ++i) small |= nodes[i].a < 1.0 || nodes[i].b < 1.0;
+        return with_rule(BetaRows{nodes, small}, rule, c, flag, summary);
     }
     if (belief == "Gaussian")
         return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4)}, rule, c, flag, summary);

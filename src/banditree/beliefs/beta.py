@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree._check import positive
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
@@ -41,13 +42,18 @@ class BetaRows(Rows):
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
 
     def __init__(self, a: Floats, b: Floats) -> None:
-        self.a, self.b = a, b  # (nodes,) the prior
-        self.successes, self.failures = np.zeros_like(a), np.zeros_like(a)  # (nodes,)
+        # A node's four numbers lie side by side in memory: children are looked at together.
+        self._table = np.zeros((len(a), 4))  # (nodes, 4)
+        self.successes, self.failures, self.a, self.b = self._table.T  # (nodes,) each: the evidence, the prior
+        self.a[:], self.b[:] = a, b
         # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
         self.on_log_odds = bool(min(a.min(), b.min()) < 1)
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return total, count - total
+
+    def native_arrays(self) -> list[NDArray[Any]]:
+        return [self._table]
 
     def plays(self, nodes: Nodes) -> Floats:
         return np.rint(self.successes[nodes] + self.failures[nodes])

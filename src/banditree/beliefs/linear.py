@@ -27,7 +27,7 @@ class Linear(Belief):
     (the paper's 1_d and 0_d). ``mean`` is one number for all coefficients, or one each.
 
     >>> Linear(dim=2)
-    Linear(size=2, v=1.0, mean=(0.0, 0.0), precision=1.0)
+    Linear(dim=2, v=1.0, mean=(0.0, 0.0), precision=1.0)
     """
 
     size: int
@@ -48,6 +48,9 @@ class Linear(Belief):
         means = tuple(real("Linear: mean", value) for value in np.broadcast_to(mean, dim).tolist())
         for name, value in {"size": dim, "v": v, "mean": means, "precision": precision}.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"Linear(dim={self.size}, v={self.v}, mean={self.mean}, precision={self.precision})"
 
     @property
     def dim(self) -> int:

@@ -19,7 +19,7 @@ from banditree.catalogue.plain import plain
 from banditree.catalogue.simulation import default_seeds, traffic
 from banditree.errors import InvalidValue
 from banditree.runs import Runs
-from banditree.simulate import simulate as run
+from banditree.simulation import simulate as run
 from banditree.tables import Table
 
 Floats = NDArray[np.float64]

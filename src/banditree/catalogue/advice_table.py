@@ -27,7 +27,7 @@ from banditree.problems import (
     surface,
     unstructured,
 )
-from banditree.simulate import simulate
+from banditree.simulation import simulate
 
 PLAYS = 50, 500  # of an arm, uniformly
 

@@ -11,7 +11,7 @@ from banditree.catalogue.sentences import short
 from banditree.runs import Runs
 
 WIDTH, HEIGHT = 640, 340
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 40
+LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 50
 
 
 def curves(runs: Runs, names: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ def page(advice: Advice, *, title: str = "catalogue") -> str:
         f"<header><p class='small'>{_text(title)} · {advice.horizon:,} decisions</p>"
         f"<h1>{_text(first)}</h1>{_paragraphs(rest)}<pre><code>{_text(advice.code)}</code></pre></header>",
         _section("Regret", _regret(advice) + curves(advice.runs, names), _note(advice)),
-        _section("What would change this", _list(advice.changes)) if advice.changes else "",
+        _section("What would change this", _list(advice.changes)),
         _section("What the categories explain", _levels(found) + _paragraphs(_quality(found))),
         _section("Categories", _clusters(found), "The mean of a category's arms, with its 95% interval."),
         _section("Arms that look misplaced", _misplaced(found.misplaced)) if len(found.misplaced) else "",

@@ -137,7 +137,7 @@ class _Reader:
             self.trouble(at, column, message)
         for at in np.flatnonzero(np.isnan(found)).tolist():
             if at not in wrong:
-                self.trouble(at, column, "empty; give a number (0 is one)")
+                self.trouble(at, column, f"{self.table.values[column][at]!r} is no number; give one (0 is one)")
         for at in np.flatnonzero(found < 0).tolist():
             if at not in wrong:
                 self.trouble(at, column, f"{self.table.values[column][at]!r} is negative")

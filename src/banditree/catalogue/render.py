@@ -137,9 +137,7 @@ def advice(found: Advice) -> list[Any]:
         table,
     ]
     parts += ["", _title("What each level of categories explains"), _levels(found.inspection), ""]
-    if found.changes:
-        parts += [_title("What would change this"), *_lines(found.changes)]
-    return parts
+    return [*parts, _title("What would change this"), *_lines(found.changes)]
 
 
 def _title(text: str) -> Text:

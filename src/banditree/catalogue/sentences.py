@@ -174,7 +174,7 @@ def changes(leader: Candidate, verdict: str, difference: Difference, pairs: Pair
         more = f" and {len(arms) - 3:,} more" if len(arms) > 3 else ""
         names = ", ".join(map(str, arms[:3]))
         lines.append(f"Moving arms that look misplaced: {names}{more} (see inspect).")
-    return lines
+    return lines or ["Nothing that the simulation shows: with less traffic the same policy leads."]
 
 
 def _less_traffic(leader: Candidate, pairs: Pairs) -> list[str]:

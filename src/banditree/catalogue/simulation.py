@@ -15,7 +15,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.plain import plain
 from banditree.engines import engine
 from banditree.runs import Runs
-from banditree.simulate import simulate as run
+from banditree.simulation import simulate as run
 from banditree.tables import Table
 
 STEPS = {"native": 40_000_000, "readable": 600_000}  # what is run by default, under a minute on two cores

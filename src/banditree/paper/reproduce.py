@@ -19,7 +19,7 @@ from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
 from banditree.paper.results import Kept, Results, load_results, stem, stream
 from banditree.runs import Runs
-from banditree.simulate import On, simulate
+from banditree.simulation import On, simulate
 
 Tick = Callable[[], None]
 T = TypeVar("T")

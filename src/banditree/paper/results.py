@@ -17,7 +17,7 @@ from banditree.errors import BadFile, InvalidValue
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.problems import Instance
 from banditree.runs import Runs
-from banditree.simulate import Streams
+from banditree.simulation import Streams
 from banditree.store import write_whole
 
 COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from banditree._check import choice, whole
@@ -48,9 +50,13 @@ def hierarchical_dominance(n_arms: int, levels: str = "top", depth: int | None =
 
 def _draw(rng: Rng, n_arms: int, levels: str, depth: int | None) -> Instance:
     means = np.sort(0.1 + 0.7 * rng.random(n_arms))
+    return Instance({"binary": _tree(n_arms, levels, depth)}, Bernoulli(), means=means)
+
+
+@lru_cache(maxsize=16)  # the same tree for every seed
+def _tree(n_arms: int, levels: str, depth: int | None) -> Tree:
     kept = _kept(levels, _full_depth(n_arms), depth)
-    paths = [(*_clusters(arm, n_arms, kept), arm) for arm in range(n_arms)]
-    return Instance({"binary": Tree.from_paths(paths)}, Bernoulli(), means=means)
+    return Tree.from_paths([(*_clusters(arm, n_arms, kept), arm) for arm in range(n_arms)])
 
 
 def _full_depth(n_arms: int) -> int:

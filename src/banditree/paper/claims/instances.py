@@ -13,7 +13,7 @@ from banditree.paper.claims.data import Data
 from banditree.paper.figures import FIGURES
 from banditree.paper.results import stream
 from banditree.problems import Instance
-from banditree.simulate import Streams
+from banditree.simulation import Streams
 
 DRAWS = 5  # instances of each setting
 

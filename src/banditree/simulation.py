@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -351,12 +349,3 @@ def _times(checkpoints: int | Iterable[int], horizon: int) -> NDArray[np.int64]:
         return np.unique(np.array([*given, horizon], np.int64))
     n = whole("checkpoints", checkpoints, 1)
     return np.unique(np.ceil(horizon * np.arange(1, n + 1) / n).astype(np.int64))
-
-
-class _CallableModule(ModuleType):
-    """Python puts an imported module in the place of the function of that name, ``bt.simulate``: let it be called."""
-
-    __call__ = staticmethod(simulate)
-
-
-sys.modules[__name__].__class__ = _CallableModule
