@@ -19,7 +19,7 @@ TYPED := $(foreach dir,src tests benchmarks examples,$(if $(wildcard $(dir)/*.py
 .PHONY: help setup test check format docs bench reproduce advice-table clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## .venv with banditree (editable), its extras and the tools
 
@@ -48,6 +48,9 @@ bench: setup ## the benchmark table
 
 reproduce: setup ## every figure of the paper, into reproduction/
 	$(BIN)/banditree reproduce --out reproduction
+
+advice-table: setup ## check the catalogue's advice on worlds whose truth is known
+	$(BIN)/python -m banditree.catalogue.advice_table --out docs/advice-table.md
 
 clean: ## remove .venv and everything built
 	rm -rf $(VENV) .venv-peers build dist reproduction htmlcov .coverage .coverage.* \

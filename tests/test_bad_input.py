@@ -86,7 +86,7 @@ BATCHES: list[tuple[Any, Any, type[Exception], str]] = [
     (["h1"], [1, 0], ValueError, r"1 arms but rewards of shape \(2,\)"),
     (["h1"], 1, ValueError, r"1 arms but rewards of shape \(\)"),
     (["h1", "h2"], [[1], [0]], ValueError, r"rewards of shape \(2, 1\)"),
-    (["h1", "h2"], [[1], [0, 1]], ValueError, "2 arms but rewards of shape"),
+    (["h1", "h2"], [[1], [0, 1]], ValueError, "2 arms but rewards in lists of different lengths"),
     (["h1", "h9"], [1, 1], KeyError, "arm 'h9' is not in"),
     (["h1", ["h2"]], [1, 1], KeyError, r"arm \['h2'\] is not in"),
     ("h1", [1, 1], TypeError, "arms must be a list or an array of arm ids, not 'h1'"),
@@ -173,7 +173,8 @@ def test_contexts_where_none_are_needed(engine: str) -> None:
     ("n", "kind"), [(-1, ValueError), (1.5, TypeError), ("3", TypeError), (None, TypeError), (True, TypeError)]
 )
 def test_bad_numbers_of_decisions(n: Any, kind: type[Exception], engine: str) -> None:
-    refused(make("TSC", SHOP, 1), lambda p: p.choose_many(n), kind, f"n={n!r}")
+    says = "say how many decisions" if n is None else f"n={n!r}"
+    refused(make("TSC", SHOP, 1), lambda p: p.choose_many(n), kind, says)
 
 
 def test_contexts_too_large_to_compute_with(engine: str) -> None:

@@ -33,18 +33,18 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 DIGESTS = {
     "draws": "a8312834fa5fab86",
     "TS": "a9b109c101b461bc",
-    "TSC": "e61a0007bf0c585b",
-    "HTS": "e7f4a30db3a96d34",
+    "TSC": "086e979e0171c661",
+    "HTS": "9bb1be391134698a",
     "UCB1": "95f5a4b48e833d69",
-    "UCBC": "e328f5c2ee7fb53b",
-    "UCT": "81e31b1244efbf4e",
+    "UCBC": "0a3ab0e45ab0aa8e",
+    "UCT": "4ff0aa4a2b84adbb",
     "TSMax": "2b320941244b34cb",
-    "LinTS": "67d61cd77a64b7c6",
-    "LinTSC": "b72c45593d16b086",
-    "LinHTS": "cc542e3f751bb1ca",
-    "LinUCB": "0730c48aea2a3397",
-    "LinUCBC": "291e9d378590750f",
-    "LinUCT": "e638415b28ea159c",
+    "LinTS": "5d68a7417aa3b697",
+    "LinTSC": "b8c9e5cc96a25a4d",
+    "LinHTS": "320969570592122d",
+    "LinUCB": "96db4db7da342eb1",
+    "LinUCBC": "26b7152bc5f51fcf",
+    "LinUCT": "b03a2dd73f367039",
 }
 
 

@@ -236,13 +236,13 @@ def test_depth_has_no_limit() -> None:
 
 
 BAD: list[tuple[Any, type[Exception], str]] = [
-    (0, InvalidValue, r"the tree is empty \(0\)"),
-    (-3, InvalidValue, r"empty \(-3\)"),
-    ([], InvalidValue, "the tree is empty"),
-    ({}, InvalidValue, "the tree is empty"),
-    ({"a": []}, InvalidValue, "cluster 'a' is empty"),
-    ({"a": {"b": []}}, InvalidValue, "cluster 'b' is empty"),
-    ([1, {"a": {}}], InvalidValue, "cluster 'a' is empty"),
+    (0, InvalidValue, r"the tree has no arms \(0\)"),
+    (-3, InvalidValue, r"no arms \(-3\)"),
+    ([], InvalidValue, "the tree has no arms"),
+    ({}, InvalidValue, "the tree has no arms"),
+    ({"a": []}, InvalidValue, "cluster 'a' has no arms"),
+    ({"a": {"b": []}}, InvalidValue, "cluster 'b' has no arms"),
+    ([1, {"a": {}}], InvalidValue, "cluster 'a' has no arms"),
     ([1, 1], InvalidValue, "arm 1 appears more than once"),
     ({"a": ["x"], "b": ["x"]}, InvalidValue, "arm 'x' appears more than once"),
     ([{"a": [1]}, {"a": [2]}], InvalidValue, "cluster 'a' appears twice"),

@@ -26,7 +26,13 @@ def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidType(f"{what}={value!r} must be a number")
     if not math.isfinite(value) or not low <= value <= high:
-        allowed = "finite" if low == -math.inf or not math.isfinite(value) else f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        allowed = (
+            "finite"
+            if low == -math.inf or not math.isfinite(value)
+            else f"at least {low}"
+            if high == math.inf
+            else f"from {low} to {high}"
+        )
         raise InvalidValue(f"{what}={value} must be {allowed}{_because(why)}")
     return float(value)
 

@@ -35,7 +35,9 @@ def rewards(values: Any, n: int) -> Floats:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise InvalidValue(f"{n} arms but rewards in lists of different lengths; give one number for each arm") from None
+        raise InvalidValue(
+            f"{n} arms but rewards in lists of different lengths; give one number for each arm"
+        ) from None
     if array.ndim != 1 or len(array) != n:
         raise InvalidValue(f"{n} arms but rewards of shape {array.shape}; give one reward for each arm, in a flat list")
     if n and array.dtype.kind not in "biuf":

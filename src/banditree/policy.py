@@ -256,7 +256,9 @@ class Policy:
     # Keeping
 
     def __reduce__(self) -> Any:
-        raise InvalidType(f"a {self._name} cannot be copied or pickled; save() it to a file and bt.load() as many as you need")
+        raise InvalidType(
+            f"a {self._name} cannot be copied or pickled; save() it to a file and bt.load() as many as you need"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""

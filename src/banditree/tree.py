@@ -261,7 +261,9 @@ class Tree:
     def from_arrays(cls, parent: Ints, content: Ints, arms: Sequence[Name], names: Sequence[Name | None]) -> Self:
         """The tree that `to_arrays` took apart."""
         leaves = np.sort(content[content >= 0])
-        in_order = len(parent) == len(content) and (parent[1:] < np.arange(1, len(parent))).all() and parent[1:].min() >= 0
+        in_order = (
+            len(parent) == len(content) and (parent[1:] < np.arange(1, len(parent))).all() and parent[1:].min() >= 0
+        )
         if not in_order or not np.array_equal(leaves, np.arange(len(arms))):
             raise InvalidValue("these arrays are no tree")
         rough = Rough()

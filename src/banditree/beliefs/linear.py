@@ -17,6 +17,7 @@ from banditree.errors import InvalidType, InvalidValue
 LARGEST = 1e100  # entry of a context: the squares, and any sum of them, stay finite
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
+SINGULAR = 1e-13  # below this ratio of the smallest to the largest eigenvalue an inversion has no digits to give
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,10 @@ class LinearRows(Rows):
         shrink = 1 + gain @ context  # (path,)
         self.inverse[nodes] -= gain[:, :, None] * (gain / shrink[:, None])[:, None, :]
         self._solve(nodes)
-        due = nodes[(self.count[nodes] % REFRESH == 0) | (shrink > STEEP)]
-        if len(due):
-            self.settle(due)
+        due = (self.count[nodes] % REFRESH == 0) | (shrink > STEEP)
+        if due.any():
+            values = np.linalg.eigvalsh(self._b(nodes[due]))
+            self.settle(nodes[due][values[:, 0] > SINGULAR * values[:, -1]])
 
     def absorb(self, shape: Shape, batch: Batch) -> None:
         n, dim = len(batch.count), self.dim
@@ -128,9 +130,18 @@ class LinearRows(Rows):
         self.settle(np.flatnonzero(shape.sum_up(touched)))
 
     def settle(self, nodes: NDArray[np.intp]) -> None:
-        b: Floats = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes]
-        self.inverse[nodes] = np.linalg.inv(b)
+        b = self._b(nodes)
+        safe = np.trace(b, axis1=1, axis2=2) < self.precision[nodes] / SINGULAR  # no eigenvalue is below the precision
+        self.inverse[nodes[safe]] = np.linalg.inv(b[safe])
+        if not safe.all():
+            values, vectors = np.linalg.eigh(b[~safe])
+            least = np.maximum(values, self.precision[nodes[~safe], None])  # nor is it here, but for rounding
+            self.inverse[nodes[~safe]] = (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1)
         self._solve(nodes)
+
+    def _b(self, nodes: NDArray[np.intp]) -> Floats:
+        """(k, dim, dim)"""
+        return np.asarray(self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes])
 
     def _solve(self, nodes: NDArray[np.intp]) -> None:
         f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes]

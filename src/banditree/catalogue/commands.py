@@ -79,7 +79,7 @@ def inspect_command(
     """
     with _mistakes():
         found = inspect(_read(items, arm, path, plays, successes, mean, weight), rng=rng)
-        _print(found, as_json, [str(found)] if quiet else render.inspection(found))
+        _print(found, as_json, str(found) if quiet else render.inspection(found))
 
 
 def simulate_command(
@@ -123,7 +123,7 @@ def simulate_command(
             found.runs.save(save)
         if plot is not None:
             _draw(found.runs, plot)
-        _print(found, as_json, [str(found.runs.table())] if quiet else render.simulation(found))
+        _print(found, as_json, str(found.runs.table()) if quiet else render.simulation(found))
         _written(quiet or as_json, save, plot)
 
 
@@ -165,7 +165,7 @@ def advise_command(
         )
         if html is not None:
             write_whole(html, [page(found, title=items.name).encode()])
-        _print(found, as_json, [found.name] if quiet else render.advice(found))
+        _print(found, as_json, found.name if quiet else render.advice(found))
         _written(quiet or as_json, html)
 
 
@@ -221,11 +221,14 @@ def _split(given: list[str] | None) -> list[str]:
     return [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
 
 
-def _print(found: Any, as_json: bool, parts: list[Any]) -> None:
+def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
+    """JSON, a line or two as they are, or parts that fit the terminal."""
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    elif isinstance(shown, str):
+        typer.echo(shown)
     else:
-        render.show(Console(highlight=False), parts)
+        render.show(Console(highlight=False), shown)
 
 
 def _written(silent: bool, *files: Path | None) -> None:

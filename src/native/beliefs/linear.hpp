@@ -15,6 +15,7 @@ struct LinearRows {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr std::int64_t refresh = 512;  // rewards between two inversions from scratch
     static constexpr double steep = 1e4;          // an update that shrinks the variance by more than this needs one
+    static constexpr double singular = 1e-13;     // below this ratio of pivots an inversion has no digits to give
     double *count, *total, *gram, *moment;        // (nodes,), (nodes,), (nodes, d, d), (nodes, d) evidence
     const double *precision, *prior_mean;         // (nodes,), (nodes, d) prior
     double *inverse, *coefficients;               // (d, d, nodes), (d, nodes) derived; nodes side by side, to be scored so
@@ -128,7 +129,9 @@ struct LinearRows {
         for (std::size_t i = 0; i < d; ++i) {
             for (std::size_t j = 0; j <= i; ++j) {
                 double rest = sum[i * d + j] + (i == j ? precision[node] : 0.0);
+                const double whole = rest;
                 for (std::size_t k = 0; k < j; ++k) rest -= l[i * d + k] * l[j * d + k];
+                if (i == j && !(rest > singular * whole)) return;  // what the rank-one updates made of it is better
                 l[i * d + j] = i == j ? std::sqrt(rest) : rest / l[j * d + j];
             }
         }
