@@ -46,8 +46,8 @@ docs: setup ## the examples of README, docs and docstrings alone
 bench: setup ## the benchmark table
 	$(BIN)/python -m benchmarks
 
-reproduce: setup ## every figure of the paper, into reproduction/
-	$(BIN)/banditree reproduce --out reproduction
+reproduce: setup ## every figure and reading of the paper, into reproduction/
+	$(BIN)/banditree reproduce --variant all --out reproduction
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
 	$(BIN)/python -m banditree.catalogue.advice_table --out docs/advice-table.md

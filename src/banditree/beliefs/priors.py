@@ -13,7 +13,7 @@ Prior = Belief | Mapping[Any, Belief]
 
 
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
-    """The belief of all nodes without one of their own (key None, or the default of its kind), and the others by key."""
+    """The belief of all nodes without one of their own (key None, or the default of its kind), and the rest by key."""
     if isinstance(prior, Belief):
         return prior, {}
     given: Any = prior
