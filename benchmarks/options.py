@@ -9,12 +9,12 @@ from dataclasses import dataclass
 class Options:
     """The full run; `quick` has the same cases, made short."""
 
-    rounds: int = 7
+    rounds: int = 5
     horizon: int = 3000
     contextual_horizon: int = 1000
     at_least: float = 0.1  # seconds of steps a contestant is timed for in a round, as many runs as that takes
-    patience: float = 40.0  # seconds after which a run is stopped
-    enough: float = 25.0  # seconds of steps after which a slow contestant sits out the remaining rounds
+    patience: float = 15.0  # seconds after which a run is stopped
+    enough: float = 6.0  # seconds of steps after which a slow contestant sits out the remaining rounds
     batch: int = 1_000_000
     decisions: int = 100_000
     seeds: int = 5  # of a simulation in a round

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines
-from banditree.errors import BanditreeError, InvalidValue
-from tests.helpers import DIM, NAMES, SHOP, make, needs_native, run, same, state
+from banditree.errors import BanditreeError
+from tests.helpers import DIM, NAMES, SHOP, make, run, same, state
 
 X = np.ones(DIM)
 Call = Callable[[bt.Policy], Any]
@@ -192,21 +191,18 @@ def test_contexts_too_large_to_compute_with(engine: str) -> None:
     assert policy.choose(huge / 1e100) in SHOP
 
 
-@needs_native
-def test_coefficients_too_large_to_compute_with() -> None:
-    """Allowed one by one, but inf - inf together: a score that is no number is an error, never a choice."""
-    with engines.using("native"):
-        policy = bt.LinUCB(bt.Tree(2), dim=2, rng=0)
+def test_the_largest_that_is_allowed_does_no_harm(engine: str) -> None:
+    """Extreme priors, contexts and rewards together: everything stays finite, and the policy goes on."""
+    prior = bt.Linear(2, v=1e50, mean=1e100, precision=1e-50)
+    policy = bt.Policy(bt.Tree(2), belief=prior, rule=bt.UCB(c=2.0), rng=0)
     for arm in (0, 1):
-        policy.update(arm, 1e300, [1.0, 0.0])
-        policy.update(arm, 1e300, [0.0, -1.0])
-    before = state(policy)
-    far = np.array([1e90, 1e90])
-    for attempt in (lambda: policy.choose(far), lambda: policy.choose_many(contexts=far[None])):
-        with pytest.raises(InvalidValue, match="too large to compute with"):
-            attempt()
-    assert same(before, state(policy))
-    assert policy.choose([1.0, 1.0]) in (0, 1)
+        for x in ([1e100, 0.0], [0.0, -1e100], [1e100, 1e100]):
+            policy.update(arm, 1e100, x)
+            policy.update(arm, -1e100, x)
+    assert all(np.isfinite(array).all() for array in state(policy).values())
+    assert policy.choose([1e100, -1e100]) in (0, 1)
+    refused(make("UCB1", SHOP, 1), update("h1", 1e101), ValueError, "too large to compute with")
+    refused(make("UCB1", SHOP, 1), update_many(["h1", "h2"], [1, -1e101]), ValueError, "too large to compute with")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("Lin")])

@@ -43,6 +43,12 @@ def test_candidates_as_users_spell_them() -> None:
             named(wrong, SHOP)
 
 
+def test_which_candidates_use_the_tree() -> None:
+    uses = {each.name for each in named(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC"], SHOP)}
+    flat = {"TS", "UCB1", "HTS(depth=0)", "UCT(depth=0)"}
+    assert {each.name for each in named(uses, SHOP) if not each.uses_tree} == flat
+
+
 def test_a_simulation_has_regret_and_traffic() -> None:
     found = simulate(COUNTED, horizon=400, policies=["TS", "TSC"], seeds=6, rng=3)
     again = simulate(COUNTED, horizon=400, policies=["TSC"], seeds=6, rng=3, jobs=2)
@@ -94,8 +100,9 @@ def test_advice_has_all_its_parts(advice: Advice) -> None:
 def test_bad_questions() -> None:
     with pytest.raises(InvalidValue, match="no categories"):
         advise(Catalogue(Tree(2), means=[0.1, 0.2]), horizon=10)
-    with pytest.raises(InvalidValue, match="TS alone"):
-        advise(KNOWN, horizon=10, policies=["TS"])
+    for flat in (["TS"], ["UCB1"], ["TS", "UCB1", "HTS:0"]):
+        with pytest.raises(InvalidValue, match="none of the policies uses the tree: TS"):
+            advise(KNOWN, horizon=10, policies=flat)
     with pytest.raises(InvalidValue, match="seeds"):
         advise(KNOWN, horizon=10, seeds=1)
     with pytest.raises(InvalidType, match="horizon"):
@@ -170,6 +177,25 @@ def test_a_tree_that_does_not_pay() -> None:
     found = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t})
     assert (found.policy, found.verdict, found.pays_from) == ("TS", "flat", None)
     assert "do not pay" in found.sentences[1]
+
+
+def test_a_flat_policy_is_no_tree_however_good_it_is() -> None:
+    """UCB1 ignores the categories too: it is named, and has no part in whether the categories pay."""
+    found = weighed({"TS": lambda t: 0.05 * t, "UCB1": lambda t: 0.02 * t, "TSC": lambda t: 0.1 * t})
+    assert (found.policy, found.verdict, found.against_flat.policy) == ("TS", "flat", "TSC")
+    assert "Less regret still, without the categories: UCB1." in found.sentences
+    assert not any("About as good" in line for line in found.sentences)
+
+
+def test_a_lead_too_small_to_say_since_when() -> None:
+    """Likely ahead at the end, yet within two standard errors: nothing is claimed about when the lead began."""
+    made = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, one_world=True)
+    luck = made.compare("TSC", "TS")
+    made.regret["TSC"] += luck.saving - 1.6 * luck.noise
+    found = weigh(KNOWN, named(["TS", "TSC"], SHOP), made, inspect(KNOWN))
+    assert (found.verdict, found.pays_from) == ("tree", None)
+    assert found.against_flat.saving == pytest.approx(1.6 * found.against_flat.noise)
+    assert "From how many decisions on it is ahead, these seeds do not tell; more seeds would." in found.sentences
 
 
 def test_worlds_that_disagree_cannot_tell() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html.parser
 import io
 import json
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from banditree import cli
+from banditree import cli, plots
 from banditree.catalogue import Catalogue, advise, inspect, simulate
 from banditree.catalogue.page import page
 from banditree.catalogue.render import inspection
@@ -70,8 +71,45 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
     found = json.loads(call("simulate", items, *QUICK, "--json").stdout)
     assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT"}
     assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 5
-    wrong = call("simulate", items, *QUICK, "--plot", tmp_path / "regret.nonsense")
-    assert (wrong.exit_code, "regret.nonsense" in wrong.stderr) == (2, True)
+    assert "Curves: add --plot" not in result.stdout
+    assert call("simulate", items, *QUICK).stdout.endswith("Curves: add --plot regret.png\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "file", "words"),
+    [
+        ("simulate", "--plot", "regret.nonsense", ".png, .svg, .pdf"),
+        ("simulate", "--plot", "nowhere/regret.png", "there is no folder"),
+        ("simulate", "--save", "nowhere/runs.csv", "there is no folder"),
+        ("simulate", "--save", ".", "it is a folder"),
+        ("advise", "--html", "nowhere/advice.html", "there is no folder"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_before_the_run(
+    command: str, option: str, file: str, words: str, items: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"banditree.catalogue.commands.{command}", lambda *_, **__: pytest.fail("it ran"))
+    result = call(command, items, *QUICK, option, tmp_path / file)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+
+
+def test_a_picture_without_matplotlib_is_refused_before_the_run(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("banditree.catalogue.commands.simulate", lambda *_, **__: pytest.fail("it ran"))
+    result = call("simulate", items, *QUICK, "--plot", items.with_name("regret.png"))
+    assert (result.exit_code, "banditree[plot]" in result.stderr) == (2, True)
+
+
+def test_results_are_shown_even_if_a_file_fails(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("banditree.catalogue.commands.write_whole", full)
+    result = call("advise", items, *QUICK, "--html", items.with_name("advice.html"))
+    assert (result.exit_code, "no space left" in result.stderr) == (2, True)
+    assert "In Python: bt." in result.stdout
+    assert "Wrote" not in result.stderr
 
 
 def test_advise_answers_in_words_in_json_and_as_a_page(items: Path, tmp_path: Path) -> None:
@@ -99,7 +137,7 @@ def test_advise_answers_in_words_in_json_and_as_a_page(items: Path, tmp_path: Pa
         (["simulate", "{items}", *COUNTS], "--horizon"),
         (["simulate", "{items}", *COUNTS, "--horizon", "0"], "--horizon"),
         (["simulate", "{items}", *QUICK, "--policy", "LinTS"], "LinTS"),
-        (["advise", "{items}", *QUICK, "--policy", "TS"], "TS alone"),
+        (["advise", "{items}", *QUICK, "--policy", "TS"], "none of the policies uses the tree"),
         (["advise", "{items}", *QUICK, "--html", "no/such/folder/advice.html"], "no/such/folder"),
         (["example", "--campaign", "kids"], "kids"),
         (["example", "no/such/folder/items.csv"], "no/such/folder"),
@@ -127,6 +165,26 @@ def test_ctrl_c_is_no_traceback(items: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("banditree.catalogue.commands.simulate", stopped)
     result = call("simulate", items, *QUICK)
     assert (result.exit_code, "Stopped" in result.stderr) == (130, True)
+
+
+def test_a_reader_that_leaves_is_no_mistake(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("banditree.catalogue.commands.inspect", closed)
+    result = call("inspect", items, *COUNTS)
+    assert (result.exit_code, result.stderr) == (1, "")  # Typer's own answer to a pipe that closes
+
+
+def test_known_means_say_plainly_where_the_best_arm_is(tmp_path: Path) -> None:
+    table = tmp_path / "means.csv"
+    table.write_text("item,kind,rate\na,x,0.1\nb,x,0.2\nc,y,0.5\nd,y,0.6\n", encoding="utf-8")
+    result = call("inspect", table, "--arm", "item", "--path", "kind", "--mean", "rate")
+    ends = {line.split()[0]: line.split()[-1] for line in result.stdout.splitlines() if line[:2] in ("x ", "y ")}
+    assert ends == {"y": "yes", "x": "no"}
+    text = page(advise(shop(), horizon=50, seeds=4))
+    assert "<td>yes</td>" in text
+    assert "over 99%</td></tr>" not in text.partition("Arms that look misplaced")[0]
 
 
 def test_the_script_itself(items: Path) -> None:
@@ -193,6 +251,18 @@ def test_the_page_is_whole_and_stands_alone() -> None:
         "a7",
     ):
         assert words in text
+
+
+def test_the_curves_of_the_page_look_like_those_of_pictures() -> None:
+    found = advise(shop(), horizon=50, seeds=4, policies=["TS", "TSC", "HTS:1", "UCT", "UCT:1"])
+    text = page(found)
+    styles = plots.looks(found.table["policy"])
+    for name, look in styles.items():
+        (key,) = re.findall(rf'<span class="key"><svg[^>]*>(<line [^>]*>)</svg>{re.escape(name)}</span>', text)
+        assert f"--light:{look.color};" in key
+        assert ("stroke-dasharray" in key) == (look.dashes != "-")
+        assert text.count(f"--light:{look.color};") == 3  # band, line and key
+    assert [name for name, look in styles.items() if look.dashes != "-"] == ["UCT(depth=1)"]
 
 
 def test_a_page_of_a_large_tree_stays_short() -> None:

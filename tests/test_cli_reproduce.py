@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from banditree import cli
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.paper import reproduce as runner
 from banditree.paper.bar import bar
+from banditree.paper.claims import lemma
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
 from banditree.runs import Runs
+from banditree.simulation import simulate
 
 QUICK = ["1b", "sine", "unstructured-regret"]  # one of each kind, none of them slow
 
@@ -119,7 +122,36 @@ def test_resume_runs_only_what_is_not_finished(tmp_path: Path, began: list[tuple
     began.clear()
     assert call("reproduce", "1b", "--seeds", "3", "--out", str(tmp_path)).exit_code == 0
     assert began == [("1b", DEFAULT)]
-    assert {row["figure"] for row in rows(tmp_path)} == {"1b"}  # without --resume a folder starts afresh
+    assert {row["figure"] for row in rows(tmp_path)} == {"1a", "1b", "unstructured-regret"}  # the others are kept
+
+
+def test_a_figure_run_again_leaves_its_own_variants_and_the_others_alone(
+    tmp_path: Path, began: list[tuple[str, str]]
+) -> None:
+    options: dict[str, Any] = {"seeds": 2, "out": tmp_path, "jobs": 1}
+    runner.reproduce(["1b", "unstructured-regret"], variants=["1b:suboptimal"], **options)
+    before = load_results(tmp_path).kept
+    began.clear()
+    runner.reproduce(["1b"], **options)
+    assert began == [("1b", DEFAULT)]
+    after = load_results(tmp_path).kept
+    assert list(after) == list(before) == [("1b", DEFAULT), ("1b", "suboptimal"), ("unstructured-regret", DEFAULT)]
+    assert [key for key in after if after[key] != before[key]] == [("1b", DEFAULT)]  # its wall time
+
+
+def test_jobs_reach_everything_that_is_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def noted(*arguments: Any, **options: Any) -> Runs:
+        asked.append(options["jobs"])
+        return simulate(*arguments, **options)
+
+    for module in (runner, lemma, import_module("banditree.paper.report.theory")):  # a function has its name
+        monkeypatch.setattr(module, "simulate", noted)
+    lemma._gained.cache_clear()
+    runner.reproduce(["1a"], variants=["1a:suboptimal"], seeds=2, out=tmp_path, jobs=1)
+    settings = len(FIGURES["1a"].settings())
+    assert asked == [1] * (2 * settings + 4 + 1)  # both readings, the lemma's growth once for both, the theory
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
@@ -133,7 +165,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
         return noted(figure, variant, **options)
 
     monkeypatch.setattr(runner, "run", stopped)
-    options = ["--variant", "1b:suboptimal", "--seeds", "2", "--out", str(tmp_path)]
+    options = ["--variant", "1b:suboptimal", "--seeds", "2", "--out", str(tmp_path), "--jobs", "1"]
     result = call("reproduce", *QUICK, *options)
     assert result.exit_code == 130
     assert "3 figures are finished" in result.stderr
@@ -207,7 +239,7 @@ def test_list_shows_every_figure_and_variant() -> None:
     assert result.exit_code == 0
     for name, figure in FIGURES.items():
         assert name in result.stdout
-        assert all(variant in result.stdout for variant in figure.options)
+        assert all(f"{variant}: {meaning[:8]}" in result.stdout for variant, meaning in figure.options.items())
 
 
 def test_version_and_help() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from banditree.paper.claims import CLAIMS, FAILS, HOLDS, OPEN, PART, Verdict, judge_claim
-from banditree.paper.claims.checks import Check, Estimate, conclude, jackknife, mean, needed
+from banditree.paper.claims.checks import Check, Estimate, Finding, conclude, jackknife, mean, needed
 from banditree.paper.claims.data import Missing
 from banditree.paper.claims.shapes import bending, exponent, quarters
 from banditree.runs import Runs
@@ -46,6 +46,8 @@ def test_one_seed_decides_nothing() -> None:
     assert needed(1) == np.inf
     for proof in (True, False):
         assert Check("it is", mean(np.array([5.0])), proof=proof).result == "open"
+    alone = Finding((Check("it is", mean(np.array([5.0]))),), "It is 5", {}, seeds=1, horizon=10)
+    assert alone.sentence == "It is 5; the seeds leave open whether it is (one seed cannot tell)."
     assert jackknife(lambda means: float(means[0]), np.array([[5.0]])).value == 5.0
     assert np.isnan(jackknife(lambda means: float(means[0]), np.array([[5.0]])).se)
 

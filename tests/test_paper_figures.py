@@ -13,7 +13,7 @@ import pytest
 from banditree.errors import InvalidValue
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.reproduce import plan, run
-from banditree.paper.results import COLUMNS, Kept, Results, stream
+from banditree.paper.results import COLUMNS, Kept, Results, another_problem, instance, stream
 
 SEEDS, HORIZON = 2, 40
 ALL = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
@@ -114,17 +114,16 @@ def test_no_two_settings_share_random_numbers_unless_they_say_so() -> None:
     keys: dict[Any, str] = {}
     for name, variant in ALL:
         for setting in FIGURES[name].settings(variant):
-            who = f"{name}/{variant}/{setting.stream}"
+            own = variant if variant not in ("posterior", "global") else DEFAULT  # these change a policy alone
+            who = f"{name}/{own}/{setting.stream}"
             assert keys.setdefault(stream(name, variant, setting).spawn_key, who) == who
     assert len(keys) == len(set(keys.values()))
 
 
 @pytest.mark.parametrize("variant", FIGURES["1f"].variants)
 def test_all_depths_of_1f_meet_the_same_arms(variant: str) -> None:
-    results = Results(Path())
-
     def means(depth: int, seed: int) -> Any:
-        return results.instance("1f", f"n_arms=32 depth={depth}", seed, variant).means
+        return instance("1f", f"n_arms=32 depth={depth}", seed, variant).means
 
     assert all(np.array_equal(means(0, 3), means(depth, 3)) for depth in range(1, 5))
     assert not np.array_equal(means(0, 3), means(0, 4))
@@ -134,11 +133,21 @@ def test_an_instance_drawn_again_is_the_one_that_was_met() -> None:
     figure = replace(FIGURES["unstructured-regret"], horizon=1)
     runs = run(figure, seeds=5, jobs=1)[""]
     for seed in range(5):
-        instance = Results(Path()).instance(figure.name, "", seed)
-        assert instance.means is not None
-        possible = instance.best() - instance.means  # (arms,)
+        met = instance(figure.name, "", seed)
+        assert met.means is not None
+        possible = met.best() - met.means  # (arms,)
         for regret in runs.regret.values():
             assert np.abs(possible - regret[seed, 0]).min() < 1e-12
+
+
+@pytest.mark.parametrize("variant", ["posterior", "global"])
+def test_a_variant_of_a_policy_changes_nothing_but_that_policy(variant: str) -> None:
+    figure = replace(FIGURES["2a"], horizon=300)
+    before, after = (run(figure, each, seeds=2, jobs=1)[""].regret for each in (DEFAULT, variant))
+    changed = {"posterior": "TSMax", "global": "UCBC"}[variant]
+    assert [name for name in before if not np.array_equal(before[name], after[name])] == [changed]
+    assert not another_problem("2a", variant, figure.settings(variant)[0])
+    assert another_problem("2d", "unit", FIGURES["2d"].settings("unit")[0])
 
 
 @pytest.mark.parametrize(("name", "variant"), ALL)

@@ -161,6 +161,16 @@ def test_every_figure_and_claim_is_there_in_the_order_of_the_paper(whole: tuple[
         assert SIGNS[verdict.verdict][0] in text
     assert "Not run" not in text
     assert "Another reading: depth L keeps L levels evenly spaced" in text
+    assert re.search(r"The figures took \d+ s of wall time, the claims and the theory \d+ s: \d+ s in all", text)
+    assert "docs/paper.md lists them" in text
+
+
+def test_the_theory_leaves_no_figure_open(tmp_path: Path) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    before = pyplot.get_fignums()
+    write_report(tmp_path / "out", folder(tmp_path / "out", [("sine", DEFAULT)]), [])
+    assert (tmp_path / "out" / "theory.png").exists()
+    assert pyplot.get_fignums() == before
 
 
 def test_the_page_needs_nothing_beside_it(whole: tuple[Path, list[Verdict]]) -> None:
@@ -176,7 +186,12 @@ def test_claims_are_written_beside_it(whole: tuple[Path, list[Verdict]]) -> None
     assert [each["verdict"] for each in found] == [verdict.verdict for verdict in whole[1]]
     lines = (out / "claims.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2 + len(CLAIMS)
-    assert all(line.count("|") == 8 for line in lines)
+    assert all(line.count("|") == 9 for line in lines)
+    by_claim = {line.split("`")[1]: line for line in lines[2:]}
+    assert "`banditree reproduce 2c --seeds 5`" in by_claim["hts-slightly-better"]  # the paper has 100
+    assert "`banditree reproduce 1f --seeds 5 --variant all`" in by_claim["log-n"]
+    assert "| even: " in by_claim["log-n"]
+    assert "--seeds" not in by_claim["instances-violate-dominance"]  # its column counts instances
 
 
 def test_a_part_of_the_paper_makes_a_report_too(tmp_path: Path) -> None:

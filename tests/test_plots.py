@@ -19,6 +19,7 @@ from banditree import plots
 from banditree.errors import InvalidValue, MissingExtra
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.pictures import axes, draw, drawn
+from banditree.plots import files
 from banditree.plots.style import SPARE
 from banditree.problems import functions
 
@@ -154,6 +155,20 @@ def test_policies_we_do_not_know_get_what_is_free() -> None:
     assert crowd["mine"].color in SPARE
 
 
+def test_depths_of_a_policy_are_shades_of_its_colour() -> None:
+    alone = plots.looks(["TS", "HTS(depth=2)", "UCT(depth=2)"])
+    assert [alone[name] for name in alone] == [plots.LOOKS[name] for name in ("TS", "HTS", "UCT")]
+    names = ["TS", "TSC", *(f"HTS(depth={depth})" for depth in (10, 2, 3, 4, 5, 6, 7)), "UCT", "UCT(depth=2)"]
+    found = plots.looks(names)
+    assert found["HTS(depth=10)"] == plots.LOOKS["HTS"]
+    assert found["UCT"] == plots.LOOKS["UCT"]
+    assert len({look.color for look in found.values()}) == len(names)
+    shades = [int(found[f"HTS(depth={depth})"].color[1:3], 16) for depth in (10, 7, 6, 5, 4, 3, 2)]
+    assert shades == sorted(set(shades))  # the shallower, the paler
+    assert found["UCT(depth=2)"].dashes == "--"
+    assert plots.looks(["mine(depth=2)"])["mine(depth=2)"].color in SPARE
+
+
 def test_sweep_draws_means_and_error_bars_of_one_deviation() -> None:
     series = {"TS": ([1.0, 2.0, 4.0], [5.0, 6.0, 9.0], [1.0, 0.5, 2.0]), "TSC": ([1.0, 2.0], [3.0, 2.0], [0.25, 0.75])}
     ax = plots.sweep(series, x_label="arms", y_label="regret", seeds=50)
@@ -265,6 +280,25 @@ def test_files_are_the_same_for_the_same_picture_and_have_text_as_text(tmp_path:
     assert {"TS", "TSC", "time t (steps)", figure.title} <= set(texts)
     png.unlink()
     assert not drawn(stem)
+
+
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+def test_one_picture_of_the_kind_that_its_name_says(kind: str, start: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"regret.{kind}"
+    files.write(plots.regret(made_up(["TS"]), ax=plots.sheet()), path)
+    first = path.read_bytes()
+    assert first.startswith(start)
+    files.write(plots.regret(made_up(["TS"]), ax=plots.sheet()), path)
+    assert path.read_bytes() == first
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert pyplot.get_fignums() == []
+
+
+def test_a_picture_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    for name in ("regret.nonsense", "regret"):
+        with pytest.raises(InvalidValue, match=r"must end in one of \.png, \.svg, \.pdf"):
+            files.write(plots.sheet(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_matplotlib_the_error_names_the_extra(runs: bt.Runs, monkeypatch: pytest.MonkeyPatch) -> None:

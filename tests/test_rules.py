@@ -355,7 +355,7 @@ def test_bad_rules(build: Any, kind: type[Exception], says: str) -> None:
 
 
 def test_the_registry_has_every_rule() -> None:
-    assert dict(RULES) == {"Thompson": bt.Thompson, "UCB": bt.UCB, "BestArm": bt.BestArm}
+    assert {bt.Thompson, bt.UCB, bt.BestArm} <= set(RULES.values())
     for kind in RULES.values():
         assert kind(**kind().parameters()) == kind()
 

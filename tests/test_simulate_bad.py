@@ -85,7 +85,7 @@ def test_a_policy_that_does_not_fit_is_named(policies: Any, problem: Any, error:
 def test_a_truth_too_large_to_compute_with_is_told() -> None:
     huge = bt.problems.linear_from(TREE, 1e308 * THETA)
     policies = {"A": partial(bt.LinTS, dim=2), "B": partial(bt.LinTSC, dim=2)}
-    with pytest.raises(BanditreeError, match=r"policy '.' .*scale"):
+    with pytest.raises(BanditreeError, match=r"policy '.', seed 0: .*scale"):
         simulate(policies, huge, horizon=100)
 
 

@@ -296,7 +296,16 @@ def test_bad_labels_paths_and_linkage() -> None:
         with pytest.raises(InvalidValue, match=says):
             bt.Tree.from_linkage(merges)
     with pytest.raises(InvalidValue, match="3 arms for 2 rows"):
-        bt.Tree.from_linkage([[0, 1, 1.0, 2]], arms="abc")
+        bt.Tree.from_linkage([[0, 1, 1.0, 2]], arms=list("abc"))
+    odd: Any = 5
+    for build in (bt.Tree.from_labels, bt.Tree.from_paths, lambda x: bt.Tree.from_linkage([[0, 1, 1.0, 2]], arms=x)):
+        for value in (odd, "abc"):
+            with pytest.raises(InvalidType, match="must be a list"):
+                build(value)
+    with pytest.raises(InvalidType, match="array of numbers"):
+        bt.Tree.from_linkage("x")
+    with pytest.raises(InvalidValue, match="not finite"):
+        bt.Tree.from_linkage([[0, 1, float("nan"), 2]])
 
 
 @pytest.mark.parametrize("depth", [-1, 1.0, "1", True, None])

@@ -42,7 +42,7 @@ def write(folder: Path, arena: Arena, sections: Sequence[Section], *, pictures: 
             plot.draw(folder / pictures / plot.name)
     text = "\n".join([*parts, HOW])
     path = folder / "benchmarks.md"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path, text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
-import banditree as bt
 from benchmarks.arena import Arena
 from benchmarks.contestants import OURS
 from benchmarks.findings import Plot, Section, Table, Target
@@ -25,9 +24,6 @@ the walk decides between, a step.
 
 def run(arena: Arena, options: Options) -> Section:
     section = Section("Growth with the number of arms", TEXT)
-    if not hasattr(bt, "simulate"):
-        section.notes.append("This version has no simulator.")
-        return section
     sizes = [n for n in (100, 1000, 10_000, 100_000, 1_000_000) if n <= options.largest]
     seconds: dict[tuple[str, int], list[float]] = defaultdict(list)
     evaluations: dict[tuple[str, int], float] = {}

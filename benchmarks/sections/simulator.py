@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
-import banditree as bt
 from benchmarks.arena import Arena
 from benchmarks.contestants import OURS
 from benchmarks.findings import Plot, Section, Table, Target
@@ -33,9 +32,6 @@ two regrets differ by chance alone.
 
 def run(arena: Arena, options: Options) -> Section:
     section = Section("Whole runs: the simulator", TEXT)
-    if not hasattr(bt, "simulate"):
-        section.notes.append("This version has no simulator.")
-        return section
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     regrets: dict[tuple[str, str], list[float]] = defaultdict(list)
     for round_ in range(options.rounds):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import banditree as bt
 from benchmarks.arena import Arena
 from benchmarks.contestants import OURS
 from benchmarks.findings import Section, Table, Target
@@ -21,9 +20,6 @@ Wall time of one `bt.simulate` call with `jobs=1` and with `jobs=2`: TSC, 1,000 
 {options.thread_horizon:,} steps.
 """
     section = Section("Two threads", text)
-    if not hasattr(bt, "simulate"):
-        section.notes.append("This version has no simulator.")
-        return section
     taken: dict[int, list[float]] = defaultdict(list)
     for round_ in range(options.rounds):
         for jobs in (1, 2):

@@ -36,6 +36,8 @@ class Rough:
 
 def names(values: Iterable[Any], what: str) -> list[Name]:
     """Check that ids are strings or ints (NumPy's become Python's)."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     found = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if set(map(type, found)) <= {str, int}:
         return found
@@ -93,6 +95,8 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
 
 def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
     """One path an arm, cluster names from coarse to fine and the arm last."""
+    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+        raise InvalidType(f"paths must be a list with one path an arm, not {paths!r}")
     rough = Rough()
     clusters: dict[tuple[int, Name], int] = {}
     parents: list[int] = []
@@ -132,7 +136,12 @@ def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Rough:
 
 def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
     """A SciPy linkage matrix: row i merges two nodes into node n + i. Clusters keep SciPy's numbers as names."""
-    matrix = np.asarray(merges, dtype=float)
+    try:
+        matrix = np.asarray(merges, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidType("a linkage matrix is an array of numbers, as scipy.cluster.hierarchy.linkage gives") from None
+    if not np.isfinite(matrix).all():
+        raise InvalidValue("this linkage matrix has entries that are not finite")
     if matrix.ndim != 2 or matrix.shape[1] not in (2, 4):
         raise InvalidValue(f"a linkage matrix has shape (arms - 1, 4), this one {matrix.shape}")
     n = len(matrix) + 1

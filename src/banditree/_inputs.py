@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from banditree.beliefs import Rows
-from banditree.beliefs.base import Floats
-from banditree.beliefs.linear import LARGEST
+from banditree.beliefs.base import LARGEST, Floats
 from banditree.errors import InvalidType, InvalidValue
 
 
@@ -24,6 +23,8 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
         number = np.inf
     if not np.isfinite(number):
         raise InvalidValue(f"reward {value!r} for arm {arm!r} is not finite; leave out rewards that were not observed")
+    if abs(number) > LARGEST:
+        raise InvalidValue(f"reward {number:g} for arm {arm!r} is too large to compute with; scale your rewards")
     low, high = rows.support
     if not low <= number <= high:
         raise InvalidValue(f"reward {value!r} for arm {arm!r} is outside [{low:g}, {high:g}]; {rows.hint}")

@@ -63,7 +63,7 @@ def _cores() -> Sequence[int]:
 
 def over_seeds(
     seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: bool | None
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
 
     ``slow`` says that ``draw`` keeps Python busy: with several workers it is done in processes. Where the user has set

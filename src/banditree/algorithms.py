@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from banditree import store
-from banditree._check import choice
+from banditree._check import choice, whole
 from banditree.beliefs import BELIEFS, Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import BadFile, InvalidType
@@ -150,22 +152,32 @@ def load(
     A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``.
     """
     header, arrays = store.read(path, "policy")
-    try:
+    kind = ALGORITHMS.get(header.get("policy", ""), Policy)
+    policy = kind.__new__(kind)
+    with _whole(path):
         tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), header["arms"], header["clusters"])
         prior = belief or {
             None: _rebuilt(header["belief"], BELIEFS, "belief"),
             **{_key(key): _rebuilt(own, BELIEFS, "belief") for key, own in header["own"]},
         }
-        kind = ALGORITHMS.get(header["policy"], Policy)
-        policy = kind.__new__(kind)
-        rule = rule or _rebuilt(header["rule"], RULES, "rule")
-        policy._start(tree, prior, rule, header["depth"], rng, strict=False)
+        rule, depth = rule or _rebuilt(header["rule"], RULES, "rule"), header["depth"]
+        depth = None if depth is None else whole("depth", depth, 0)
+    # Priors of a file may be for arms and clusters that have left the tree since; what the user passes must fit it.
+    policy._start(tree, prior, rule, depth, rng, strict=belief is not None)
+    with _whole(path):
         policy.restore({name.removeprefix("rows."): array for name, array in arrays.items()})
-    except (KeyError, IndexError, AttributeError, ValueError) as error:
-        if isinstance(error, InvalidType):
-            raise
-        raise BadFile(f"{path} does not hold a whole policy: {error}") from error
     return policy
+
+
+@contextmanager
+def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever is missing or odd in a file that is intact was never written by `save`."""
+    try:
+        yield
+    except InvalidType:
+        raise  # a part of the user's own, to be passed again
+    except (KeyError, IndexError, AttributeError, ValueError) as error:
+        raise BadFile(f"{path} does not hold a whole policy: {error}") from error
 
 
 def _rebuilt(described: dict[str, Any], kinds: dict[str, Any], what: str) -> Any:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
-from banditree.errors import BanditreeError, MissingExtra
+from banditree._commands import mistakes
+from banditree.errors import MissingExtra
 
 if TYPE_CHECKING:
     import typer
 
-MISTAKE = 2  # exit code of a user's mistake
-
 
 def main() -> None:
     """What the ``banditree`` script calls: an error of ours is a sentence on stderr and exit code 2, no traceback."""
-    try:
+    with mistakes():
         application()()
-    except BanditreeError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        sys.exit(MISTAKE)
 
 
 def application() -> typer.Typer:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from banditree._shape import Shape
 from banditree.beliefs import Rows
-from banditree.beliefs.base import Batch, Floats
-from banditree.beliefs.linear import LARGEST
+from banditree.beliefs.base import LARGEST, Batch, Floats
 from banditree.errors import InvalidValue
 from banditree.rules import Rule, View
 
@@ -125,6 +124,9 @@ class Walk:
         with self._lock:
             self._closed = closed
 
+    def reset(self) -> None:
+        """The evidence has been changed from outside; nothing here derives from it."""
+
     def choose(self, context: Any) -> int:
         if not fits(context, self.rows.dim):
             return -1
@@ -141,7 +143,7 @@ class Walk:
 
     def update(self, arm: int, reward: Any, context: Any) -> bool:
         low, high = self.rows.support
-        if not isinstance(reward, int | float) or not low <= reward <= high or not np.isfinite(reward):
+        if not isinstance(reward, int | float) or not max(low, -LARGEST) <= reward <= min(high, LARGEST):
             return False
         if not fits(context, self.rows.dim):
             return False

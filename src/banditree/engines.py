@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditree import descent
 from banditree._shape import Shape
 from banditree.beliefs import BetaRows, CountsRows, GaussianRows, LinearRows, Rows
-from banditree.beliefs.base import Floats
+from banditree.beliefs.base import LARGEST, Floats
 from banditree.errors import InvalidValue
 from banditree.rules import UCB, BestArm, Rule, Thompson
 from banditree.stream import generator, native, native_stream
@@ -36,6 +36,7 @@ class Walk(Protocol):
     narrowest: int  # nodes with at least this many children are walked by an exact shortcut, where there is one
 
     def close(self, closed: bool = True) -> None: ...
+    def reset(self) -> None: ...
     def choose(self, context: Any) -> int: ...
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
     def update(self, arm: int, reward: Any, context: Any) -> bool: ...
@@ -112,7 +113,7 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
 
 def group(positions: NDArray[np.int64], rewards: Floats, support: tuple[float, float], n_arms: int) -> Any:
     """(count, total) of each arm's rewards, or the place of the first reward outside the support."""
-    low, high = max(support[0], -np.finfo(float).max), min(support[1], np.finfo(float).max)
+    low, high = max(support[0], -LARGEST), min(support[1], LARGEST)
     if engine() == "native" and native is not None:
         count, total = np.zeros(n_arms), np.zeros(n_arms)
         bad = native.group(positions, rewards, low, high, count, total)

@@ -16,7 +16,7 @@ from banditree._check import whole
 from banditree._grow import Name
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.base import Batch
-from banditree.beliefs.priors import Prior, by_node, parts
+from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.rules import Rule
 from banditree.tables import Table
@@ -59,16 +59,19 @@ class Policy:
     def _start(self, tree: Tree, belief: Prior, rule: Rule, depth: int | None, rng: Any, *, strict: bool) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         self._name = type(self).__name__
-        self.belief, self._own = parts(belief)
+        _check_tree(tree)
+        self.belief, own = parts(belief)
+        self._own = resolved(tree, own) if strict else own
         if not isinstance(rule, Rule):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         self._lock = RLock()
+        self._holds = 0  # how many `held` are open, one inside another
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
-        self._adopt(tree, self._grown(tree, strict=strict, rng=rng))
+        self.tree, self._state = tree, self._grown(tree, rng)
 
     @property
     def dim(self) -> int | None:
@@ -117,7 +120,7 @@ class Policy:
         if n is not None or self.dim is None:
             if n is None:
                 raise InvalidType(f"say how many decisions, for example {self._name}.choose_many(100)")
-            n = whole("n", n, 0, why="how many decisions")
+            n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
         with self._lock:
             ready = _inputs.contexts(contexts, n, self.dim, self._name)
             found = self._state.walk.choose_many(len(ready) if ready is not None else n or 0, ready)
@@ -143,11 +146,12 @@ class Policy:
             state = self._state
             place = state.tree.position(arm)
             ready = _inputs.reward(reward, state.rows, arm), _inputs.context(context, self.dim, self._name)
-            assert state.walk.update(place, *ready)
+            if not state.walk.update(place, *ready):
+                raise InvalidValue(f"the {self.engine} engine refused reward {reward!r} for arm {arm!r}")
 
     def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied."""
-        with self._paused() as state:
+        with self.held() as state:
             places = state.tree.positions(arms)
             numbers = _inputs.rewards(rewards, len(places))
             ready = _inputs.contexts(contexts, len(places), self.dim, self._name)
@@ -177,9 +181,10 @@ class Policy:
 
     def _change(self, make: Any) -> None:
         """Swap the tree. An inner node's evidence is the sum of its arms', so everything follows from the arms."""
-        with self._paused() as old:
+        with self.held() as old:
             tree = make(self.tree)
-            new = self._grown(tree, strict=False)
+            _check_tree(tree)
+            new = self._grown(tree)
             new.walk.narrowest = old.walk.narrowest
             stays = [arm for arm in new.arms if arm in old.places]
             here, there = new.tree.positions(stays), old.tree.positions(stays)
@@ -191,23 +196,18 @@ class Policy:
                 new_rows.add_from_arms(new.tree.shape, name, at_arms)
             everywhere = np.arange(new.tree.shape.n_nodes)
             new_rows.settle(everywhere[new_rows.plays(everywhere) > 0])
-            self._adopt(tree, new)
+            self._refresh(new)
+            self.tree, self._state = tree, new
 
-    def _grown(self, tree: Tree, *, strict: bool, rng: Any = None) -> State:
-        """Fresh beliefs over a tree."""
-        if not isinstance(tree, Tree):
-            raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
+    def _grown(self, tree: Tree, rng: Any = None) -> State:
+        """Fresh beliefs over a tree; ``rng`` matters the first time."""
         cut = tree if self.depth is None else tree.cut(self.depth)
-        rows = self.belief.rows(cut.shape.n_nodes, by_node(tree, cut, self._own, strict=strict))
+        rows = self.belief.rows(cut.shape.n_nodes, by_node(cut, self._own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
         summary = descent.new_summary(cut.shape, rows, self.rule)
         walk = engines.build(cut.shape, rows, self.rule, summary, self._stream, self._engine)
         return State(cut, cut.index, cut.arms, rows, summary, walk)
-
-    def _adopt(self, tree: Tree, state: State) -> None:
-        self._refresh(state)
-        self.tree, self._state = tree, state
 
     def _refresh(self, state: State) -> None:
         """Bring what the rule keeps up to date with the evidence."""
@@ -216,15 +216,22 @@ class Policy:
             state.summary[:] = fresh
 
     @contextmanager
-    def _paused(self) -> Iterator[State]:
-        """Nothing else happens meanwhile: steps of other threads are refused by the walk and wait for the lock."""
+    def held(self, *, changes: bool = True) -> Iterator[State]:
+        """Nothing else happens meanwhile: steps of other threads are refused by the walk and wait for the lock.
+
+        ``changes`` says that the evidence may be another afterwards; the engine then forgets what it derived from it.
+        """
         with self._lock:
-            state = self._state
-            state.walk.close()
+            self._holds += 1
             try:
-                yield state
+                self._state.walk.close()
+                yield self._state
             finally:
-                self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
+                self._holds -= 1
+                if changes:
+                    self._state.walk.reset()
+                if not self._holds:
+                    self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
 
     # Looking
 
@@ -233,7 +240,7 @@ class Policy:
 
         With linear beliefs mean and interval are those in ``context``; without one, the mean of the rewards seen.
         """
-        with self._paused() as state:
+        with self.held(changes=False) as state:
             nodes = np.arange(state.tree.shape.n_nodes)
             plays = state.rows.plays(nodes)
             if self.dim is not None and context is None:
@@ -262,7 +269,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
-        with self._paused() as state:
+        with self.held(changes=False) as state:
             parent, content, arms, names = self.tree.to_arrays()
             header = {
                 "policy": self._name,
@@ -274,12 +281,12 @@ class Policy:
                 "clusters": names,
             }
             kept = (*state.rows.EVIDENCE, *state.rows.DERIVED)
-            rows = {f"rows.{name}": getattr(state.rows, name) for name in kept}
-            store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
+            rows = {f"rows.{name}": getattr(state.rows, name).copy() for name in kept}
+        store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
-        with self._paused() as state:
+        with self.held() as state:
             kept = (*state.rows.EVIDENCE, *state.rows.DERIVED)
             for name in kept:
                 if rows[name].shape != getattr(state.rows, name).shape:
@@ -287,6 +294,11 @@ class Policy:
             for name in kept:
                 getattr(state.rows, name)[...] = rows[name]
             self._refresh(state)
+
+
+def _check_tree(tree: Any) -> None:
+    if not isinstance(tree, Tree):
+        raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
 
 
 def _described(part: Belief | Rule) -> dict[str, Any]:

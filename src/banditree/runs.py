@@ -32,7 +32,7 @@ class Run:
     engine: str
     regret: Floats  # (times,) cumulative
     plays: NDArray[np.int64]  # (arms,) in the order of the instance's arms
-    evaluations: float = np.nan  # belief draws or index evaluations a step
+    evaluations: float = np.nan  # children drawn or scored a step, by a plain walk
     seconds: float = 0.0
     clusters: dict[Any, int] = field(default_factory=dict)  # plays by top cluster
 
@@ -43,7 +43,8 @@ class Run:
     def by_cluster(self, tree: Tree) -> None:
         """Add up the plays of each top cluster."""
         top = tree.top_cluster()
-        self.clusters = {tree.name(node): int(self.plays[top == node].sum()) for node in tree.top_nodes()}
+        plays = np.bincount(top[top >= 0], self.plays[top >= 0], minlength=tree.shape.n_nodes)
+        self.clusters = {tree.name(node): int(plays[node]) for node in tree.top_nodes()}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Runs:
     seeds: tuple[int, ...]
     regret: Mapping[str, Floats]  # {policy: (seeds, times)} cumulative pseudo-regret
     engine: Mapping[str, str]  # {policy: "native" or "readable"}
-    evaluations: Mapping[str, Floats]  # {policy: (seeds,)} belief draws or index evaluations a step
+    evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children drawn or scored a step
     seconds: Mapping[str, float]  # {policy: wall time of all its runs}
     clusters: Mapping[str, Sequence[Mapping[Any, int]]]  # {policy: for each seed {top cluster: plays}}
     plays: Mapping[str, NDArray[np.int64]]  # {policy: (seeds, arms)}, where all seeds have the same instance

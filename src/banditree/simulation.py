@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -60,18 +61,19 @@ class Streams:
     def instance(self, seed: int) -> np.random.SeedSequence:
         return self.seed(seed, INSTANCE)
 
-    def contexts(self, seed: int) -> Any:
-        return _stream(self.seed(seed, CONTEXTS))
+    def contexts(self, seed: int, *, own: bool = False) -> Any:
+        """``own`` is for an instance of the user's own, which expects a NumPy Generator."""
+        return _stream(self.seed(seed, CONTEXTS), own)
 
-    def rewards(self, seed: int, name: str) -> Any:
-        return _stream(self.seed(seed, REWARDS, zlib.crc32(name.encode())))
+    def rewards(self, seed: int, name: str, *, own: bool = False) -> Any:
+        return _stream(self.seed(seed, REWARDS, zlib.crc32(name.encode())), own)
 
     def policy(self, seed: int, name: str) -> np.random.SeedSequence:
         return self.seed(seed, POLICY, zlib.crc32(name.encode()))
 
 
-def _stream(seed: np.random.SeedSequence) -> Any:
-    return generator(seed) if native is None else native_stream(seed)
+def _stream(seed: np.random.SeedSequence, own: bool) -> Any:
+    return generator(seed) if own or native is None else native_stream(seed)
 
 
 def simulate(
@@ -114,8 +116,9 @@ def simulate(
     slow = bool(getattr(problem, "slow", False))
     work = over_seeds(indices, plan.draw, plan.run, jobs=jobs, slow=slow, steps=steps, progress=progress)
     try:
-        for seed, found in work:
-            results[seed] = found
+        with closing(work):
+            for seed, found in work:
+                results[seed] = found
     except KeyboardInterrupt:
         stopped = Interrupted(f"stopped with {len(results)} of {len(indices)} seeds finished; they are in .runs")
         stopped.runs = _gathered(plan, [seed for seed in indices if seed in results], results)
@@ -186,7 +189,7 @@ class Plan:
 
     def _run_natively(
         self, policies: dict[str, Policy], seed: int, instance: Instance, monitor: Monitor
-    ) -> dict[str, Run]:
+    ) -> dict[str, Run | PolicyFailed]:
         assert native is not None
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
@@ -198,32 +201,39 @@ class Plan:
             players.append((policy.walk, places, self.streams.rewards(seed, name), run.regret, run.plays))
             runs.append(run)
         before = [policy.walk.evaluations for policy in policies.values()]
-        seconds = native.run(
-            truth=np.ascontiguousarray(truth),
-            dim=instance.dim or 0,
-            rewards=type(instance.rewards).__name__,
-            parameter=parameter,
-            contexts=instance.contexts or "",
-            context_stream=self.streams.contexts(seed),
-            horizon=self.horizon,
-            times=self.times,
-            players=players,
-            monitor=monitor,
-        )
-        if isinstance(seconds, int):
-            who = f"policy {list(policies)[seconds]!r} (seed {seed})"
-            raise InvalidValue(f"{who} met scores that are not numbers; scale the contexts and the coefficients")
+        with ExitStack() as held:  # the engine steps these policies without the GIL: other threads wait
+            for policy in policies.values():
+                held.enter_context(policy.held())
+            seconds = native.run(
+                truth=np.ascontiguousarray(truth),
+                dim=instance.dim or 0,
+                rewards=type(instance.rewards).__name__,
+                parameter=parameter,
+                contexts=instance.contexts or "",
+                context_stream=self.streams.contexts(seed),
+                horizon=self.horizon,
+                times=self.times,
+                players=players,
+                monitor=monitor,
+            )
         _raise_if_stopped(monitor)
-        for run, policy, taken, evaluations in zip(runs, policies.values(), seconds, before, strict=True):
+        found: dict[str, Run | PolicyFailed] = {}
+        for name, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
+            if taken < 0:
+                what = "met scores that are not numbers; scale the contexts and the coefficients"
+                found[name] = _failed(name, seed, what, None)
+                continue
             run.seconds = taken
-            run.evaluations = (policy.walk.evaluations - evaluations) / self.horizon
+            run.evaluations = (policies[name].walk.evaluations - evaluations) / self.horizon
             self._close(run, instance.tree)
-        return dict(zip(policies, runs, strict=True))
+            found[name] = run
+        return found
 
     def _step(self, name: str, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
         """A run from Python. Twin of ``native/simulate.hpp``."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms)
-        contexts, rewards = self.streams.contexts(seed), self.streams.rewards(seed, name)
+        own = not _is_built_in(instance)
+        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, own=own)
         walk = policy.walk if isinstance(policy, Policy) else None
         before = walk.evaluations if walk is not None else 0
         started, regret, at = time.perf_counter(), 0.0, 0
@@ -265,8 +275,12 @@ class Plan:
 def _runs_natively(policy: Any, instance: Any) -> bool:
     """Whether nothing of the user's own is in the loop."""
     built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
-    drawn = type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
-    return built_in and drawn and policy.engine == "native"
+    return built_in and _is_built_in(instance) and policy.engine == "native"
+
+
+def _is_built_in(instance: Any) -> bool:
+    """Whether rewards and contexts are drawn by code of ours."""
+    return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
 
 
 def _check_fit(name: str, seed: int, policy: Any, instance: Any) -> None:
@@ -291,8 +305,9 @@ def _dimension(dim: int | None) -> str:
     return "no contexts" if dim is None else f"contexts of {dim} numbers"
 
 
-def _failed(name: str, seed: int, what: str, error: BaseException) -> PolicyFailed:
-    failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}: {type(error).__name__}: {error}")
+def _failed(name: str, seed: int, what: str, error: BaseException | None) -> PolicyFailed:
+    cause = "" if error is None else f": {type(error).__name__}: {error}"
+    failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}{cause}")
     failure.__cause__ = error
     return failure
 

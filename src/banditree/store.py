@@ -6,7 +6,7 @@ import errno
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,27 +45,20 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"cannot save {target.name!r}: no such folder", str(target.parent))
-    descriptor, scratch = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(scratch, flags, 0o666), "wb") as file:
             for piece in pieces:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        Path(scratch).chmod(_mode(target))
-        Path(scratch).replace(target)
+        if target.exists():
+            scratch.chmod(target.stat().st_mode & 0o777)
+        scratch.replace(target)
     except BaseException:
-        Path(scratch).unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
         raise
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, else those of any new file."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

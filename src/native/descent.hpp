@@ -97,7 +97,8 @@ struct Walker final : Walk {
     std::int32_t& narrowest() override { return shortcut.narrowest; }
 
     bool supports(double reward) const override {
-        return std::isfinite(reward) && reward >= Rows::low && reward <= Rows::high;
+        constexpr double largest = 1e100;  // LARGEST of beliefs/base.py: sums stay finite
+        return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
     }
 
     void update(std::int32_t arm, double reward, const double* context) override {

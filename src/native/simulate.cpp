@@ -14,7 +14,7 @@ namespace {
 
 template <class T>
 T* data(nb::handle array) {
-    return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(array).data();
+    return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(array, false).data();
 }
 
 World::Rewards rewards_of(const std::string& name) {
@@ -33,9 +33,8 @@ World::Contexts contexts_of(const std::string& name) {
     throw nb::value_error("no such contexts");
 }
 
-// `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, or the place of one that
-// could not go on.
-nb::object run(nb::ndarray<const double, nb::c_contig> truth, std::size_t dim, const std::string& rewards,
+// `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, -1 for one that could not go on.
+nb::list run(nb::ndarray<const double, nb::c_contig> truth, std::size_t dim, const std::string& rewards,
                double parameter, const std::string& contexts, Stream& context_stream, std::int64_t horizon,
                nb::ndarray<const std::int64_t, nb::c_contig> times, nb::list players, Monitor& monitor) {
     World world{truth.data(), truth.shape(0), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
@@ -45,13 +44,10 @@ nb::object run(nb::ndarray<const double, nb::c_contig> truth, std::size_t dim, c
         ready.push_back({nb::cast<BoundWalk&>(player[0]).walk.get(), data<const std::int32_t>(player[1]),
                          nb::cast<Stream*>(player[2]), data<double>(player[3]), data<std::int64_t>(player[4])});
     }
-    std::size_t failed = 0;
-    bool fine;
     {
         nb::gil_scoped_release release;
-        fine = simulate(world, ready, context_stream, horizon, times.data(), monitor, failed);
+        simulate(world, ready, context_stream, horizon, times.data(), monitor);
     }
-    if (!fine) return nb::cast(failed);
     nb::list seconds;
     for (const Player& player : ready) seconds.append(player.seconds);
     return seconds;

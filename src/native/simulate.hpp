@@ -1,4 +1,4 @@
-// Whole runs: several walks meet one world, step by step. Twin of the loop in banditree/simulate.py.
+// Whole runs: several walks meet one world, step by step. Twin of the loop in banditree/simulation.py.
 #pragma once
 
 #include <atomic>
@@ -75,13 +75,13 @@ struct Player {
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
-    double sum = 0.0, seconds = 0.0;
+    double sum = 0.0, seconds = 0.0;  // seconds are -1 where the walk could not go on: its scores were not numbers
     std::size_t next = 0;  // place in times
 };
 
-// False where a walk could not go on (its scores were not numbers); `failed` is then its place. Stops early when told.
-inline bool simulate(const World& world, std::vector<Player>& players, Stream& contexts, std::int64_t horizon,
-                     const std::int64_t* times, Monitor& monitor, std::size_t& failed) {
+// Stops early when told.
+inline void simulate(const World& world, std::vector<Player>& players, Stream& contexts, std::int64_t horizon,
+                     const std::int64_t* times, Monitor& monitor) {
     // Contexts and the best arm's value are the same for all players: drawn and found once for a stretch of steps.
     constexpr std::int64_t stretch = 512;
     std::vector<double> x(world.dim * stretch), best(stretch, world.dim ? 0.0 : world.best(nullptr));
@@ -92,17 +92,17 @@ inline bool simulate(const World& world, std::vector<Player>& players, Stream& c
             world.context(contexts, here);
             best[static_cast<std::size_t>(t - from)] = world.best(here);
         }
-        for (std::size_t p = 0; p < players.size(); ++p) {
-            Player& player = players[p];
+        for (Player& player : players) {
+            if (player.seconds < 0.0) continue;
             const auto start = std::chrono::steady_clock::now();
             for (std::int64_t t = from; t < to; ++t) {
-                if (monitor.stop.load(std::memory_order_relaxed)) return true;
+                if (monitor.stop.load(std::memory_order_relaxed)) return;
                 const std::size_t at = static_cast<std::size_t>(t - from);
                 const double* here = world.dim ? x.data() + at * world.dim : nullptr;
                 const std::int32_t place = player.walk->choose(here);
                 if (place < 0) {
-                    failed = p;
-                    return false;
+                    player.seconds = -1.0;
+                    break;
                 }
                 const std::int32_t arm = player.arm_of[place];
                 const double mean = world.expected(arm, here);
@@ -112,10 +112,10 @@ inline bool simulate(const World& world, std::vector<Player>& players, Stream& c
                 if (t + 1 == times[player.next]) player.regret[player.next++] = player.sum;
             }
             monitor.steps.fetch_add(to - from, std::memory_order_relaxed);
-            player.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+            if (player.seconds >= 0.0) player.seconds += taken.count();
         }
     }
-    return true;
 }
 
 }  // namespace banditree

@@ -27,16 +27,17 @@ using Ints = nb::ndarray<const std::int32_t, nb::c_contig, nb::device::cpu>;
 using Positions = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Doubles = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
-// A Python number as a double; false for anything else (strings, arrays, None), which Python then explains.
+// A Python float, int or bool as a double. False for anything else, which Python then converts or explains: no code of the
+// user's runs in the middle of a step.
 bool to_double(nb::handle value, double& out) {
     PyObject* object = value.ptr();
     if (PyFloat_Check(object)) {
         out = PyFloat_AS_DOUBLE(object);
         return true;
     }
-    if (PySequence_Check(object) || !PyNumber_Check(object)) return false;
-    out = PyFloat_AsDouble(object);
-    if (out == -1.0 && PyErr_Occurred()) {
+    if (!PyLong_Check(object)) return false;
+    out = PyLong_AsDouble(object);
+    if (out == -1.0 && PyErr_Occurred()) {  // beyond the range of doubles
         PyErr_Clear();
         return false;
     }
@@ -71,7 +72,8 @@ std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bo
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t dim, double v,
                                 const std::string& rule, double c, bool flag, std::int32_t* summary) {
     auto array = [&](std::size_t i) {
-        return static_cast<double*>(nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(arrays[i]).data());
+        // Not converted: a copy would be gone at once, and the beliefs with it.
+        return static_cast<double*>(nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(arrays[i], false).data());
     };
     if (belief == "Beta") {
         auto* nodes = reinterpret_cast<BetaRows::Node*>(array(0));  // (nodes, 4) doubles
@@ -129,11 +131,8 @@ void bind_walk(nb::module_& m) {
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
             "close",
-            [](BoundWalk& self, bool closed) {
-                if (self.closed && !closed) self.walk->reset();  // the evidence may have been changed meanwhile
-                self.closed = closed;
-            },
-            nb::arg("closed") = true)
+            [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
+        .def("reset", [](BoundWalk& self) { self.walk->reset(); })
         .def_prop_rw(
             "narrowest", [](BoundWalk& self) { return self.walk->narrowest(); },
             [](BoundWalk& self, std::int32_t children) {
@@ -153,7 +152,15 @@ void bind_walk(nb::module_& m) {
             "choose_many",
             [](BoundWalk& self, std::size_t m, nb::object contexts) -> nb::object {
                 if (self.closed) return nb::none();
-                const double* x = contexts.is_none() ? nullptr : nb::cast<Doubles>(contexts).data();
+                if (m > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+                    throw nb::value_error("too many decisions at once");
+                const std::size_t dim = self.walk->dim();
+                Doubles keep;
+                if (contexts.is_none() != (dim == 0) || (dim > 0 && !nb::try_cast(contexts, keep, false)))
+                    throw nb::value_error("contexts do not fit this policy");
+                if (dim > 0 && (keep.ndim() != 2 || keep.shape(0) != m || keep.shape(1) != dim))
+                    throw nb::value_error("contexts must have one row a decision");
+                const double* x = dim > 0 ? keep.data() : nullptr;
                 auto* found = new std::int32_t[m ? m : 1];
                 nb::capsule owner(found, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
                 if (!self.walk->choose_many(x, m, found)) return nb::none();

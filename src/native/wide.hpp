@@ -107,7 +107,7 @@ class WideThompson {
     // Whether the highest of a class's draws is above the bar, which it then raises.
     static bool beats(const Kind& here, double n, Bar& bar, Stream& rng) {
         const double slope = here.slope(bar);
-        if (slope < 0.0) {
+        if (slope * (1.0 - bar.m) < -2e-6) {  // nearer to flat the tangent's digits are lost, and `thinned` draws plainly
             const double u = rng.random();  // no candidate if u >= n p, because P(some) <= n p
             if (u * -slope >= n * exp_above(here.log_density(bar))) return false;
             return thinned(here, n, slope, u, bar, rng);

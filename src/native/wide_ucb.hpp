@@ -27,6 +27,7 @@ class WideUCB {
     // The child with the highest total / count + width / sqrt(count), one never tried before all others; ties at random.
     std::int32_t pick(double width, Stream& rng) {
         double highest = -std::numeric_limits<double>::infinity(), n_ties = 0.0;
+        best.clear();
         for (std::size_t at = 0; at < children.active.size(); ++at) {
             const auto& here = children.active[at];
             const double spread = 1.0 / std::sqrt(here.x), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;

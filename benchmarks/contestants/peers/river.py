@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.contestants.agent import Agent, Offer, Setting
+from benchmarks.contestants.agent import Agent, C, Offer, Setting
 
 PACKAGE = "river"
 REQUIRES = ("river", "numpy")
@@ -36,7 +36,7 @@ def _ucb(setting: Setting) -> Agent:
 def _linucb(setting: Setting) -> Agent:
     from river import bandit
 
-    policy, arms = bandit.LinUCBDisjoint(seed=setting.seed), setting.arms
+    policy, arms = bandit.LinUCBDisjoint(alpha=C, seed=setting.seed), setting.arms
 
     def update(arm: int, reward: float, x: Any) -> None:
         policy.update(arm, x, reward)
@@ -51,5 +51,5 @@ def _features(x: NDArray[np.float64]) -> dict[int, float]:
 OFFERS = {
     "TS": Offer("ThompsonSampling(proba.Beta())", _ts),
     "UCB1": Offer("UCB(delta=1)", _ucb),
-    "LinUCB": Offer("LinUCBDisjoint()", _linucb),
+    "LinUCB": Offer(f"LinUCBDisjoint(alpha={C:g})", _linucb),
 }

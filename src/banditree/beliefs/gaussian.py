@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from banditree._check import positive, real
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import LARGEST, Belief, Floats, Nodes, Rows, per_node
+from banditree.errors import InvalidValue
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class Gaussian(Belief):
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)
         positive("Gaussian: prior_sd", self.prior_sd)
-        real("Gaussian: mean", self.mean)
+        real("Gaussian: mean", self.mean, -LARGEST, LARGEST)
+        if not 1e-50 < float(self.sd) / float(self.prior_sd) < 1e50:  # type: ignore[arg-type]
+            raise InvalidValue(f"Gaussian: sd={self.sd} and prior_sd={self.prior_sd} are too far apart to compute with")
 
     @property
     def prior_plays(self) -> float:

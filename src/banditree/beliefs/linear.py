@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from banditree._check import positive, real, whole
 from banditree._shape import Shape
-from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import LARGEST, Batch, Belief, Floats, Nodes, Rows, per_node
 from banditree.errors import InvalidType, InvalidValue
 
-LARGEST = 1e100  # entry of a context: the squares, and any sum of them, stay finite
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
 SINGULAR = 1e-13  # below this ratio of the smallest to the largest eigenvalue an inversion has no digits to give
@@ -42,11 +41,11 @@ class Linear(Belief):
         if dim is None:
             raise InvalidType("say how long the contexts are, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
-        positive("Linear: v", v)
-        positive("Linear: precision", precision)
+        for what, number in {"v": v, "precision": precision}.items():  # with the largest contexts all stays finite
+            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-50, 1e50)
         if np.size(mean) not in (1, dim):
             raise InvalidValue(f"Linear: mean={mean!r} must be one number, or one for each of the {dim} coefficients")
-        means = tuple(real("Linear: mean", value) for value in np.broadcast_to(mean, dim).tolist())
+        means = tuple(real("Linear: mean", value, -LARGEST, LARGEST) for value in np.broadcast_to(mean, dim).tolist())
         for name, value in {"size": dim, "v": v, "mean": means, "precision": precision}.items():
             object.__setattr__(self, name, value)
 

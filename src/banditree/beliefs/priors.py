@@ -32,32 +32,37 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     return (type(some)(some.dim) if some.dim is not None else kind()), own  # type: ignore[call-arg]
 
 
-def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief], *, strict: bool) -> dict[int, Belief]:
-    """Beliefs of their own by node of the tree that is walked, a cut of the one that was given.
+def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
+    """The same with the path of each cluster as its key, so that names may later be used again elsewhere in the tree.
 
-    A key is an arm, the name of a cluster, or a path. Clusters that were cut away are passed over; keys that the given
-    tree never had are an error if ``strict`` (arms and clusters may have left the tree since).
+    A key is an arm, the name of a cluster, or a path.
     """
-    if not own:
-        return {}
-    at_path = dict(_clusters(walked))
     named: dict[Any, list[tuple[Any, ...]]] = {}
-    for path, _ in _clusters(given):
-        named.setdefault(path[-1], []).append(path)
-        named.setdefault(path, []).append(path)
+    if own:
+        for path, _ in _clusters(tree):
+            named.setdefault(path[-1], []).append(path)
+            named.setdefault(path, []).append(path)
+    found: dict[Any, Belief] = {}
+    for key, belief in own.items():
+        paths, is_arm = named.get(key, []), _is_arm(tree, key)
+        if len(paths) + is_arm > 1:
+            raise InvalidValue(f"prior for {key!r}: several nodes have this name; use one of the paths {paths}")
+        if not paths and not is_arm:
+            raise UnknownArm(f"prior for {key!r}: {tree!r} has no arm or cluster of this name or path")
+        found[paths[0] if paths else key[-1] if isinstance(key, tuple) else key] = belief
+    return found
+
+
+def by_node(walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
+    """Beliefs of their own by node of the tree that is walked: those whose arm or cluster is there."""
+    at_path = dict(_clusters(walked)) if own else {}
     found: dict[int, Belief] = {}
     for key, belief in own.items():
-        paths = named.get(key, [])
-        in_arms = _is_arm(given, key)
-        if len(paths) + in_arms > 1:
-            raise InvalidValue(f"prior for {key!r}: several nodes have this name; use one of the paths {paths}")
-        if in_arms:
-            arm = key[-1] if isinstance(key, tuple) else key
-            found[int(walked.shape.node_of[walked.position(arm)])] = belief
-        elif paths and paths[0] in at_path:
-            found[at_path[paths[0]]] = belief
-        elif strict and not paths:
-            raise UnknownArm(f"prior for {key!r}: {given!r} has no arm or cluster of this name or path")
+        if isinstance(key, tuple):
+            if key in at_path:
+                found[at_path[key]] = belief
+        elif key in walked:
+            found[int(walked.shape.node_of[walked.position(key)])] = belief
     return found
 
 

@@ -92,9 +92,9 @@ def advise(
     """Whether the categories pay for ``horizon`` decisions, and which policy to run.
 
     Simulates every candidate twice in each of ``seeds`` worlds that the data allow; the two runs tell the luck of a run
-    from what is not known of the world. The advice is the policy with the least expected regret. Where a flat bandit
-    and the best way down the tree are each at least 10% likely to be the better one, the data cannot tell, and the
-    advice says so.
+    from what is not known of the world. The advice is flat TS or the best way down the tree, whichever has the least
+    expected regret. Where each is at least 10% likely to be the better one, the data cannot tell, and the advice says
+    so.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
@@ -110,8 +110,9 @@ def advise(
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     if FLAT not in chosen:
         chosen = [FLAT, *chosen]
-    if len(chosen) < 2:
-        raise InvalidValue("policies has TS alone; give a policy that uses the tree as well")
+    if not any(candidate.uses_tree for candidate in chosen):
+        given = ", ".join(candidate.name for candidate in chosen)
+        raise InvalidValue(f"none of the policies uses the tree: {given}; give one that does as well, such as TSC")
     seeds = (
         default_seeds(2 * horizon * len(chosen)) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     )
@@ -200,7 +201,7 @@ def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspectio
     from banditree.catalogue import sentences
 
     means = {name: float(regret[:, :, -1].mean()) for name, regret in pairs.regret.items()}
-    rival = min((candidate for candidate in chosen if candidate != FLAT), key=lambda each: means[each.name])
+    rival = min((candidate for candidate in chosen if candidate.uses_tree), key=lambda each: means[each.name])
     difference = pairs.compare(rival.name, FLAT.name)
     leader = rival if difference.saving > 0 else FLAT
     told = max(difference.chance, 1 - difference.chance) >= SURE

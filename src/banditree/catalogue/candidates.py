@@ -15,6 +15,7 @@ from banditree.tree import Tree
 DEPTHS = 8  # of a deeper tree, this many depths are tried
 WITH_DEPTH = ("HTS", "UCT")
 NAMES = tuple(name for name in ALGORITHMS if not name.startswith("Lin"))  # the others need contexts
+WITHOUT_TREE = ("TS", "UCB1")
 SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
 
@@ -33,6 +34,11 @@ class Candidate:
     def code(self) -> str:
         """How to build it."""
         return f"bt.{self.policy}(tree)" if self.depth is None else f"bt.{self.policy}(tree, depth={self.depth})"
+
+    @property
+    def uses_tree(self) -> bool:
+        """Whether categories have a part in it: they have none at depth 0."""
+        return self.policy not in WITHOUT_TREE and self.depth != 0
 
     @property
     def factory(self) -> Callable[..., Any]:

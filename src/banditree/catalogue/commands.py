@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from banditree import plots
+from banditree._commands import check_place, mistakes
 from banditree.catalogue import render
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
@@ -19,11 +19,8 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.page import page
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
-from banditree.errors import BanditreeError, Interrupted, InvalidValue
-from banditree.runs import Runs
+from banditree.plots import files
 from banditree.store import write_whole
-
-MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
 
 Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, an item a row.")]
 Arm = Annotated[str, typer.Option(metavar="COLUMN", help="Column of the items.", show_default=False)]
@@ -42,9 +39,7 @@ Policies = Annotated[
     list[str] | None,
     typer.Option("--policy", metavar="NAMES", help="Policies to try: TS,TSC,HTS:2,UCT. Default: flat and every depth."),
 ]
-Seeds = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Worlds to simulate. Default: by size, under a minute.")
-]
+Seeds = Annotated[int | None, typer.Option(min=1, metavar="N", help="Worlds to simulate. Default: by size, 8 to 100.")]
 Rng = Annotated[
     int, typer.Option(min=0, metavar="N", help="Where random numbers start; the same number, the same result.")
 ]
@@ -77,7 +72,7 @@ def inspect_command(
 
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
-    with _mistakes():
+    with mistakes():
         found = inspect(_read(items, arm, path, plays, successes, mean, weight), rng=rng)
         _print(found, as_json, str(found) if quiet else render.inspection(found))
 
@@ -94,7 +89,7 @@ def simulate_command(
     policy: Policies = None,
     seeds: Seeds = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the regret curves as a picture (PNG).")
+        Path | None, typer.Option(metavar="FILE", help="Write the regret curves as a picture: png, svg or pdf.")
     ] = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every run as a CSV file.")] = None,
     rng: Rng = 0,
@@ -108,7 +103,12 @@ def simulate_command(
 
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
-    with _mistakes():
+    with mistakes():
+        for file in (save, plot):
+            if file is not None:
+                check_place(file)
+        if plot is not None:
+            files.check(plot)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
         found = simulate(
             catalogue,
@@ -119,12 +119,16 @@ def simulate_command(
             jobs=jobs,
             progress=False if quiet else None,
         )
+        silent = quiet or as_json
+        _print(found, as_json, str(found.runs.table()) if quiet else render.simulation(found))
         if save is not None:
             found.runs.save(save)
+            _written(save, silent)
         if plot is not None:
-            _draw(found.runs, plot)
-        _print(found, as_json, str(found.runs.table()) if quiet else render.simulation(found))
-        _written(quiet or as_json, save, plot)
+            files.write(plots.regret(found.runs, ax=plots.sheet()), plot)
+            _written(plot, silent)
+        elif not silent:
+            typer.echo("\nCurves: add --plot regret.png")
 
 
 def advise_command(
@@ -138,7 +142,7 @@ def advise_command(
     weight: Weight = None,
     policy: Policies = None,
     seeds: Annotated[
-        int | None, typer.Option(min=4, metavar="N", help="Worlds to simulate. Default: by size, under a minute.")
+        int | None, typer.Option(min=4, metavar="N", help="Worlds to simulate. Default: by size, 8 to 100.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
     rng: Rng = 0,
@@ -152,7 +156,9 @@ def advise_command(
 
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
-    with _mistakes():
+    with mistakes():
+        if html is not None:
+            check_place(html)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
         found = advise(
             catalogue,
@@ -163,10 +169,10 @@ def advise_command(
             jobs=jobs,
             progress=False if quiet else None,
         )
+        _print(found, as_json, found.name if quiet else render.advice(found))
         if html is not None:
             write_whole(html, [page(found, title=items.name).encode()])
-        _print(found, as_json, found.name if quiet else render.advice(found))
-        _written(quiet or as_json, html)
+            _written(html, quiet or as_json)
 
 
 def example_command(
@@ -175,24 +181,11 @@ def example_command(
     quiet: Quiet = False,
 ) -> None:
     """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset."""
-    with _mistakes():
+    with mistakes():
         write_example(file, campaign=campaign)
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
             typer.echo(f"Wrote {file}. Try: banditree inspect {options}")
-
-
-@contextmanager
-def _mistakes() -> Iterator[None]:
-    """A message and an exit code for what users get wrong, instead of a traceback."""
-    try:
-        yield
-    except (BanditreeError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(MISTAKE) from None
-    except Interrupted as stopped:
-        typer.echo(f"Stopped: {stopped}", err=True)
-        raise typer.Exit(STOPPED) from None
 
 
 def _read(
@@ -210,13 +203,6 @@ def _read(
     return read_catalogue(items, arm=arm, path=_split(path), plays=plays, successes=successes, mean=mean, weight=weight)
 
 
-def _draw(runs: Runs, file: Path) -> None:
-    try:
-        runs.plot().figure.savefig(file, dpi=150, bbox_inches="tight")
-    except ValueError as error:  # matplotlib's, of a suffix it does not know
-        raise InvalidValue(f"cannot write {file}: {error}") from None
-
-
 def _split(given: list[str] | None) -> list[str]:
     return [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
 
@@ -231,7 +217,6 @@ def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
         render.show(Console(highlight=False), shown)
 
 
-def _written(silent: bool, *files: Path | None) -> None:
-    for file in files:
-        if file is not None and not silent:
-            typer.echo(f"Wrote {file}", err=True)
+def _written(file: Path, silent: bool) -> None:
+    if not silent:
+        typer.echo(f"Wrote {file}", err=True)

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from banditree.catalogue.sentences import short
+from banditree.plots.style import Look, looks, tint
 from banditree.runs import Runs
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 50
+DASHES = {"-": "", "--": "6 4", ":": "2 3", "-.": "8 3 2 3"}
 
 
 def curves(runs: Runs, names: Sequence[str]) -> str:
@@ -35,20 +37,29 @@ def curves(runs: Runs, names: Sequence[str]) -> str:
         parts.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{short(tick)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">decisions</text>')
     times = runs.times.tolist()
-    for i, name in enumerate(names):
+    styles = {name: _style(look) for name, look in looks(names).items()}
+    for name in names:
         regret = runs.regret[name]
         mean = regret.mean(axis=0)
         error = 2 * regret.std(axis=0, ddof=1) / np.sqrt(len(regret))
         upper = [(x(t), y(min(v, top))) for t, v in zip(times, (mean + error).tolist(), strict=True)]
         lower = [(x(t), y(max(v, 0.0))) for t, v in zip(times, (mean - error).tolist(), strict=True)]
         middle = [(x(t), y(v)) for t, v in zip(times, mean.tolist(), strict=True)]
-        parts.append(f'<polygon class="band c{i % 6}" points="{_points(upper + lower[::-1])}"/>')
-        parts.append(f'<polyline class="line c{i % 6}{" dashed" if i >= 6 else ""}" points="{_points(middle)}"/>')
+        parts.append(f'<polygon class="look band" {styles[name]} points="{_points(upper + lower[::-1])}"/>')
+        parts.append(f'<polyline class="look line" {styles[name]} points="{_points(middle)}"/>')
     parts.append("</svg>")
     keys = "".join(
-        f'<span class="key"><i class="c{i % 6}"></i>{html.escape(name)}</span>' for i, name in enumerate(names)
+        f'<span class="key"><svg viewBox="0 0 28 4" aria-hidden="true"><line class="look line" {styles[name]} x2="28" '
+        f'y1="2" y2="2"/></svg>{html.escape(name)}</span>'
+        for name in names
     )
     return "".join(parts) + f'<p class="legend">{keys}</p>'
+
+
+def _style(look: Look) -> str:
+    """A policy's look in pictures, and a paler colour for readers who like it dark."""
+    colors = f'style="--light:{look.color};--dark:{tint(look.color, 0.45)}"'
+    return f'{colors} stroke-dasharray="{DASHES[look.dashes]}"' if DASHES[look.dashes] else colors
 
 
 def _points(points: Sequence[tuple[float, float]]) -> str:

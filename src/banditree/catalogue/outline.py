@@ -33,14 +33,12 @@ def outline(catalogue: Catalogue, means: Mapping[tuple[Any, ...], float]) -> str
             name = catalogue.tree.name(child)
             place = int(shape.content[child])
             if place >= 0:
-                parts.append(
-                    f"<li>{_text(name)} <span class='small'>{short(float(catalogue.rates[place]))}</span></li>"
-                )
+                parts.append(f"<li>{text(name)} <span class='small'>{short(float(catalogue.rates[place]))}</span></li>")
                 continue
             inner = (*path, name)
             known = f"mean {short(means[inner])}, {int(below[child]):,} arms"
             opened = " open" if not path and last - first <= 3 else ""
-            summary = f"<summary>{_text(name)} <span class='small'>{known}</span></summary>"
+            summary = f"<summary>{text(name)} <span class='small'>{known}</span></summary>"
             parts.append(f"<li><details{opened}>{summary}{branch(child, inner)}</details></li>")
         if shown < last:
             parts.append(f"<li class='small'>... and {last - shown:,} more</li>")
@@ -49,5 +47,5 @@ def outline(catalogue: Catalogue, means: Mapping[tuple[Any, ...], float]) -> str
     return branch(0, ())
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
     return html.escape(str(value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -11,8 +10,8 @@ from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
 from banditree.catalogue.curves import curves
 from banditree.catalogue.inspection import Inspection
-from banditree.catalogue.outline import outline
-from banditree.catalogue.sentences import chance, path, percent, short
+from banditree.catalogue.outline import outline, text
+from banditree.catalogue.sentences import chance, holds_best, path, percent, short
 from banditree.tables import Table
 
 MOST = 30  # rows of a table
@@ -25,8 +24,8 @@ def page(advice: Advice, *, title: str = "catalogue") -> str:
     first, *rest = advice.sentences
     names = list(advice.table["policy"])
     body = [
-        f"<header><p class='small'>{_text(title)} · {advice.horizon:,} decisions</p>"
-        f"<h1>{_text(first)}</h1>{_paragraphs(rest)}<pre><code>{_text(advice.code)}</code></pre></header>",
+        f"<header><p class='small'>{text(title)} · {advice.horizon:,} decisions</p>"
+        f"<h1>{text(first)}</h1>{_paragraphs(rest)}<pre><code>{text(advice.code)}</code></pre></header>",
         _section("Regret", _regret(advice) + curves(advice.runs, names), _note(advice)),
         _section("What would change this", _list(advice.changes)),
         _section("What the categories explain", _levels(found) + _paragraphs(_quality(found))),
@@ -38,7 +37,7 @@ def page(advice: Advice, *, title: str = "catalogue") -> str:
     ]
     head = (
         f"<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{_text(title)}: {_text(advice.name)}</title><style>{style}</style>"
+        f"<title>{text(title)}: {text(advice.name)}</title><style>{style}</style>"
     )
     return f"<!doctype html><html lang='en'><head>{head}</head><body><main>{''.join(body)}</main></body></html>\n"
 
@@ -57,7 +56,7 @@ def _regret(advice: Advice) -> str:
     most = max(advice.table["regret"]) or 1.0
     rows = [
         (
-            _text(row.policy),
+            text(row.policy),
             f"<span class='bar' style='width:{100 * row.regret / most:.1f}%'></span>",
             short(row.regret),
             f"{short(row.interval[0])} to {short(row.interval[1])}",
@@ -100,13 +99,14 @@ def _clusters(found: Inspection) -> str:
         place = (row.mean - low) * scale
         mark = f"<span class='range' style='left:{left:.1f}%;width:{max(right - left, 0.5):.1f}%'></span>"
         mark = f"<span class='axis'>{mark}<span class='dot' style='left:{place:.1f}%'></span></span>"
-        rows.append((_text(path(row.path)), mark, short(row.mean), f"{row.arms:,}", chance(row.best)))
+        held = holds_best(row.best, found.worlds)
+        rows.append((text(path(row.path)), mark, short(row.mean), f"{row.arms:,}", held))
     return _table(("category", "", "mean", "arms", "holds the best arm"), rows, wide=1, more=len(top) - MOST)
 
 
 def _misplaced(misplaced: Table) -> str:
     rows = [
-        (_text(row.arm), _text(path(row.path)), short(row.rate), _text(path(row.fits)), chance(row.probability))
+        (text(row.arm), text(path(row.path)), short(row.rate), text(path(row.fits)), chance(row.probability))
         for row in misplaced[:MOST]
     ]
     return _table(("arm", "is in", "its rate", "would fit", "probability"), rows, more=len(misplaced) - MOST)
@@ -114,8 +114,8 @@ def _misplaced(misplaced: Table) -> str:
 
 def _traffic(advice: Advice) -> str:
     names = advice.traffic.columns[2:]
-    rows = [(_text(row.cluster), *(percent(row[name]) for name in names)) for row in advice.traffic[:MOST]]
-    return _table(("category", *map(_text, names)), rows, more=len(advice.traffic) - MOST)
+    rows = [(text(row.cluster), *(percent(row[name]) for name in names)) for row in advice.traffic[:MOST]]
+    return _table(("category", *map(text, names)), rows, more=len(advice.traffic) - MOST)
 
 
 def _means(found: Inspection) -> dict[tuple[Any, ...], float]:
@@ -137,12 +137,8 @@ def _table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], *, wide: int
 
 
 def _paragraphs(lines: Any) -> str:
-    return "".join(f"<p>{_text(line)}</p>" for line in lines)
+    return "".join(f"<p>{text(line)}</p>" for line in lines)
 
 
 def _list(lines: Any) -> str:
-    return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>"
-
-
-def _text(value: Any) -> str:
-    return html.escape(str(value))
+    return "<ul>" + "".join(f"<li>{text(line)}</li>" for line in lines) + "</ul>"

@@ -12,7 +12,7 @@ from rich.text import Text
 from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
 from banditree.catalogue.inspection import Inspection
-from banditree.catalogue.sentences import chance, path, percent, short
+from banditree.catalogue.sentences import chance, holds_best, path, percent, short
 from banditree.catalogue.simulation import Simulation
 from banditree.tables import Table
 
@@ -32,7 +32,7 @@ def inspection(found: Inspection) -> list[Any]:
     parts += [_title("Quality for a bandit"), *_lines(_quality(found)), ""]
     for level in found.levels["level"]:
         rows = [row for row in found.clusters if row.level == level]
-        parts += [_title(f"Categories of level {level}, best and worst"), _clusters(rows), ""]
+        parts += [_title(f"Categories of level {level}, best and worst"), _clusters(rows, found.worlds), ""]
     parts.append(_title("Arms that look misplaced"))
     if len(found.misplaced):
         parts.append(_misplaced(found.misplaced))
@@ -62,7 +62,7 @@ def _levels(found: Inspection) -> RichTable:
     return table
 
 
-def _clusters(rows: list[Any]) -> RichTable:
+def _clusters(rows: list[Any], worlds: int) -> RichTable:
     table = _grid("category", "arms", "plays", "mean of its arms", "95% interval", "holds the best arm")
     for i, row in enumerate(rows):
         if EXTREMES <= i < len(rows) - EXTREMES:
@@ -72,7 +72,8 @@ def _clusters(rows: list[Any]) -> RichTable:
         low, high = row.interval
         extent = "" if low == high else f"{short(low)} to {short(high)}"
         name = Text(path(row.path))
-        table.add_row(name, f"{row.arms:,}", short(row.plays), short(row.mean), extent, chance(row.best))
+        held = holds_best(row.best, worlds)
+        table.add_row(name, f"{row.arms:,}", short(row.plays), short(row.mean), extent, held)
     return table
 
 

@@ -43,6 +43,11 @@ def chance(share: float) -> str:
     return "over 99%" if share > 0.99 else "under 1%" if share < 0.01 else f"{100 * share:.0f}%"
 
 
+def holds_best(share: float, worlds: int) -> str:
+    """Whether a category holds the best arm: known where the means are, else a probability."""
+    return ("yes" if share > 0.5 else "no") if worlds == 1 else chance(share)
+
+
 def between(estimate: Estimate) -> str:
     """An estimate with its interval, where it has one."""
     low, high = estimate.interval
@@ -142,12 +147,16 @@ def answer(
         since = "the start" if first else f"about {short(pays_from)} decisions on"
         lines.append(f"{difference.policy} is ahead of TS from {since}.")
     elif verdict == "tree":
-        lines.append(f"{difference.policy} is ahead of TS only towards the end of the {horizon:,} decisions.")
-    close = [
-        name
+        lines.append("From how many decisions on it is ahead, these seeds do not tell; more seeds would.")
+    others = {
+        name: lost / means[leader.name] if means[leader.name] > 0 else 1.0
         for name, lost in means.items()
-        if name not in (leader.name, FLAT.name) and lost < 1.05 * means[leader.name]
-    ]
+        if name not in (leader.name, FLAT.name)
+    }
+    better = [name for name, ratio in others.items() if ratio < 0.95]  # flat: of the others the leader is the best
+    if better:
+        lines.append(f"Less regret still, without the categories: {', '.join(better)}.")
+    close = [name for name, ratio in others.items() if 0.95 <= ratio < 1.05]
     if close:
         lines.append(f"About as good: {', '.join(close)}.")
     return [*lines, odds]

@@ -18,7 +18,7 @@ from banditree.runs import Runs
 from banditree.simulation import simulate as run
 from banditree.tables import Table
 
-STEPS = {"native": 40_000_000, "readable": 600_000}  # what is run by default, under a minute on two cores
+STEPS = {"native": 40_000_000, "readable": 600_000}  # run by default if enough for FEWEST seeds: half a minute or so
 FEWEST, MOST = 8, 100  # seeds by default
 
 
@@ -66,7 +66,7 @@ def simulate(
 
     Given counts, each seed draws the true means from their posterior; given means, those are the world. ``policies``
     are names such as "TS" or "HTS:2", by default flat Thompson sampling, the same down the tree at every depth, and
-    UCT. Rewards are 0 or 1. ``seeds`` is by default as many as take well under a minute, from 8 to 100.
+    UCT. Rewards are 0 or 1. ``seeds`` is by default 8 to 100, fewer where a run is long.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])

@@ -10,12 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from banditree.errors import BanditreeError
+from banditree._commands import STOPPED, leave, mistakes
 from banditree.paper.figures import FIGURES
 from banditree.paper.reproduce import reproduce
 from banditree.paper.results import load_results
-
-MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +30,7 @@ def reproduce_command(
     seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Seeds. Default: as many as the paper.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reproduction"),
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: all cores. Numbers do not depend on it.")] = -1,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what is finished in the folder, and go on.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Do not run again what the folder has finished.")] = False,
     variant: Annotated[
         list[str] | None,
         typer.Option(metavar="FIG:NAME", help="Another reading as well: 1f:even, or all. May be repeated."),
@@ -46,18 +44,16 @@ def reproduce_command(
     if show_list:
         Console().print(_listed())
         return
-    try:
-        typer.echo(reproduce(names, variants=variants, quick=quick, seeds=seeds, out=out, jobs=jobs, resume=resume))
-    except (BanditreeError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(MISTAKE) from None
-    except KeyboardInterrupt:
-        kept = len(load_results(out).kept)
-        again = ["banditree", "reproduce", *names, *(part for text in variants for part in ("--variant", text))]
-        again += ["--quick"] * quick + (["--seeds", str(seeds)] if seeds else []) + ["--out", str(out), "--resume"]
-        finished = f"{kept} figure{'s are' if kept != 1 else ' is'} finished and kept in {out}"
-        typer.echo(f"Stopped: {finished}. Go on with: {shlex.join(again)}", err=True)
-        raise typer.Exit(STOPPED) from None
+    with mistakes():
+        try:
+            typer.echo(reproduce(names, variants=variants, quick=quick, seeds=seeds, out=out, jobs=jobs, resume=resume))
+        except KeyboardInterrupt:
+            kept = len(load_results(out).kept)
+            again = ["banditree", "reproduce", *names, *(part for text in variants for part in ("--variant", text))]
+            again += ["--quick"] * quick + (["--seeds", str(seeds)] if seeds else []) + ["--out", str(out)]
+            again += (["--jobs", str(jobs)] if jobs != -1 else []) + ["--resume"]
+            finished = f"{kept} figure{'s are' if kept != 1 else ' is'} finished and kept in {out}"
+            leave(f"Stopped: {finished}. Go on with: {shlex.join(again)}", STOPPED)
 
 
 def _listed() -> Table:
@@ -67,5 +63,6 @@ def _listed() -> Table:
         table.add_column(column)
     for name, figure in FIGURES.items():
         runs = (f"{figure.horizon:,}", str(figure.seeds)) if figure.horizon else ("", "")
-        table.add_row(name, figure.title.removeprefix(f"Figure {name}: "), *runs, ", ".join(figure.options))
+        variants = "\n".join(f"{variant}: {meaning}" for variant, meaning in figure.options.items())
+        table.add_row(name, figure.title.removeprefix(f"Figure {name}: "), *runs, variants)
     return table

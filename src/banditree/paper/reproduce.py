@@ -76,8 +76,9 @@ def reproduce(
 ) -> Path:
     """Run figures of the paper into a folder, and give the path of the report.
 
-    ``quick`` takes a tenth of the paper's seeds, ``seeds`` any number. A figure that is finished is kept; with
-    ``resume`` those run in the same way before are not run again, and the report covers all that the folder has.
+    ``quick`` takes a tenth of the paper's seeds, ``seeds`` any number. The figures named are run anew; with ``resume``
+    those that were finished in the same way before are not. Other figures in the folder are kept, and the report
+    covers all that it has.
     """
     tasks = plan(figures, variants)
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
@@ -86,8 +87,8 @@ def reproduce(
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     results = load_results(folder)
     if not resume:
-        for key in list(results.kept):
-            results.forget(*key)
+        for _, how in planned:
+            results.forget(how.figure, how.variant)
     left = [(figure, how) for figure, how in planned if not _finished(results, how)]
     costs = {_task(how): _cost(figure, how) for figure, how in left} | {REPORT: 5.0}
     with bar(costs, progress) as show:
@@ -101,7 +102,7 @@ def reproduce(
             seconds = time.perf_counter() - started
             results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
         with show(REPORT, 1):
-            return _written(results.in_order())
+            return _written(results.in_order(), jobs)
 
 
 def run(
@@ -195,8 +196,8 @@ def _cost(figure: Figure, how: Kept) -> float:
     return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
 
 
-def _written(results: Results) -> Path:
+def _written(results: Results, jobs: int | None) -> Path:
     from banditree.paper.report import write_report
 
     results.write_csv()
-    return write_report(results.out, results)
+    return write_report(results.out, results, jobs=jobs)

@@ -47,9 +47,25 @@ def stem(figure: str, variant: str = DEFAULT) -> str:
 
 
 def stream(figure: str, variant: str, setting: Setting) -> np.random.SeedSequence:
-    """Where a setting's randomness comes from: no two settings share it, unless they say so."""
-    key = f"{figure}/{variant}/{setting.stream}"
+    """Where a setting's randomness comes from: no two settings share it, unless they say so.
+
+    A variant that leaves the problem as it is meets the instances of the default, so that only what it changes differs.
+    """
+    key = f"{figure}/{variant if another_problem(figure, variant, setting) else DEFAULT}/{setting.stream}"
     return np.random.SeedSequence(0, spawn_key=(zlib.crc32(key.encode()),))
+
+
+def another_problem(figure: str, variant: str, setting: Setting) -> bool:
+    """Whether a variant changes the problem of a setting, and not only a policy."""
+    if variant == DEFAULT:
+        return False
+    return all(repr(each.problem) != repr(setting.problem) for each in FIGURES[figure].settings())
+
+
+def instance(figure: str, label: str, seed: int, variant: str = DEFAULT) -> Instance:
+    """The instance that a seed of a setting met, drawn again."""
+    setting = next(setting for setting in FIGURES[figure].settings(variant) if setting.label == label)
+    return setting.problem.instance(Streams(stream(figure, variant, setting)).instance(seed))
 
 
 @dataclass
@@ -73,11 +89,6 @@ class Results:
             labels = self.kept[key].labels
             self._runs[key] = {label: Runs.load(self._file(key, i)) for i, label in enumerate(labels)}
         return self._runs[key]
-
-    def instance(self, figure: str, label: str, seed: int, variant: str = DEFAULT) -> Instance:
-        """The instance that a seed of a setting met, drawn again."""
-        setting = next(setting for setting in FIGURES[figure].settings(variant) if setting.label == label)
-        return setting.problem.instance(Streams(stream(figure, variant, setting)).instance(seed))
 
     @property
     def rows(self) -> list[dict[str, Any]]:

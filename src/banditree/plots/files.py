@@ -6,20 +6,38 @@ import io
 from pathlib import Path
 from typing import Any
 
-from banditree.plots.style import house_style
+from banditree.errors import InvalidValue
+from banditree.plots.style import house_style, library
 from banditree.store import write_whole
 
-DPI = 160
+KINDS: dict[str, dict[str, Any]] = {  # what savefig is told, so that the same picture is the same file
+    "png": {"dpi": 160},
+    "svg": {"metadata": {"Date": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
 
 
 def save(ax: Any, stem: Path) -> tuple[Path, Path]:
     """Write the figure of these axes as ``stem.png`` and ``stem.svg``. The same picture, the same bytes."""
-    written = []
+    png, svg = (stem.parent / f"{stem.name}.{kind}" for kind in ("png", "svg"))
+    write(ax, png)
+    write(ax, svg)
+    return png, svg
+
+
+def write(ax: Any, path: Path) -> None:
+    """Write the figure of these axes as the kind of file that the suffix names."""
+    kind = check(path)
+    data = io.BytesIO()
     with house_style():
-        for kind, options in (("png", {"dpi": DPI}), ("svg", {"metadata": {"Date": None}})):
-            data = io.BytesIO()
-            ax.figure.savefig(data, format=kind, **options)
-            path = stem.parent / f"{stem.name}.{kind}"
-            write_whole(path, [data.getvalue()])
-            written.append(path)
-    return written[0], written[1]
+        ax.figure.savefig(data, format=kind, **KINDS[kind])
+    write_whole(path, [data.getvalue()])
+
+
+def check(path: Path) -> str:
+    """The kind of picture that the suffix names, or an error: to be asked before the work that is drawn."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise InvalidValue(f"cannot draw {path}: the name must end in one of .{', .'.join(KINDS)}")
+    library()
+    return kind

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class Look:
 
 
 # A policy with contexts looks like its twin without, apart from the marker: the two never meet the same problem.
-# A depth is a shade and a dash of its policy's colour.
+# A depth is a shade and a dash of its policy's colour: those of figure 2c here, all others in `_depths`.
 LOOKS: dict[str, Look] = {
     "TS": Look(BLUE, "o"),
     "TSC": Look(VERMILLION, "s"),
@@ -48,26 +49,63 @@ LOOKS: dict[str, Look] = {
 
 SPARE = (GREY, BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE)
 SPARE_MARKERS = "8H+x|_,."
+DASHES = ("-", "--", ":", "-.")
+DEPTH = re.compile(r"(\w+)\(depth=(\d+)\)")
+DEPTH_MARKERS = "<>v1234|"
+PALEST = 0.45  # how far towards white the shallowest depth goes
 
 
 def looks(policies: Iterable[str]) -> dict[str, Look]:
     """A look for each policy: its own, or for a name we do not know the first colour that is free here.
 
-    >>> looks(["TSC", "mine"])["TSC"].color
-    '#D55E00'
+    >>> looks(["TSC", "mine"])["TSC"].color, looks(["HTS(depth=2)"])["HTS(depth=2)"] == LOOKS["HTS"]
+    ('#D55E00', True)
     """
     names = list(policies)
-    taken = {LOOKS[name].color for name in names if name in LOOKS}
+    known = LOOKS | _depths(names)
+    taken = {known[name].color for name in names if name in known}
     free = [color for color in SPARE if color not in taken] or list(SPARE)
     found, strangers = {}, 0
     for name in names:
-        if name in LOOKS:
-            found[name] = LOOKS[name]
+        if name in known:
+            found[name] = known[name]
         else:
-            dashes = ("-", "--", ":", "-.")[strangers // len(free) % 4]
+            dashes = DASHES[strangers // len(free) % 4]
             found[name] = Look(free[strangers % len(free)], SPARE_MARKERS[strangers % len(SPARE_MARKERS)], dashes)
             strangers += 1
     return found
+
+
+def _depths(names: Sequence[str]) -> dict[str, Look]:
+    """Looks of names such as HTS(depth=2): the deepest looks like HTS itself, shallower ones are paler and dashed.
+
+    A policy without a depth beside them takes the whole tree, so that it is the deepest.
+    """
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        match = DEPTH.fullmatch(name)
+        if match and match[1] in LOOKS:
+            families.setdefault(match[1], []).append((int(match[2]), name))
+    found = {}
+    for policy, members in families.items():
+        look, steps = LOOKS[policy], len(members) - (policy not in names)
+        for above, (_, name) in enumerate(sorted(members, reverse=True), start=int(policy in names)):
+            if above == 0:
+                found[name] = look
+                continue
+            color, marker = tint(look.color, PALEST * above / steps), DEPTH_MARKERS[(above - 1) % len(DEPTH_MARKERS)]
+            found[name] = Look(color, marker, DASHES[above % 4])
+    return found
+
+
+def tint(color: str, share: float) -> str:
+    """A colour, mixed with this share of white.
+
+    >>> tint("#000000", 0.5)
+    '#808080'
+    """
+    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (255 - part) * share):02X}" for part in parts)
 
 
 RC = {

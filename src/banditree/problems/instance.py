@@ -44,6 +44,9 @@ class Instance:
     contexts: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("means", "theta"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
         if not self.trees:
             raise InvalidValue("an instance needs at least one tree")
         arms = set(self.arms)
@@ -116,13 +119,17 @@ class Instance:
     def best(self, context: Any = None) -> float:
         """The highest expected reward of all arms (the paper's mu*)."""
         if self.theta is None:
-            return max(self._means)
+            return self._best_mean
         return float(_dot(self.theta, self._checked(context)).max())
 
     @cached_property
     def _means(self) -> list[float]:
         assert self.means is not None
         return [float(mean) for mean in self.means]
+
+    @cached_property
+    def _best_mean(self) -> float:
+        return max(self._means)
 
     def _checked(self, context: Any) -> Floats:
         if context is None:

@@ -1,10 +1,11 @@
 """The claims of the paper's experiments and appendix, and verdicts on them that are computed, never written by hand.
 
-Every claim has its statistic and threshold in the code, set before any data were seen. A statistic is a number with a
-standard error over seeds (policies of a setting meet the same instances, so differences are paired). A check passes or
-fails when the number is far enough from its threshold: 99.73% confidence by Student's t, which is about three standard
-errors. A claim holds when all its checks pass; it holds in part when some pass and some fail, does not hold when some
-fail and none passes, and otherwise cannot be decided with these seeds.
+Every claim has its statistic and threshold in the code. Thresholds were set before the data they judge were seen; which
+checks and claims were added later, docs/paper.md says. A statistic is a number with a standard error over seeds
+(policies of a setting meet the same instances, so differences are paired). A check passes or fails when the number is
+far enough from its threshold: 99.73% confidence by Student's t, which is about three standard errors. A claim holds
+when all its checks pass; it holds in part when some fail and a part of the claim is shown, does not hold when some fail
+and no part is shown, and otherwise cannot be decided with these seeds.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, 
 from banditree.paper.claims.claim import Claim, Verdict
 from banditree.paper.claims.contextual import CONTEXTUAL
 from banditree.paper.claims.cost import COST
-from banditree.paper.claims.data import Data, Missing, Results
+from banditree.paper.claims.data import Data, Missing, Source
 from banditree.paper.claims.dominance import DOMINANCE
 from banditree.paper.claims.hierarchy import HIERARCHY
 from banditree.paper.claims.instances import INSTANCES
 from banditree.paper.claims.lemma import LEMMA
 from banditree.paper.claims.violation import VIOLATION
 from banditree.paper.figures import DEFAULT, FIGURES
+from banditree.store import write_whole
 
 CLAIMS: dict[str, Claim] = {
     claim.id: claim for claim in (*DOMINANCE, *LEMMA, *HIERARCHY, *INSTANCES, *VIOLATION, *CONTEXTUAL, *APPENDIX, *COST)
@@ -48,19 +50,19 @@ __all__ = [
 ]
 
 
-def judge(results: Results) -> list[Verdict]:
+def judge(results: Source, *, jobs: int | None = -1) -> list[Verdict]:
     """A verdict on every claim, in the paper's order; claims whose data are missing say so."""
-    return [judge_claim(claim, results) for claim in CLAIMS.values()]
+    return [judge_claim(claim, results, jobs=jobs) for claim in CLAIMS.values()]
 
 
-def judge_claim(claim: Claim, results: Results) -> Verdict:
+def judge_claim(claim: Claim, results: Source, *, jobs: int | None = -1) -> Verdict:
     """The verdict under the default readings, at half the horizon, and under each variant whose runs are there."""
     try:
-        finding = claim.evaluate(Data(results))
+        finding = claim.evaluate(Data(results, jobs=jobs))
     except Missing as missing:
         return Verdict(claim, None, missing=str(missing))
-    half = _try(claim, Data(results, half=True)) if claim.over_time else None
-    variants = {name: _try(claim, Data(results, name)) for name in _variants(claim)}
+    half = _try(claim, Data(results, half=True, jobs=jobs)) if claim.over_time else None
+    variants = {name: _try(claim, Data(results, name, jobs=jobs)) for name in _variants(claim)}
     return Verdict(
         claim,
         finding,
@@ -73,7 +75,8 @@ def write_claims(verdicts: list[Verdict], out: Path) -> Path:
     """Write claims.json: a list, one object a claim."""
     path = Path(out) / "claims.json"
     found: list[dict[str, Any]] = [verdict.to_dict() for verdict in verdicts]
-    path.write_text(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    write_whole(path, [text.encode()])
     return path
 
 

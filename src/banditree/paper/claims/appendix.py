@@ -5,15 +5,14 @@ from __future__ import annotations
 from banditree.paper.claims.checks import Check, Finding
 from banditree.paper.claims.claim import Claim, Evaluate
 from banditree.paper.claims.data import Data
-from banditree.paper.claims.shapes import bending, exponent
+from banditree.paper.claims.shapes import bending, exponent, log_ratio
 from banditree.paper.claims.violation import less
 
 LINE = 0.9  # growth like t^0.9 or faster is linear, slower is sub-linear
 
 SURFACE = (
     "both UCT and HTS exhibits linear cumulative regret curve while TSC is still sub-linear since arms clustered "
-    "together "
-    "tends to have similar reward."
+    "together tends to have similar reward."
 )
 BUMPS = "for this instance HTS exhibits sub-linear regret and performs better than TSC, for this clustering."
 
@@ -28,8 +27,7 @@ def growth(figure: str, policy: str, *, linear: bool) -> Evaluate:
         check = Check(what, bending(times, regret, LINE), above=linear)
         facts = (
             f"The regret of {policy} is {regret[:, -1].mean():.0f} at the end, and grows like t^{power:.2f} over the "
-            "last "
-            "three quarters of the run"
+            "last three quarters of the run"
         )
         numbers = {"exponent": power, policy: float(regret[:, -1].mean())}
         return Finding((check,), facts, numbers, len(regret), data.horizon(figure))
@@ -49,11 +47,22 @@ def better(figure: str, ours: str, theirs: str) -> Evaluate:
     return evaluate
 
 
+def matters_for_hts(data: Data) -> Finding:
+    """HTS does worse against TSC where its tree is bad, on the surface, than where it is good, on the bumps."""
+    figures = ("surface-regret", "bumps-regret")
+    both = {figure: (data.final(figure, "HTS"), data.final(figure, "TSC")) for figure in figures}
+    bad, good = (log_ratio(hts, tsc) for hts, tsc in both.values())
+    check = Check("HTS over TSC is larger on the surface than on the bumps", bad - good)
+    numbers = {f"HTS/TSC in {figure}": float(hts.mean() / tsc.mean()) for figure, (hts, tsc) in both.items()}
+    surface, bumps = numbers.values()
+    facts = f"HTS has {surface:.2f} times the regret of TSC on the surface and {bumps:.2f} times on the bumps"
+    return Finding((check,), facts, numbers, min(bad.seeds, good.seeds), data.horizon("surface-regret"))
+
+
 def _grows(side: str) -> str:
     return (
         f"Regret gained from T/2 to T minus 2^{LINE:g} times that gained from T/4 to T/2, one number a seed, is "
-        f"{side} 0: "
-        f"growth like a + b t^p has p {side} {LINE:g}, whatever was lost at the start."
+        f"{side} 0: growth like a + b t^p has p {side} {LINE:g}, whatever was lost at the start."
     )
 
 
@@ -82,8 +91,7 @@ APPENDIX = (
     Claim(
         "surface-full-tree-too-deep",
         "using the full tree in this case is a too aggressive exploration scheme and we see that care has to be taken "
-        "in "
-        "HTS when deciding how deep the hierarchical clustering should be.",
+        "in HTS when deciding how deep the hierarchical clustering should be.",
         ("surface-regret",),
         _paired("TSC", "HTS"),
         better("surface-regret", "TSC", "HTS"),
@@ -103,10 +111,17 @@ APPENDIX = (
         better("bumps-regret", "HTS", "TSC"),
     ),
     Claim(
+        "quality-matters-for-hts",
+        "This illustrate that the quality of the clustering is very important for the regret, especially for HTS.",
+        ("surface-regret", "bumps-regret"),
+        "log(HTS / TSC) of mean regrets at T is larger on the surface, where the tree is bad, than on the bumps, "
+        "where it is good (jackknife over seeds in each).",
+        matters_for_hts,
+    ),
+    Claim(
         "unstructured-tsc-worse",
         "as expected we see that TSC has a cumulative regret which is worse then TS, since the quality of the "
-        "clustering is "
-        "bad.",
+        "clustering is bad.",
         ("unstructured-regret",),
         _paired("TS", "TSC"),
         better("unstructured-regret", "TS", "TSC"),

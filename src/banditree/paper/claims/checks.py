@@ -84,7 +84,8 @@ class Check:
 
     A check with ``proof=True`` passes when the seeds show it. One with ``proof=False`` passes unless they show the
     opposite: it guards the words of a claim ("slightly", "vanishes") without asking for proof of a negligible number.
-    With ``core=False`` it qualifies the others and is no part of the claim by itself.
+    With ``core=False`` it is no part of the claim by itself, so that passing it does not make a claim hold in part: a
+    line must rise, yet regret that rises is not partly a line.
     """
 
     what: str  # completes "the seeds show that ..."
@@ -173,5 +174,8 @@ class Finding:
 
     def _would_tell(self) -> str:
         """How many seeds would settle all that is open, were the numbers to stay as they are."""
-        seeds = max(check.seeds_to_decide for check in self.checks if check.result == "open")
+        unclear = [check for check in self.checks if check.result == "open"]
+        if any(check.estimate.seeds == 1 for check in unclear):
+            return "one seed cannot tell"
+        seeds = max(check.seeds_to_decide for check in unclear)
         return f"about {seeds:,.0f} would tell" if seeds <= MANY else "no number of seeds in sight would tell"

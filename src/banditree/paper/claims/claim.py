@@ -23,6 +23,7 @@ class Claim:
     statistic: str
     evaluate: Evaluate
     over_time: bool = True  # whether looking at half the horizon makes sense
+    of_instances: bool = False  # about the instances and not the runs: what counts as seeds are instances looked at
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,11 @@ class Verdict:
     @property
     def reading_decides(self) -> bool:
         """Whether another reading of the paper gives another verdict, both being decided."""
-        return bool(self._otherwise())
+        return self.verdict not in (NOT_JUDGED, OPEN) and bool(self.otherwise)
 
-    def _otherwise(self) -> dict[str, str]:
-        """The verdicts of readings that differ: {variant: verdict}."""
-        if self.verdict in (NOT_JUDGED, OPEN):
-            return {}
+    @property
+    def otherwise(self) -> dict[str, str]:
+        """The decided verdicts of readings that differ from this one, decided or not: {variant: verdict}."""
         verdicts = {name: found.verdict for name, found in self.variants.items()}
         return {name: verdict for name, verdict in verdicts.items() if verdict not in (OPEN, self.verdict)}
 
@@ -66,9 +66,11 @@ class Verdict:
         if self.finding is None:
             return f"Not judged: there are no runs of {self.missing}."
         said = self.finding.sentence
+        others = ", ".join(f"with the reading {name!r} it {verdict}" for name, verdict in self.otherwise.items())
         if self.reading_decides:
-            others = [f"with the reading {name!r} it {verdict}" for name, verdict in self._otherwise().items()]
-            said += f" The reading decides: {', '.join(others)}."
+            said += f" The reading decides: {others}."
+        elif others:
+            said += f" {others[0].upper()}{others[1:]}."
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,6 +86,7 @@ class Verdict:
             "missing": self.missing or None,
             "verdict_at_half_horizon": self.half,
             "reading_decides": self.reading_decides,
+            "other_readings": self.otherwise,
             **({} if found is None else _finding(found)),
             "variants": {
                 name: {"verdict": each.verdict, "sentence": each.sentence, **_finding(each)}
@@ -113,8 +116,9 @@ def _check(check: Check) -> dict[str, Any]:
         "threshold": check.threshold,
         "side": "above" if check.above else "below",
         "passes": "when shown" if check.proof else "unless refuted",
+        "core": check.core,
         "margin": _finite(check.margin),
-        "exact": check.estimate.se == 0,
+        "count": check.estimate.se == 0,
     }
 
 

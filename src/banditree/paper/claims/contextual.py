@@ -73,8 +73,7 @@ CONTEXTUAL = (
         LARGER,
         ("2e", "2f"),
         "In 2e and in 2f: (1) regret of LinUCBC at T minus that of LinTSC, paired by seed, is above 0; (2) unless "
-        "refuted, "
-        f"LinTSC has at most {SLIGHTLY:.0%} less regret.",
+        f"refuted, LinTSC has at most {SLIGHTLY:.0%} less regret.",
         slightly_better,
     ),
     Claim(
@@ -82,8 +81,7 @@ CONTEXTUAL = (
         LARGER,
         ("2d", "2e"),
         "log(LinUCBC / LinTSC) of mean regrets at T is larger in 2e (N = 900, K = 30) than in 2d (N = 400, K = 20), "
-        "at the "
-        "same ε (jackknife over seeds in each).",
+        "at the same ε (jackknife over seeds in each).",
         advantage_grows,
     ),
 )

@@ -47,9 +47,8 @@ COST = (
         "using standard Thompson sampling.",
         COST_FIGURES,
         "In each figure with both: the number of belief draws a step of TS minus that of TSC (LinTS and LinTSC), "
-        "averaged over "
-        "settings, paired by seed, is above 0. It is a count of the algorithm's work, which does not depend on the "
-        "machine.",
+        "averaged over settings, paired by seed, is above 0. It is a count of the algorithm's work, which does not "
+        "depend on the machine.",
         cheaper,
         over_time=False,
     ),

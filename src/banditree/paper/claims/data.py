@@ -15,7 +15,7 @@ from banditree.runs import Runs
 Floats = NDArray[np.float64]
 
 
-class Results(Protocol):
+class Source(Protocol):
     """What a reproduction left: the runs of a figure under a variant, by setting."""
 
     def __contains__(self, key: object, /) -> bool: ...
@@ -31,9 +31,10 @@ class Missing(Exception):
 class Data:
     """A view of results. ``half=True`` sees the runs up to half their horizon only, to tell what T does."""
 
-    results: Results
+    results: Source
     variant: str = DEFAULT
     half: bool = False
+    jobs: int | None = -1  # workers, for what a claim simulates itself
 
     def settings(self, figure: str) -> Mapping[str, Runs]:
         if (figure, self.variant) not in self.results:

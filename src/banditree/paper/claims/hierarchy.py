@@ -31,8 +31,8 @@ def depth_helps_more(data: Data) -> Finding:
     )
     facts = (
         f"Without a tree HTS has {saved[0]:.2f} times the regret of the full tree at N = {sizes[0]:g} and "
-        f"{saved[-1]:.2f} "
-        f"times at N = {sizes[-1]:g}; the depth with the least regret goes from {best[0]} to {best[-1]}"
+        f"{saved[-1]:.2f} times at N = {sizes[-1]:g}; the depth with the least regret goes from {best[0]} to "
+        f"{best[-1]}"
     )
     numbers = {f"flat/full at n_arms={n:g}": float(value) for n, value in zip(sizes, saved, strict=True)}
     numbers |= {f"best depth at n_arms={n:g}": float(value) for n, value in zip(sizes, best, strict=True)}
@@ -58,9 +58,8 @@ def log_n(data: Data) -> Finding:
     )
     facts = (
         f"With the full tree, regret goes from {means[0]:.0f} at N = {sizes[0]:g} to {means[-1]:.0f} at N = "
-        f"{sizes[-1]:g} "
-        f"(without a tree {flat[:, 0].mean():.0f} to {flat[:, -1].mean():.0f}): {early.value:.1f} a doubling up to "
-        f"N = {sizes[half]:g}, {late.value:.1f} from there on"
+        f"{sizes[-1]:g} (without a tree {flat[:, 0].mean():.0f} to {flat[:, -1].mean():.0f}): {early.value:.1f} a "
+        f"doubling up to N = {sizes[half]:g}, {late.value:.1f} from there on"
     )
     numbers = {f"full at n_arms={n:g}": float(value) for n, value in zip(sizes, means, strict=True)}
     numbers |= {"early_doubling": early.value, "late_doubling": late.value, "log or line": curve.value}
@@ -83,8 +82,8 @@ HIERARCHY = (
         "beneficial due to aggressive exploration scheme of HTS.",
         ("1f",),
         "(1) The slope on log2 N of log(mean regret at L = 0 / mean regret at the greatest L) is above 0 (jackknife "
-        "over "
-        "seeds); (2) at the largest N the regret at L = 0 minus that at the greatest L, paired by seed, is above 0.",
+        "over seeds); (2) at the largest N the regret at L = 0 minus that at the greatest L, paired by seed, is above "
+        "0.",
         depth_helps_more,
     ),
     Claim(
@@ -92,11 +91,9 @@ HIERARCHY = (
         "HTS gets only a dependence O(log_2 N) in the number of arms when using the full hierarchical tree",
         ("1f",),
         "Regret at T with the greatest L over the grid of N: (1) a straight line in log N leaves a smaller residual "
-        "sum of "
-        "squares than one in N, (r_lin - r_log) / (r_lin + r_log) > 0 with the standard error by the jackknife over "
-        f"seeds; (2) unless refuted, a doubling costs in the upper half of the grid at most {BENT:g} times what it "
-        "costs in "
-        "the lower half.",
+        "sum of squares than one in N, (r_lin - r_log) / (r_lin + r_log) > 0 with the standard error by the jackknife "
+        f"over seeds; (2) unless refuted, a doubling costs in the upper half of the grid at most {BENT:g} times what "
+        "it costs in the lower half.",
         log_n,
     ),
 )

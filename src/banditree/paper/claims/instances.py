@@ -1,95 +1,202 @@
-"""Claims about the instances themselves: which of them have the dominance that the theorems assume."""
+"""Claims about the instances themselves: the dominance that the theorems assume, widths, distances and diameters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from banditree import theory
-from banditree.paper.claims.checks import Check, Estimate, Finding, Floats
+from banditree.paper.claims.checks import Check, Estimate, Finding, Floats, mean
 from banditree.paper.claims.claim import Claim, Evaluate
-from banditree.paper.claims.data import Data
-from banditree.paper.figures import FIGURES
-from banditree.paper.results import stream
+from banditree.paper.claims.data import Data, Missing
+from banditree.paper.figures import DEFAULT, FIGURES, Setting
+from banditree.paper.results import another_problem, instance
 from banditree.problems import Instance
-from banditree.simulation import Streams
 
-DRAWS = 5  # instances of each setting
+FEW, SOME = 5, 25  # instances looked at: of each setting of a sweep, of a figure where nothing varies
+ALL_SEEDS = ("2a",)  # figures whose instances are cheap enough to look at every one
+SIMILAR = 0.5  # "similar expected rewards": arms of a cluster spread at most half as much as all arms
+SWEEPS = ("1a", "1b", "1c", "1d", "1e")
+
+Holds = Callable[[Setting, Instance], bool]
 
 
-def dominated(figures: Sequence[str], *, expected: bool, hierarchical: bool = False) -> Evaluate:
-    """Whether (hierarchical) strong dominance holds in every instance, or in none."""
-    kind = "hierarchical strong dominance" if hierarchical else "strong dominance"
+def looked_at(data: Data, figure: str) -> Iterator[tuple[Setting, Instance]]:
+    """The instances that the first seeds of every setting met; settings that share theirs are looked at once."""
+    n_seeds = len(next(iter(data.settings(figure).values())).seeds)
+    settings = FIGURES[figure].settings(data.variant)
+    if data.variant != DEFAULT and not any(another_problem(figure, data.variant, each) for each in settings):
+        raise Missing(f"other instances in {figure} ({data.variant})")
+    if figure not in ALL_SEEDS:
+        n_seeds = min(n_seeds, FEW if FIGURES[figure].kind == "sweep" else SOME)
+    for setting in {each.stream: each for each in settings}.values():
+        for seed in range(n_seeds):
+            yield setting, instance(figure, setting.label, seed, data.variant)
+
+
+def counted(figures: Sequence[str], holds: Holds, what: str, *, expected: bool = True) -> Evaluate:
+    """Whether something holds in every instance looked at, or in none. ``what`` is its name, with a verb."""
 
     def evaluate(data: Data) -> Finding:
         checks: list[Check] = []
         numbers: dict[str, float] = {}
+        listed = []
         for figure in figures:
-            data.settings(figure)  # only where the figure was run
-            found = []
-            # Settings that share their instances are looked at once.
-            different = {setting.stream: setting for setting in FIGURES[figure].settings(data.variant)}
-            for setting in different.values():
-                streams = Streams(stream(figure, data.variant, setting))
-                for seed in range(DRAWS):
-                    instance = setting.problem.instance(streams.instance(seed))
-                    quality = theory.quality(instance.tree, _means(instance))
-                    found.append(quality.hierarchical if hierarchical else quality.dominance)
-            share = float(np.mean(found))
-            what = f"{kind} {'holds in all' if expected else 'fails in all'} instances of {figure}"
-            estimate = Estimate(share if expected else 1 - share, 0.0, len(found))
-            checks.append(Check(what, estimate, threshold=1 - 0.5 / len(found)))
-            numbers |= {f"share of {figure} with dominance": share, f"instances of {figure}": float(len(found))}
-        listed = ", ".join(
-            f"{numbers[f'share of {figure} with dominance']:.0%} of {numbers[f'instances of {figure}']:.0f} instances "
-            f"of {figure}"
-            for figure in figures
-        )
-        facts = f"{kind.capitalize()} holds in {listed}"
+            found = [holds(setting, drawn) for setting, drawn in looked_at(data, figure)]
+            n, true = len(found), sum(found)
+            right = true if expected else n - true
+            side = "all" if expected else "none"
+            estimate = Estimate(right / n, 0.0, n)
+            checks.append(Check(f"{what} {side} of those of {figure}", estimate, threshold=1 - 0.5 / n))
+            numbers |= {f"instances of {figure}": float(n), f"instances of {figure} where it holds": float(true)}
+            listed.append(f"{_out_of(true, n)} instances looked at of {figure}")
+        facts = f"{what[0].upper()}{what[1:]} {', '.join(listed)}"
         return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds, data.horizon(figures[0]))
 
     return evaluate
 
 
-def _means(instance: Instance) -> Floats:
-    assert instance.means is not None
-    return instance.means
+def similar(data: Data) -> Finding:
+    """Arms of a cluster have means nearer to each other than arms at large."""
+    checks, numbers = [], {}
+    for figure in ("2a", "2b"):
+        shares = np.array([_spread_within(drawn) for _, drawn in looked_at(data, figure)])  # (instances,)
+        what = f"arms of a cluster spread less than {SIMILAR:g} times as much as all arms in {figure}"
+        checks.append(Check(what, mean(shares), SIMILAR, above=False))
+        numbers[f"spread within clusters in {figure}"] = float(shares.mean())
+    small, large = numbers.values()
+    facts = (
+        f"The means of a cluster's arms spread {small:.2f} times as much as those of all arms in 2a, {large:.2f} in 2b"
+    )
+    return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds, data.horizon("2a"))
 
 
-def _words(kind: str, where: str) -> str:
+def diameters(data: Data) -> Finding:
+    """Clusters are wider where ε is larger, with the same number of arms and clusters."""
+    found = {
+        figure: mean(np.array([_diameter(drawn) for _, drawn in looked_at(data, figure)])) for figure in ("2e", "2f")
+    }
+    check = Check("clusters have a larger diameter in 2e than in 2f", found["2e"] - found["2f"])
+    numbers = {f"diameter in {figure}": each.value for figure, each in found.items()}
+    facts = (
+        f"The diameter of a cluster's coefficients is {numbers['diameter in 2e']:.2f} on average with ε = 0.5 (2e) "
+        f"and {numbers['diameter in 2f']:.2f} with ε = 0.1 (2f)"
+    )
+    return Finding((check,), facts, numbers, found["2e"].seeds, data.horizon("2e"))
+
+
+def _out_of(true: int, n: int) -> str:
+    return f"all {n}" if true == n else f"{true or 'none'} of the {n}"
+
+
+def _means(drawn: Instance) -> Floats:
+    assert drawn.means is not None
+    return drawn.means
+
+
+def _dominance(_: Setting, drawn: Instance) -> bool:
+    return theory.quality(drawn.tree, _means(drawn)).dominance
+
+
+def _hierarchical(_: Setting, drawn: Instance) -> bool:
+    return theory.quality(drawn.tree, _means(drawn)).hierarchical
+
+
+def _as_set(setting: Setting, drawn: Instance) -> bool:
+    """Whether the best cluster has the width, and every other the distance, that the setting asks for."""
+    quality, wanted = theory.quality(drawn.tree, _means(drawn)), setting.problem.parameters
+    far = np.array(list(quality.distance.values()))  # (clusters,)
+    return bool(np.isclose(quality.width, wanted["width"]) and np.allclose(far, wanted["distance"]))
+
+
+def _groups(drawn: Instance) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Which arms each top cluster has: (arms,) each."""
+    top = np.asarray(drawn.tree.top_cluster())
+    return [top == cluster for cluster in np.unique(top)]
+
+
+def _spread_within(drawn: Instance) -> float:
+    """The standard deviation of means around those of their clusters, over that of all means."""
+    means = _means(drawn)
+    within = sum(float(((means[arms] - means[arms].mean()) ** 2).sum()) for arms in _groups(drawn))
+    return float(np.sqrt(within / len(means) / means.var()))
+
+
+def _diameter(drawn: Instance) -> float:
+    """The greatest distance between two arms of a cluster, averaged over clusters."""
+    assert drawn.theta is not None
+    theta = drawn.theta  # (arms, dim)
+    return float(np.mean([np.linalg.norm(theta[a][:, None] - theta[a][None], axis=2).max() for a in _groups(drawn)]))
+
+
+def _words(what: str, where: str, looked: str) -> str:
     return (
-        f"{kind} is computed on the instances of the first {DRAWS} seeds of every setting; it must {where}. A count, "
-        "with no sampling error."
+        f"{what} on the instances of {looked}; it must {where}. A count over these instances: others are not looked at."
     )
 
+
+FIRST = f"the first {FEW} seeds of every setting"
+KMEANS = f"all seeds of 2a and the first {SOME} of 2b"
 
 INSTANCES = (
     Claim(
         "instances-strong-dominance",
         "We generate synthetic data, for which strong dominance holds",
-        ("1a", "1b", "1c", "1d", "1e"),
-        _words("Strong dominance", "hold in all"),
-        dominated(("1a", "1b", "1c", "1d", "1e"), expected=True),
+        SWEEPS,
+        _words("Strong dominance is computed", "hold in all", FIRST),
+        counted(SWEEPS, _dominance, "strong dominance holds in"),
         over_time=False,
+        of_instances=True,
+    ),
+    Claim(
+        "instances-width-and-distance",
+        "The optimal cluster will then have a width of w* and the distance from each sub-optimal cluster to the "
+        "optimal cluster will be d.",
+        SWEEPS,
+        _words("Width and distances are computed by the paper's definitions", "be w* and d in all", FIRST),
+        counted(SWEEPS, _as_set, "width and distances are w* and d in"),
+        over_time=False,
+        of_instances=True,
     ),
     Claim(
         "instances-hierarchical-dominance",
         "recursively sorting and merging the arms into a balanced binary tree, which has the hierarchical strong "
-        "dominance "
-        "property.",
+        "dominance property.",
         ("1f",),
-        _words("Hierarchical strong dominance", "hold in all"),
-        dominated(("1f",), expected=True, hierarchical=True),
+        _words("Hierarchical strong dominance is computed", "hold in all", FIRST),
+        counted(("1f",), _hierarchical, "hierarchical strong dominance holds in"),
         over_time=False,
+        of_instances=True,
+    ),
+    Claim(
+        "instances-similar-rewards",
+        "the smoothness of the function ensures arms within the same cluster to have similar expected rewards",
+        ("2a", "2b"),
+        "In 2a and in 2b: the standard deviation of expected rewards around the mean of their cluster, over that of "
+        f"all expected rewards, one number an instance, is below {SIMILAR:g}; on the instances of {KMEANS}.",
+        similar,
+        over_time=False,
+        of_instances=True,
     ),
     Claim(
         "instances-violate-dominance",
         "the periodicity of sin yields many local optima and the optimal cluster won't strongly dominate the other "
         "clusters.",
         ("2a", "2b"),
-        _words("Strong dominance", "fail in all"),
-        dominated(("2a", "2b"), expected=False),
+        _words("Strong dominance is computed", "hold in none", KMEANS),
+        counted(("2a", "2b"), _dominance, "strong dominance holds in", expected=False),
         over_time=False,
+        of_instances=True,
+    ),
+    Claim(
+        "instances-diameter",
+        "we can control the expected diameter of a cluster by varying ε.",
+        ("2e", "2f"),
+        "The greatest distance between the coefficients of two arms of a cluster, averaged over clusters, one number "
+        f"an instance, is larger in 2e (ε = 0.5) than in 2f (ε = 0.1); on the instances of the first {SOME} seeds.",
+        diameters,
+        over_time=False,
+        of_instances=True,
     ),
 )

@@ -12,10 +12,16 @@ from banditree.paper.claims.checks import Estimate, Floats, jackknife, mean
 from banditree.paper.claims.data import Missing
 
 
+def slope_weights(x: Floats) -> Floats:
+    """What makes a least-squares slope on x of numbers at x, as their weighted sum: (settings,) both."""
+    centred = x - x.mean()
+    weights: Floats = centred / (centred**2).sum()
+    return weights
+
+
 def slope(x: Floats, y: Floats) -> Estimate:
     """Least-squares slope of regret on a parameter, from x (settings,) and y (seeds, settings)."""
-    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()  # (settings,)
-    return mean(y @ weights)
+    return mean(y @ slope_weights(x))
 
 
 def steps(y: Floats, *, rising: bool) -> Estimate:
@@ -68,7 +74,7 @@ def log_ratio(a: Floats, b: Floats) -> Estimate:
 def ratio_slope(x: Floats, a: Floats, b: Floats) -> Estimate:
     """Slope on x of the log of mean a over mean b: x (settings,), a and b (seeds, settings), paired."""
     n = len(x)
-    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    weights = slope_weights(x)
     both = np.concatenate([a, b], axis=1)  # (seeds, 2 settings)
     return jackknife(lambda means: float(weights @ np.log(means[:n] / means[n:])), both)
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from banditree.paper.claims.checks import Check, Finding, Floats, mean
 from banditree.paper.claims.claim import Claim, Evaluate
 from banditree.paper.claims.data import Data
-from banditree.paper.claims.dominance import BIG
+from banditree.paper.claims.dominance import BIG, less_or_more
 from banditree.paper.claims.shapes import log_ratio
 
 SLIGHTLY = 0.15  # "slightly better": better, and not by more than this share
 
 OUTPERFORMS = (
-    "TSC outperforms the other algorithms on both instances and especially on the larger instance where there is a big "
-    "gap between the regret of TSC and the regret of the other algorithms."
+    "TSC outperforms the other algorithms on both instances and especially on the larger instance where there is a "
+    "big gap between the regret of TSC and the regret of the other algorithms."
 )
 SLIGHT = "The HTS performs well on this problem and is slightly better than TSC while both HTS and TSC outperforms UCT."
 
@@ -80,7 +80,7 @@ def hts_slightly_better(data: Data) -> Finding:
     checks = [check for name in deep for check in slightly(name, "TSC", regret[name], regret["TSC"])]
     shares = {name: float(1 - regret[name].mean() / regret["TSC"].mean()) for name in deep}
     facts = f"TSC has a regret of {regret['TSC'].mean():.0f}, " + " and ".join(
-        f"{name} {regret[name].mean():.0f} ({_share(shares[name])})" for name in deep
+        f"{name} {regret[name].mean():.0f} ({less_or_more(shares[name], digits=1)})" for name in deep
     )
     return Finding(tuple(checks), facts, _means(regret), len(regret["TSC"]), data.horizon("2c"))
 
@@ -96,10 +96,6 @@ def both_beat_uct(data: Data) -> Finding:
 
 def _said(names: Sequence[str], regret: dict[str, Floats]) -> str:
     return ", ".join(f"{name} {regret[name].mean():.0f}" for name in names)
-
-
-def _share(saved: float) -> str:
-    return f"{saved:.1%} less" if saved >= 0 else f"{-saved:.1%} more"
 
 
 def _means(regret: dict[str, Floats]) -> dict[str, float]:
@@ -122,8 +118,7 @@ VIOLATION = (
         OUTPERFORMS,
         ("2b", "2a"),
         f"(1) For every other policy in 2b, its regret at T minus {BIG:g} times that of TSC, paired by seed, is above "
-        "0; (2) "
-        "log(second / TSC) of mean regrets is larger in 2b than in 2a (jackknife over seeds in each).",
+        "0; (2) log(second / TSC) of mean regrets is larger in 2b than in 2a (jackknife over seeds in each).",
         big_gap,
     ),
     Claim(
@@ -131,8 +126,7 @@ VIOLATION = (
         SLIGHT,
         ("2c",),
         "For L = 2 and for L = 3: (1) regret of TSC at T minus that of HTS, paired by seed, is above 0; (2) unless "
-        "refuted, "
-        f"HTS has at most {SLIGHTLY:.0%} less regret.",
+        f"refuted, HTS has at most {SLIGHTLY:.0%} less regret.",
         hts_slightly_better,
     ),
     Claim(
@@ -140,8 +134,7 @@ VIOLATION = (
         SLIGHT,
         ("2c",),
         "For UCT with L = 2 and L = 3: its regret at T minus that of TSC, of HTS L = 2 and of HTS L = 3, paired by "
-        "seed, is "
-        "above 0.",
+        "seed, is above 0.",
         both_beat_uct,
     ),
 )

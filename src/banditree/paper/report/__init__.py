@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,20 +20,29 @@ START, END = "<!-- claims: start -->", "<!-- claims: end -->"
 __all__ = ["HEADLINES", "Theory", "update_docs", "write_report"]
 
 
-def write_report(out: str | Path, results: Results | None = None, verdicts: Sequence[Verdict] | None = None) -> Path:
+def write_report(
+    out: str | Path,
+    results: Results | None = None,
+    verdicts: Sequence[Verdict] | None = None,
+    *,
+    jobs: int | None = -1,
+) -> Path:
     """Judge the claims and write ``report.html``, ``claims.json`` and ``claims.md`` to ``out``; the path of the page.
 
-    ``results`` are those of the folder, unless given; ``verdicts`` are computed from them, unless given.
+    ``results`` are those of the folder, unless given; ``verdicts`` are computed from them, unless given. What is
+    simulated for them runs on ``jobs`` workers.
     """
+    started = time.perf_counter()
     folder = Path(out)
     results = (load_results(folder) if results is None else results).in_order()
     if not results.kept:
         raise InvalidValue(f"{folder} has no finished figure; run `banditree reproduce --out {folder}` first")
-    verdicts = judge(results) if verdicts is None else list(verdicts)
+    verdicts = judge(results, jobs=jobs) if verdicts is None else list(verdicts)
     write_claims(list(verdicts), folder)
     write_whole(folder / "claims.md", [claims_table(verdicts).encode()])
+    bounds = theory(results, jobs=jobs)
     path = folder / "report.html"
-    write_whole(path, [page(results, verdicts, theory(results)).encode()])
+    write_whole(path, [page(results, verdicts, bounds, seconds=time.perf_counter() - started).encode()])
     return path
 
 

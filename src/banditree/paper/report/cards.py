@@ -96,14 +96,15 @@ def _checks(found: Finding) -> str:
             check.what,
             {"yes": "passes", "no": "fails", "open": "open"}[check.result],
             "shown" if check.proof else "not refuted",
+            "yes" if check.core else "no",
             f"{number(check.estimate.value)} ± {number(check.estimate.se)}",
             f"{'>' if check.above else '<'} {number(check.threshold)}",
             margin(check.margin),
         )
         for check in found.checks
     ]
-    columns = ("check", "result", "passes when", "number ± se", "threshold", "margin")
-    return table(columns, rows, label="Checks", words=3)
+    columns = ("check", "result", "passes when", "a part by itself", "number ± se", "threshold", "margin")
+    return table(columns, rows, label="Checks", words=4)
 
 
 def _numbers(found: Finding) -> str:

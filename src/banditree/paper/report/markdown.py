@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from math import isinf, isnan
 
 from banditree.paper.claims import Verdict
+from banditree.paper.figures import FIGURES
+
+COLUMNS = (
+    "claim", "the paper says", "verdict", "margin", "seeds", "the numbers say", "other readings", "run it again"
+)  # fmt: skip
 
 
 def claims_table(verdicts: Sequence[Verdict]) -> str:
     """A row a claim: what is claimed, the verdict, what the numbers say, and the command that runs it again."""
-    columns = ("claim", "the paper says", "verdict", "margin", "seeds", "the numbers say", "run it again")
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for verdict in verdicts:
         claim = verdict.claim
         cells = (
@@ -21,18 +25,28 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
             margin(verdict.margin),
             "–" if verdict.finding is None else str(verdict.finding.seeds),
             verdict.sentence,
-            f"`banditree reproduce {' '.join(claim.figures)}`",
+            "; ".join(f"{name}: {each.verdict}" for name, each in verdict.variants.items()) or "–",
+            f"`{again(verdict)}`",
         )
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
 
+def again(verdict: Verdict) -> str:
+    """The command that gives this verdict: its seeds where they are not the paper's, and the readings that were run."""
+    claim, found = verdict.claim, verdict.finding
+    command = f"banditree reproduce {' '.join(claim.figures)}"
+    if found is not None and not claim.of_instances and found.seeds not in {FIGURES[f].seeds for f in claim.figures}:
+        command += f" --seeds {found.seeds}"
+    return f"{command} --variant all" if verdict.variants else command
+
+
 def margin(value: float | None) -> str:
-    """Standard errors on the paper's side of the threshold.
+    """Standard errors on the paper's side of the threshold; a count has none.
 
     >>> margin(12.345), margin(-3.2), margin(None), margin(float("inf"))
-    ('+12.3', '-3.2', '–', 'exact')
+    ('+12.3', '-3.2', '–', 'count')
     """
     if value is None or isnan(value):
         return "–"
-    return "exact" if isinf(value) else f"{value:+.1f}"
+    return "count" if isinf(value) else f"{value:+.1f}"

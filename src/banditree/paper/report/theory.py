@@ -33,7 +33,7 @@ class Theory:
     growth: Sequence[tuple[str, float, float, float]]  # (policy, regret at T/10, at T, growth a unit of log T)
 
 
-def theory(results: Results) -> Theory:
+def theory(results: Results, *, jobs: int | None = -1) -> Theory:
     """Compute it, with as many seeds as figure 1a has (ten where that was not run)."""
     drawn = problems.strong_dominance().instance(0)
     problem = problems.bernoulli(drawn.tree, drawn.means)
@@ -46,10 +46,11 @@ def theory(results: Results) -> Theory:
         seeds=seeds,
         rng=0,
         checkpoints=[*times, HORIZON // 10],
-        jobs=-1,
+        jobs=jobs,
         progress=False,
     )
-    axes = plots.regret(runs, bounds=True, log_time=True, title="TS and TSC on one instance, and the bounds")
+    title = "TS and TSC on one instance, and the bounds"
+    axes = plots.regret(runs, bounds=True, log_time=True, ax=plots.sheet(), title=title)
     picture, _ = plots.save(axes, results.out / "theory")
     assert drawn.means is not None
     return Theory(picture, seeds, _coefficients(drawn.tree, drawn.means), _levels(), _growth(runs))
