@@ -19,7 +19,7 @@ namespace banditree {
 // classes of them. `narrowest`: with fewer children plain scores are faster (docs/exact-sampling.md has the crossings).
 struct ThompsonOnBeta {
     using Wide = WideThompson;
-    static constexpr std::int32_t narrowest = 32;
+    static constexpr std::int32_t narrowest = 40;
     // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
     static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
     static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) { return rows.posterior(node); }
@@ -30,7 +30,7 @@ struct ThompsonOnBeta {
 
 struct UCBOnCounts {
     using Wide = WideUCB;
-    static constexpr std::int32_t narrowest = 32;
+    static constexpr std::int32_t narrowest = 40;
     struct Pair {
         double count, total;
     };

@@ -68,14 +68,17 @@ struct LinearRows {
 
     // A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch.
     void observe(std::int32_t node, double reward, const double* x) {
-        double *sum = gram + node * d * d, *gain = work.data() + d * d;
-        double *inv = inverse + node, *f = moment + node * d;
+        double *sum = gram + node * d * d, *f = moment + node * d;
+        double *inv = work.data(), *gain = inv + d * d;  // the inverse is worked on side by side, then put back
         count[node] += 1.0;
         total[node] += reward;
         double shrink = 1.0;
         for (std::size_t i = 0; i < d; ++i) {
             gain[i] = 0.0;
-            for (std::size_t j = 0; j < d; ++j) gain[i] += inv[(i * d + j) * n_nodes] * x[j];
+            for (std::size_t j = 0; j < d; ++j) {
+                inv[i * d + j] = inverse[(i * d + j) * n_nodes + node];
+                gain[i] += inv[i * d + j] * x[j];
+            }
             shrink += gain[i] * x[i];
         }
         const double scale = 1.0 / shrink;
@@ -83,11 +86,16 @@ struct LinearRows {
             f[i] += reward * x[i];
             for (std::size_t j = 0; j < d; ++j) {
                 sum[i * d + j] += x[i] * x[j];
-                inv[(i * d + j) * n_nodes] -= gain[i] * gain[j] * scale;
+                inv[i * d + j] -= gain[i] * gain[j] * scale;
             }
         }
-        if (static_cast<std::int64_t>(count[node]) % refresh == 0 || shrink > steep) invert(node);
-        solve(node);
+        if (static_cast<std::int64_t>(count[node]) % refresh == 0 || shrink > steep) {
+            put_back(node, inv);
+            invert(node);
+            for (std::size_t i = 0; i < d * d; ++i) inv[i] = inverse[i * n_nodes + node];
+        }
+        put_back(node, inv);
+        solve(node, inv);
     }
 
   private:
@@ -112,12 +120,16 @@ struct LinearRows {
             for (std::size_t l = 0; l < n; ++l) sums[l] += *factor * row[l];
     }
 
-    void solve(std::int32_t node) {
+    void put_back(std::int32_t node, const double* inv) {
+        for (std::size_t i = 0; i < d * d; ++i) inverse[i * n_nodes + node] = inv[i];
+    }
+
+    void solve(std::int32_t node, const double* inv) {
         double* f = work.data() + d * d + d;
         for (std::size_t i = 0; i < d; ++i) f[i] = precision[node] * prior_mean[node * d + i] + moment[node * d + i];
         for (std::size_t i = 0; i < d; ++i) {
             double mu = 0.0;
-            for (std::size_t j = 0; j < d; ++j) mu += inverse[(i * d + j) * n_nodes + node] * f[j];
+            for (std::size_t j = 0; j < d; ++j) mu += inv[i * d + j] * f[j];
             coefficients[i * n_nodes + node] = mu;
         }
     }
