@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"cannot save {target.name!r}: no such folder", str(target.parent))
-    scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    scratch = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(scratch, flags, 0o666), "wb") as file:
