@@ -94,7 +94,7 @@ def test_linear_by_hand(engine: str) -> None:
     hats = node(policy, "hats")
     assert rows.gram[hats][0].tolist() == [[1, 2], [2, 5]]
     assert rows.moment[hats][0].tolist() == [3, 7]
-    assert rows.inverse[hats][0] == pytest.approx(np.array([[6, -2], [-2, 2]]) / 8)
+    assert rows.inverse(hats)[0] == pytest.approx(np.array([[6, -2], [-2, 2]]) / 8)
     assert rows.coefficients[hats][0] == pytest.approx([(18 - 14) / 8, (-6 + 14) / 8])
     assert rows.mean(hats, at)[0, 0] == pytest.approx(1.5)
     assert rows.spread(hats, at)[0, 0] == pytest.approx(math.sqrt(0.5 * 4 / 8))

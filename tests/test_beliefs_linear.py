@@ -24,7 +24,7 @@ def drift(policy: bt.Policy) -> tuple[float, float, float]:
         b = rows.precision[node] * np.eye(DIM) + rows.gram[node]
         f = rows.precision[node] * rows.prior_mean[node] + rows.moment[node]
         inverse, coefficients = np.linalg.inv(b), np.linalg.solve(b, f)
-        worst[0] = max(worst[0], float(np.abs(rows.inverse[node] - inverse).max() / np.abs(inverse).max()))
+        worst[0] = max(worst[0], float(np.abs(rows.inverse(np.array([node]))[0] - inverse).max() / np.abs(inverse).max()))
         size = max(float(np.abs(coefficients).max()), EPS)
         worst[1] = max(worst[1], float(np.abs(rows.coefficients[node] - coefficients).max() / size))
         worst[2] = max(worst[2], float(np.linalg.cond(b)))
@@ -74,8 +74,9 @@ def test_inverting_from_scratch_matters(monkeypatch: pytest.MonkeyPatch) -> None
     stays for good unless B is inverted anew. The control: without it, the error is far beyond the bound.
     """
     errors = []
-    for refresh in (linear.REFRESH, 10**9):
+    for refresh, steep in ((linear.REFRESH, linear.STEEP), (10**9, np.inf)):
         monkeypatch.setattr(linear, "REFRESH", refresh)
+        monkeypatch.setattr(linear, "STEEP", steep)
         errors.append(drift(learn("readable", 4 * 512 + 300, scale=1e5))[0])
     print(f"with inversions {errors[0]:.1e}, without {errors[1]:.1e}")
     assert errors[0] < 1e-9

@@ -31,20 +31,20 @@ MEANS = (np.arange(80) * 37 % 80 + 8) / 128
 THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 
 DIGESTS = {
-    "draws": "a8312834fa5fab86",
-    "TS": "a9b109c101b461bc",
-    "TSC": "086e979e0171c661",
-    "HTS": "9bb1be391134698a",
-    "UCB1": "95f5a4b48e833d69",
-    "UCBC": "0a3ab0e45ab0aa8e",
-    "UCT": "4ff0aa4a2b84adbb",
-    "TSMax": "2b320941244b34cb",
-    "LinTS": "5d68a7417aa3b697",
-    "LinTSC": "b8c9e5cc96a25a4d",
-    "LinHTS": "320969570592122d",
-    "LinUCB": "96db4db7da342eb1",
-    "LinUCBC": "26b7152bc5f51fcf",
-    "LinUCT": "b03a2dd73f367039",
+    "draws": "7bf0520425bd7eac",
+    "TS": "d6b2004a0a697a4b",
+    "TSC": "f02b5111e0b573bb",
+    "HTS": "8a4e711f1c6eaf65",
+    "UCB1": "4fae0eabb44345c2",
+    "UCBC": "c1973759301e0263",
+    "UCT": "493151db138c5a6a",
+    "TSMax": "4e090ae7fa68d07f",
+    "LinTS": "3c7921be3d3ccd3c",
+    "LinTSC": "782e0caf2e2d3e6f",
+    "LinHTS": "16d135fd3e6b8f08",
+    "LinUCB": "1f33c96c8ceba1a8",
+    "LinUCBC": "e55eab7b70939212",
+    "LinUCT": "ac2be8168fba0ac5",
 }
 
 

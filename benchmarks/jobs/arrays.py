@@ -20,7 +20,7 @@ def run(contestant: ModuleType, *, n_arms: int) -> dict[str, float]:
     ready = perf_counter()
     shape = tree.shape
     skeleton = sum(array.nbytes for array in (shape.start, shape.parent, shape.content, shape.node_of, shape.levels))
-    beliefs = sum(array.nbytes for array in policy._state.rows.arrays().values())
+    beliefs = sum(array.nbytes for array in policy._state.rows.native_arrays())
     return {
         "tree": skeleton / n_arms,
         "beliefs": beliefs / n_arms,

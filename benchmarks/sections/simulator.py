@@ -24,9 +24,9 @@ GOALS = {
     "LinTSC, 400 arms in 20 clusters": 80.0,
 }
 TEXT = """
-Whole runs of 3,000 steps, rewards, contexts and regret included: `bt.simulate` on one thread against a plain NumPy
-loop of one seed. Instances are drawn, and policies built, before the clock starts. The algorithms are the same, so the
-two regrets differ by chance alone.
+Whole runs of 3,000 steps, rewards and regret included: `bt.simulate` on one thread against a plain NumPy loop of one
+seed. Policies are built before the clock starts, and so is what all policies share: the instance, and with contexts the
+contexts and the best arm's value in each. The algorithms are the same, so the two regrets differ by chance alone.
 """
 
 

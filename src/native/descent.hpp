@@ -8,6 +8,7 @@
 
 #include "random.hpp"
 #include "shortcut.hpp"
+#include "sums.hpp"
 #include "tree.hpp"
 
 namespace banditree {
@@ -45,11 +46,11 @@ struct Walker final : Walk {
     std::size_t dim() const override { return rows.dim(); }
 
     std::int32_t choose(const double* context) override {
-        const std::int32_t self = 0;
+        const Decisions one = prepare(context, nullptr, 1);
         std::int32_t node = 0;
         while (tree.n_children(node) > 0) {
             std::int32_t step = 0;
-            if (tree.n_children(node) > 1 && !pick(node, context, &self, 1, &step)) return -1;
+            if (tree.n_children(node) > 1 && !pick(node, one, &step)) return -1;
             node = tree.first(node) + step;
         }
         return tree.content[node];
@@ -78,7 +79,7 @@ struct Walker final : Walk {
             const std::size_t at_once = std::max<std::size_t>(1, block / widest);
             for (std::size_t at = 0; k > 1 && at < group.who.size(); at += at_once) {
                 const std::size_t size = std::min(at_once, group.who.size() - at);
-                if (!pick(node, contexts, group.who.data() + at, size, step.data() + at)) return false;
+                if (!pick(node, prepare(contexts, group.who.data() + at, size), step.data() + at)) return false;
             }
             // A stable sort by child keeps each group's decisions in order; the first child ends up on top.
             std::vector<std::int32_t> order(group.who.size());
@@ -93,7 +94,10 @@ struct Walker final : Walk {
         return true;
     }
 
-    void reset() override { shortcut.reset(); }
+    void reset() override {
+        rows.reset();
+        shortcut.reset();
+    }
     std::int32_t& narrowest() override { return shortcut.narrowest; }
 
     bool supports(double reward) const override {
@@ -112,35 +116,46 @@ struct Walker final : Walk {
     }
 
   private:
-    // The child with the highest score for each of the decisions `who`, ties at random: (m,). False where a score is NaN.
-    bool pick(std::int32_t node, const double* contexts, const std::int32_t* who, std::size_t m, std::int32_t* winners) {
-        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), stride = rows.stride();
+    // The contexts of m decisions, as the belief wants them: those of the decisions `who`, or the first where it is null.
+    Decisions prepare(const double* contexts, const std::int32_t* who, std::size_t m) {
+        const std::size_t stride = rows.stride();
+        if (prepared.size() < m * stride) prepared.resize(m * stride);
+        for (std::size_t j = 0; stride && j < m; ++j)
+            rows.prepare(contexts + (who ? static_cast<std::size_t>(who[j]) : 0) * rows.dim(), prepared.data() + j * stride);
+        return {m, prepared.data(), stride};
+    }
+
+    // The child with the highest score for each of m decisions, ties at random: (m,). False where a score is NaN.
+    bool pick(std::int32_t node, const Decisions& decisions, std::int32_t* winners) {
+        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
         evaluations += static_cast<std::int64_t>(k * m);
         if (shortcut.covers(tree, rows, node)) {
-            for (std::size_t j = 0; j < m; ++j) winners[j] = shortcut.pick(tree, rows, rule, node, *rng);
+            for (std::size_t j = 0; j < m; ++j) {
+                winners[j] = shortcut.pick(tree, rows, rule, node, decisions.context(j), *rng);
+                if (winners[j] < 0) return false;
+            }
             return true;
         }
         if (scores.size() < k * m) scores.resize(k * m);
+        rule.score(tree, rows, node, decisions, *rng, scores.data());
+        if (m == 1) {
+            *winners = pick_one(k);
+            return *winners >= 0;
+        }
         if (best.size() < m) best.resize(m), n_ties.resize(m);
-        if (prepared.size() < m * stride) prepared.resize(m * stride);
-        for (std::size_t j = 0; stride && j < m; ++j)
-            rows.prepare(contexts + static_cast<std::size_t>(who[j]) * rows.dim(), prepared.data() + j * stride);
-        rule.score(tree, rows, node, {m, prepared.data(), stride}, *rng, scores.data());
-        for (std::size_t j = 0; j < m; ++j) best[j] = scores[j], n_ties[j] = 1, winners[j] = 0;
-        for (std::size_t i = 1; i < k; ++i) {
+        // The highest score of each decision first, without branches; then the few that are not below it.
+        for (std::size_t j = 0; j < m; ++j) best[j] = scores[j];
+        for (std::size_t i = 1; i < k; ++i) raise(best.data(), scores.data() + i * m, m);
+        for (std::size_t j = 0; j < m; ++j) n_ties[j] = 0, winners[j] = -1;
+        for (std::size_t i = 0; i < k; ++i) {
             const double* row = scores.data() + i * m;
             for (std::size_t j = 0; j < m; ++j) {
-                if (row[j] > best[j]) {
-                    best[j] = row[j], n_ties[j] = 1, winners[j] = static_cast<std::int32_t>(i);
-                } else if (row[j] == best[j]) {
-                    ++n_ties[j];
-                } else if (rows.dim() > 0 && std::isnan(row[j])) {  // contexts too large to compute with
-                    return false;
-                }
+                if (row[j] < best[j]) continue;
+                if (row[j] != best[j]) return false;  // NaN
+                if (n_ties[j]++ == 0) winners[j] = static_cast<std::int32_t>(i);
             }
         }
         for (std::size_t j = 0; j < m; ++j) {
-            if (std::isnan(best[j])) return false;
             if (n_ties[j] == 1) continue;
             std::uint64_t skip = rng->integers(static_cast<std::uint64_t>(n_ties[j]));
             for (std::size_t i = winners[j];; ++i) {
@@ -151,6 +166,36 @@ struct Walker final : Walk {
             }
         }
         return true;
+    }
+    std::int32_t pick_one(std::size_t k) {
+        const double* score = scores.data();
+        std::size_t winner = 0;
+        std::uint64_t n = 1;
+        double top = score[0];
+        if (k < 8) {
+            for (std::size_t i = 1; i < k; ++i) {
+                if (score[i] > top) {
+                    top = score[i], winner = i, n = 1;
+                } else if (!(score[i] < top)) {
+                    if (score[i] != top) return -1;
+                    ++n;
+                }
+            }
+            if (std::isnan(top)) return -1;
+        } else {
+            top = highest(score, k);
+            n = 0;
+            for (std::size_t i = 0; i < k; ++i) {
+                if (score[i] < top) continue;
+                if (score[i] != top) return -1;  // NaN
+                if (n++ == 0) winner = i;
+            }
+        }
+        if (n > 1)
+            for (std::uint64_t skip = rng->integers(n); skip > 0; --skip)
+                while (score[++winner] != top) {
+                }
+        return static_cast<std::int32_t>(winner);
     }
 };
 

@@ -19,27 +19,28 @@
 
 namespace banditree {
 
-// The ziggurat of Marsaglia and Tsang (2000): f(x) = exp(-x^2/2), x >= 0, is covered by 256 layers of one area v. Layer
+// The ziggurat of Marsaglia and Tsang (2000): f(x) = exp(-x^2/2), x >= 0, is covered by 1024 layers of one area v. Layer
 // i >= 1 is the box [0, x_i] x [f(x_i), f(x_i+1)]; layer 0 is the strip under f(x_1) with the tail beyond x_1, as wide
 // as if it were a box, x_0 = v / f(x_1). A point of layer i left of x_i+1 is under the curve for certain.
 // `edge` is the one number that closes the pile at f = 1; v = edge f(edge) + the integral of f beyond it.
 struct NormalTable {
-    static constexpr double edge = 3.65415288536100877164543, area = 0.004928673233974655347361775;
+    static constexpr std::size_t n = 1024;
+    static constexpr double edge = 4.038849846109504522714423, area = 0.001226324646353088072885371;
     struct Layer {
         double scale;   // x_i / 2^63: from a signed 64-bit integer to a point of the layer
         double inside;  // x_i+1
     };
-    std::array<Layer, 256> layer;    // (256,)
-    std::array<double, 257> height;  // (257,) f(x_i), where f(x_0) is never used
+    std::array<Layer, n> layer;
+    std::array<double, n + 1> height;  // f(x_i), where f(x_0) is never used
 
     NormalTable() {
         double x = area / exp(-0.5 * edge * edge), next = edge;
         height[0] = 0.0;
-        for (std::size_t i = 0; i < 256; ++i) {
+        for (std::size_t i = 0; i < n; ++i) {
             layer[i] = {x * 0x1p-63, next};
             height[i + 1] = next > 0.0 ? exp(-0.5 * next * next) : 1.0;
             x = next;
-            next = i < 254 ? std::sqrt(-2.0 * ln(height[i + 1] + area / x)) : 0.0;
+            next = i + 2 < n ? std::sqrt(-2.0 * ln(height[i + 1] + area / x)) : 0.0;
         }
     }
 };
@@ -97,9 +98,20 @@ struct Stream {
     }
 
     double beta(double a, double b) {
-        if (!plain(a, b)) return beta_small(a, b);
-        if (a + b <= 2.0) return random();  // Beta(1, 1)
-        return share(gamma_scale(a), gamma_scale(b));
+        double p;
+        beta_fill(a, b, &p, 1);
+        return p;
+    }
+
+    // What the draws of a Beta need of its parameters: the scales of its two gammas. To be kept, for a root is dear. A Beta
+    // that is not drawn as a quotient of gammas, the uniform Beta(1, 1) or an extreme one, has none.
+    struct Scales {
+        double a, b;
+        bool none() const { return a < 0.0; }
+    };
+    static Scales beta_scales(double a, double b) {
+        if (!plain(a, b) || a + b <= 2.0) return {-1.0, -1.0};
+        return {gamma_scale(a), gamma_scale(b)};
     }
 
     // ln(p / (1 - p)) of a Beta draw p: ln G(a) - ln G(b). Where p itself rounds to 0 or 1 this still tells draws apart.
@@ -116,12 +128,12 @@ struct Stream {
 
     // m draws of one Beta: the numbers and the state are those of m single calls.
     void beta_fill(double a, double b, double* out, std::size_t m) {
-        if (!plain(a, b) || a + b <= 2.0) {
-            for (std::size_t i = 0; i < m; ++i) out[i] = beta(a, b);
-            return;
-        }
-        const double sa = gamma_scale(a), sb = gamma_scale(b);
-        for (std::size_t i = 0; i < m; ++i) out[i] = share(sa, sb);
+        const Scales s = beta_scales(a, b);
+        if (!s.none()) return beta_fill(s, out, m);
+        for (std::size_t i = 0; i < m; ++i) out[i] = plain(a, b) ? random() : beta_small(a, b);
+    }
+    void beta_fill(Scales s, double* out, std::size_t m) {
+        for (std::size_t i = 0; i < m; ++i) out[i] = share(s.a, s.b);
     }
 
   private:
@@ -162,15 +174,16 @@ struct Stream {
     // E / a, with a floor on a that keeps every log odds finite.
     double boost(double shape) { return standard_exponential() / (shape > 1e-306 ? shape : 1e-306); }
 
-    // A word gives the normal its layer, bits 0 to 7, and its point: the bits above `mark`, a lone bit, as a signed integer
+    // A word gives the normal its layer, bits 0 to 9, and its point: the bits above `mark`, a lone bit, as a signed integer
     // with the mark set and nothing below it. So the two signs mirror each other, and no bit serves twice: a plain
     // normal has its mark at bit 10, 53 bits for the point; the normal of a gamma leaves eleven more bits to others.
+    static std::size_t layer(std::uint64_t word) { return word & (NormalTable::n - 1); }
     static double point(std::uint64_t word, std::uint64_t mark, double scale) {
         return static_cast<double>(static_cast<std::int64_t>((word & (0 - 2 * mark)) | mark)) * scale;
     }
 
     double normal(std::uint64_t word, std::uint64_t mark) {
-        const auto [scale, inside] = normal_table.layer[word & 255];
+        const auto [scale, inside] = normal_table.layer[layer(word)];
         const double x = point(word, mark, scale);
         return std::fabs(x) < inside ? x : normal_outside(word, mark);
     }
@@ -178,7 +191,7 @@ struct Stream {
     // The hundredth of the draws that fell beside the sure part of their layer.
     BANDITREE_RARE double normal_outside(std::uint64_t word, std::uint64_t mark) {
         for (;; word = bits()) {
-            const std::size_t i = word & 255;
+            const std::size_t i = layer(word);
             const double x = point(word, mark, normal_table.layer[i].scale);
             if (std::fabs(x) < normal_table.layer[i].inside) return x;
             if (i == 0) {  // the tail beyond the edge: Marsaglia (1964)
@@ -199,10 +212,10 @@ struct Stream {
     // root s + x: then d v = (s + x)^3 / (9 s), and the quotient of two gammas needs no division but its own.
     static double gamma_scale(double shape) { return 3.0 * std::sqrt(shape - 1.0 / 3.0); }
 
-    // One word makes a trial: x from its layer bits and the 44 bits above bit 19, and in bits 8 to 18 the first eleven
+    // One word makes a trial: x from its layer bits and the 42 bits above bit 21, and in bits 10 to 20 the first eleven
     // binary digits of a uniform u; the rest of u is drawn in the few trials that these digits do not settle.
-    static constexpr std::uint64_t gamma_mark = 1 << 19;
-    static double first_digits(std::uint64_t word) { return static_cast<double>(static_cast<int>(word >> 8 & 0x7ff)); }
+    static constexpr std::uint64_t gamma_mark = 1 << 21;
+    static double first_digits(std::uint64_t word) { return static_cast<double>(static_cast<int>(word >> 10 & 0x7ff)); }
 
     // A sure sign that a trial is accepted. With z = x/s the terms of g up to z^3 cancel, and
     //   -g = 3 d z^4 (1/4 - z/5 + z^2/6 - ...) <= (3/4) d z^4 / (1 + min(z, 0)) = x^4 / (12 s min(s, s + x)),
@@ -221,7 +234,7 @@ struct Stream {
     };
 
     static Trial gamma_trial(double s, std::uint64_t word) {
-        const auto [scale, inside] = normal_table.layer[word & 255];
+        const auto [scale, inside] = normal_table.layer[layer(word)];
         const double x = point(word, gamma_mark, scale);
         return {s + x, bool((std::fabs(x) < inside) & surely(s, x, first_digits(word)))};
     }

@@ -10,6 +10,7 @@
 
 #include "descent.hpp"
 #include "random.hpp"
+#include "sums.hpp"
 
 namespace banditree {
 
@@ -33,18 +34,21 @@ struct World {
     double expected(std::int32_t arm, const double* x) const {
         if (!x) return truth[arm];
         const double* theta = truth + static_cast<std::size_t>(arm) * dim;
-        double sum = theta[0] * x[0];
-        for (std::size_t i = 1; i < dim; ++i) sum += theta[i] * x[i];
+        double sum = 0.0;
+        for (std::size_t i = 0; i < dim; ++i) sum += theta[i] * x[i];
         return sum;
     }
 
-    double best(const double* x) const {
-        double highest = -std::numeric_limits<double>::infinity();
-        for (std::size_t arm = 0; arm < n_arms; ++arm) {
-            const double value = expected(static_cast<std::int32_t>(arm), x);
-            if (value > highest) highest = value;
-        }
-        return highest;
+    // The truth with the arms side by side, (dim, arms), to find the best of them by `best`.
+    std::vector<double> columns() const {
+        std::vector<double> out(dim * n_arms);
+        for (std::size_t arm = 0; arm < n_arms; ++arm)
+            for (std::size_t i = 0; i < dim; ++i) out[i * n_arms + arm] = truth[arm * dim + i];
+        return out;
+    }
+    double best(const double* columns, const double* x, double* scratch) const {
+        weighted_sum(x, columns, dim, n_arms, scratch, n_arms);
+        return highest(scratch, n_arms);
     }
 
     double reward(double mean, Stream& rng) const {
@@ -84,13 +88,15 @@ inline void simulate(const World& world, std::vector<Player>& players, Stream& c
                      const std::int64_t* times, Monitor& monitor) {
     // Contexts and the best arm's value are the same for all players: drawn and found once for a stretch of steps.
     constexpr std::int64_t stretch = 512;
-    std::vector<double> x(world.dim * stretch), best(stretch, world.dim ? 0.0 : world.best(nullptr));
+    std::vector<double> x(world.dim * stretch), best(stretch, world.dim ? 0.0 : highest(world.truth, world.n_arms));
+    const std::vector<double> columns = world.columns();
+    std::vector<double> values(world.dim ? world.n_arms : 0);
     for (std::int64_t from = 0; from < horizon; from += stretch) {
         const std::int64_t to = from + stretch < horizon ? from + stretch : horizon;
         for (std::int64_t t = from; world.dim && t < to; ++t) {
             double* here = x.data() + static_cast<std::size_t>(t - from) * world.dim;
             world.context(contexts, here);
-            best[static_cast<std::size_t>(t - from)] = world.best(here);
+            best[static_cast<std::size_t>(t - from)] = world.best(columns.data(), here, values.data());
         }
         for (Player& player : players) {
             if (player.seconds < 0.0) continue;

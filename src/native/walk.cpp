@@ -77,16 +77,18 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     };
     if (belief == "Beta") {
         auto* nodes = reinterpret_cast<BetaRows::Node*>(array(0));  // (nodes, 4) doubles
+        const double *a = array(1), *b = array(2);
+        const std::size_t n_nodes = nb::len(nb::object(arrays[0])), n_priors = nb::len(nb::object(arrays[1]));
         bool small = false;
-        for (std::size_t i = 0; i < nb::len(nb::object(arrays[0])); ++i) small |= nodes[i].a < 1.0 || nodes[i].b < 1.0;
-        return with_rule(BetaRows{nodes, small}, rule, c, flag, summary);
+        for (std::size_t i = 0; i < n_priors; ++i) small |= a[i] < 1.0 || b[i] < 1.0;
+        return with_rule(BetaRows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, small}, rule, c, flag, summary);
     }
     if (belief == "Gaussian")
         return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4)}, rule, c, flag, summary);
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
     if (belief == "Linear")
         return with_rule(LinearRows{array(0), array(1), array(2), array(3), array(4), array(5), array(6), array(7), dim,
-                                    v, nb::len(nb::object(arrays[0])), std::vector<double>(dim * dim + 2 * dim)},
+                                    v, nb::len(nb::object(arrays[0])), std::vector<double>(dim * dim + dim)},
                          rule, c, flag, summary);
     throw nb::value_error("no such belief");
 }

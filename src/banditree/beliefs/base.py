@@ -118,13 +118,16 @@ class Rows(ABC):
 
     def native_arrays(self) -> list[NDArray[Any]]:
         """The same as they lie in memory, for the native engine."""
-        return list(self.arrays().values())
+        return [np.ascontiguousarray(array) for array in self.arrays().values()]
 
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
-    """One parameter of the prior for each node: (nodes, ...)."""
+    """One parameter of the prior for each node: (nodes, ...). Where all have the same it is held once."""
     value = np.asarray(value, float)
-    array = np.broadcast_to(value, (n_nodes, *value.shape)).copy()
+    array = np.broadcast_to(value, (n_nodes, *value.shape))
+    if not own:
+        return array
+    array = array.copy()
     for node, belief in own.items():
         array[node] = getattr(belief, field)
     return array

@@ -42,10 +42,11 @@ class BetaRows(Rows):
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
 
     def __init__(self, a: Floats, b: Floats) -> None:
-        # A node's four numbers lie side by side in memory: children are looked at together.
+        # A node's numbers lie side by side in memory: children are looked at together. The last two are the native
+        # engine's own: what it keeps of the posterior to draw from it, 0 while unknown.
         self._table = np.zeros((len(a), 4))  # (nodes, 4)
-        self.successes, self.failures, self.a, self.b = self._table.T  # (nodes,) each: the evidence, the prior
-        self.a[:], self.b[:] = a, b
+        self.successes, self.failures, *_ = self._table.T  # (nodes,) each
+        self.a, self.b = a, b  # (nodes,) each
         # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
         self.on_log_odds = bool(min(a.min(), b.min()) < 1)
 
@@ -53,7 +54,8 @@ class BetaRows(Rows):
         return total, count - total
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        return [self._table]
+        one_for_all = self.a.strides == self.b.strides == (0,)
+        return [self._table, *(prior[:1].copy() if one_for_all else prior for prior in (self.a, self.b))]
 
     def plays(self, nodes: Nodes) -> Floats:
         return np.rint(self.successes[nodes] + self.failures[nodes])

@@ -70,12 +70,13 @@ class Linear(Belief):
 class LinearRows(Rows):
     """Posterior of node i: theta ~ N(coefficients[i], v inverse[i]) (the paper's mu = B^-1 f and B^-1).
 
-    The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms.
+    The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms. The inverse is
+    symmetric and kept as its upper triangle, row by row.
     """
 
     EVIDENCE = ("count", "total", "gram", "moment")
     PRIOR = ("precision", "prior_mean")
-    DERIVED = ("inverse", "coefficients")
+    DERIVED = ("triangle", "coefficients")
 
     dim: int
 
@@ -86,26 +87,42 @@ class LinearRows(Rows):
         self.count, self.total = np.zeros(n), np.zeros(n)  # (nodes,) rewards seen and their sum
         self.gram = np.zeros((n, dim, dim))  # sum of x x'
         self.moment = np.zeros((n, dim))  # sum of r x
+        row, column = np.triu_indices(dim)
+        self._place = np.empty((dim, dim), np.intp)  # (dim, dim) where each entry of B^-1 is in its triangle
+        self._place[row, column] = self._place[column, row] = np.arange(len(row))
         # The nodes lie side by side in memory (they are the last axis of what is allocated): they are scored so.
-        self.inverse = np.empty((dim, dim, n)).transpose(2, 0, 1)  # (nodes, dim, dim) B^-1, B = precision I + gram
-        self.inverse[...] = np.eye(dim) / precision[:, None, None]
+        self.triangle = np.empty((len(row), n)).T  # (nodes, dim (dim + 1) / 2) of B^-1, B = precision I + gram
+        self.triangle[...] = (row == column) / precision[:, None]
         self.coefficients = np.empty((dim, n)).T  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
         self.coefficients[...] = prior_mean
+
+    def inverse(self, nodes: Nodes) -> Floats:
+        """B^-1: (k, dim, dim)."""
+        return self.triangle[nodes][:, self._place]
+
+    def _set_inverse(self, nodes: NDArray[np.intp], inverse: Floats) -> None:
+        self.triangle[nodes] = inverse[:, *np.triu_indices(self.dim)]
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
     def observe(self, nodes: NDArray[np.intp], reward: float, context: Floats | None) -> None:
-        """A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch."""
+        """A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch.
+
+        With g = B^-1 x and s = 1 + x'g, B^-1 becomes B^-1 - g g'/s and B^-1 f becomes B^-1 f + g (r - x'B^-1 f) / s.
+        """
         assert context is not None
         self.count[nodes] += 1
         self.total[nodes] += reward
         self.gram[nodes] += context[:, None] * context
         self.moment[nodes] += reward * context
-        gain = self.inverse[nodes] @ context  # (path, dim)
+        inverse = self.inverse(nodes)  # (path, dim, dim)
+        gain = inverse @ context  # (path, dim)
         shrink = 1 + gain @ context  # (path,)
-        self.inverse[nodes] -= gain[:, :, None] * (gain / shrink[:, None])[:, None, :]
-        self._solve(nodes)
+        error = reward - self.coefficients[nodes] @ context  # (path,)
+        scaled = gain / shrink[:, None]
+        self._set_inverse(nodes, inverse - scaled[:, :, None] * gain[:, None, :])
+        self.coefficients[nodes] += scaled * error[:, None]
         due = (self.count[nodes] % REFRESH == 0) | (shrink > STEEP)
         if due.any():
             values = np.linalg.eigvalsh(self._b(nodes[due]))
@@ -131,24 +148,21 @@ class LinearRows(Rows):
     def settle(self, nodes: NDArray[np.intp]) -> None:
         b = self._b(nodes)
         safe = np.trace(b, axis1=1, axis2=2) < self.precision[nodes] / SINGULAR  # no eigenvalue is below the precision
-        self.inverse[nodes[safe]] = np.linalg.inv(b[safe])
+        self._set_inverse(nodes[safe], np.linalg.inv(b[safe]))
         if not safe.all():
             values, vectors = np.linalg.eigh(b[~safe])
             least = np.maximum(values, self.precision[nodes[~safe], None])  # nor is it here, but for rounding
-            self.inverse[nodes[~safe]] = (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1)
-        self._solve(nodes)
+            self._set_inverse(nodes[~safe], (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1))
+        f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes]
+        self.coefficients[nodes] = (self.inverse(nodes) @ f[:, :, None])[:, :, 0]
 
     def _b(self, nodes: NDArray[np.intp]) -> Floats:
         """(k, dim, dim)"""
         return np.asarray(self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes])
 
-    def _solve(self, nodes: NDArray[np.intp]) -> None:
-        f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes]
-        self.coefficients[nodes] = (self.inverse[nodes] @ f[:, :, None])[:, :, 0]
-
     def native_arrays(self) -> list[NDArray[Any]]:
-        *others, inverse, coefficients = self.arrays().values()
-        return [*others, inverse.transpose(1, 2, 0), coefficients.T]
+        *others, triangle, coefficients = self.arrays().values()
+        return [np.ascontiguousarray(array) for array in (*others, triangle.T, coefficients.T)]
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes]
@@ -162,12 +176,12 @@ class LinearRows(Rows):
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
-        along = np.einsum("md,kde,me->km", contexts, self.inverse[nodes], contexts, optimize=len(contexts) > 1)
+        along = np.einsum("md,kde,me->km", contexts, self.inverse(nodes), contexts, optimize=len(contexts) > 1)
         return np.asarray(np.sqrt(self.v * np.maximum(along, 0)))
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean = self.mean(nodes, contexts)
-        return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((len(mean), m)))
+        return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]

@@ -13,12 +13,19 @@ struct BetaRows {
     static constexpr double low = 0.0, high = 1.0;  // rewards allowed
     struct Node {
         double successes, failures;  // evidence
-        double a, b;                 // prior
+        Stream::Scales scales;       // of its posterior, {0, 0} while unknown
     };
-    Node* nodes;       // (nodes,) side by side, because children are looked at together
-    bool on_log_odds;  // some prior is below 1, where draws round to 0 or 1 and would tie
+    Node* nodes;          // (nodes,) side by side, because children are looked at together
+    std::size_t n_nodes;
+    const double *a, *b;  // prior, (nodes,) or one for all
+    std::size_t step;     // from a node's prior to the next: 1, or 0 where there is one for all
+    bool on_log_odds;     // some prior is below 1, where draws round to 0 or 1 and would tie
 
     std::size_t dim() const { return 0; }
+    // Python has changed the evidence.
+    void reset() {
+        for (std::size_t i = 0; i < n_nodes; ++i) nodes[i].scales = {0.0, 0.0};
+    }
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
     // Fractions of one reward may add up to a shade more or less than 1.
@@ -29,7 +36,8 @@ struct BetaRows {
     };
     Posterior posterior(std::int32_t node) const {
         const Node& here = nodes[node];
-        return {here.a + here.successes, here.b + here.failures};
+        const std::size_t prior = static_cast<std::size_t>(node) * step;
+        return {a[prior] + here.successes, b[prior] + here.failures};
     }
     double mean(std::int32_t node, const double*) const {
         const auto [ours, theirs] = posterior(node);
@@ -40,14 +48,30 @@ struct BetaRows {
         const double both = ours + theirs;
         return std::sqrt(ours * theirs / (both + 1)) / both;
     }
-    void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
-        const auto [ours, theirs] = posterior(node);
-        if (!on_log_odds) return rng.beta_fill(ours, theirs, out, decisions.m);
-        for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
+    void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) {
+        for (std::int32_t node = first; node < first + static_cast<std::int32_t>(k); ++node, out += decisions.m) {
+            if (nodes[node].scales.a > 0.0)
+                rng.beta_fill(nodes[node].scales, out, decisions.m);
+            else
+                sample_afresh(node, decisions, rng, out);
+        }
     }
     void observe(std::int32_t node, double reward, const double*) {
         nodes[node].successes += reward;
         nodes[node].failures += 1.0 - reward;
+        keep_scales(node);
+    }
+
+  private:
+    void keep_scales(std::int32_t node) {
+        const auto [ours, theirs] = posterior(node);
+        nodes[node].scales = on_log_odds ? Stream::Scales{-1.0, -1.0} : Stream::beta_scales(ours, theirs);
+    }
+    void sample_afresh(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) {
+        const auto [ours, theirs] = posterior(node);
+        if (!nodes[node].scales.none()) keep_scales(node);
+        if (!on_log_odds) return rng.beta_fill(ours, theirs, out, decisions.m);
+        for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
     }
 };
 

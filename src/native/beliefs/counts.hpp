@@ -15,6 +15,7 @@ struct CountsRows {
     double *count, *total;  // (nodes,) evidence
 
     std::size_t dim() const { return 0; }
+    void reset() {}
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
     double plays(std::int32_t node) const { return count[node]; }

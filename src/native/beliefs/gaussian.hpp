@@ -16,6 +16,7 @@ struct GaussianRows {
     const double *sd, *prior_plays, *prior_total;         // (nodes,) prior
 
     std::size_t dim() const { return 0; }
+    void reset() {}
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
     double plays(std::int32_t node) const { return count[node]; }
@@ -26,9 +27,12 @@ struct GaussianRows {
     double spread(std::int32_t node, const double*) const {
         return sd[node] / std::sqrt(prior_plays[node] + count[node]);
     }
-    void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
-        const double centre = mean(node, nullptr), scale = spread(node, nullptr);
-        for (std::size_t j = 0; j < decisions.m; ++j) out[j] = centre + scale * rng.standard_normal();
+    void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) const {
+        for (std::size_t i = 0; i < k; ++i) {
+            const std::int32_t node = first + static_cast<std::int32_t>(i);
+            const double centre = mean(node, nullptr), scale = spread(node, nullptr);
+            for (std::size_t j = 0; j < decisions.m; ++j) *out++ = centre + scale * rng.standard_normal();
+        }
     }
     void observe(std::int32_t node, double reward, const double*) {
         count[node] += 1.0;

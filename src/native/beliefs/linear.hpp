@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../random.hpp"
+#include "../sums.hpp"
 #include "../tree.hpp"
 
 namespace banditree {
@@ -18,125 +19,110 @@ struct LinearRows {
     static constexpr double singular = 1e-13;     // below this ratio of pivots an inversion has no digits to give
     double *count, *total, *gram, *moment;        // (nodes,), (nodes,), (nodes, d, d), (nodes, d) evidence
     const double *precision, *prior_mean;         // (nodes,), (nodes, d) prior
-    double *inverse, *coefficients;               // (d, d, nodes), (d, nodes) derived; nodes side by side, to be scored so
+    double *inverse, *coefficients;  // (d (d + 1) / 2, nodes), (d, nodes) derived: B^-1's upper triangle row by row, B^-1 f
     std::size_t d;
     double v;
-    std::size_t n_nodes;
-    std::vector<double> work;  // scratch: (d, d), (d,) and (d,)
+    std::size_t n_nodes;  // they lie side by side, to be scored so
+    std::vector<double> work, means = {}, variances = {};  // scratch: (d + 1, d), (k,), (k,)
+    using RankOne = double (LinearRows::*)(std::size_t, double, const double*);
+    RankOne rank_one = rank_one_for(d);
 
     std::size_t dim() const { return d; }
+    void reset() {}
     double plays(std::int32_t node) const { return count[node]; }
     double rewards(std::int32_t node) const { return total[node]; }
 
     // A context is prepared once for all nodes that are scored in it: x, then the upper triangle of x x' with what is off
-    // the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the symmetric B^-1.
+    // the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the symmetric B^-1;
+    // all that times v, for the variance.
     std::size_t stride() const { return d + d * (d + 1) / 2; }
     void prepare(const double* x, double* out) const {
-        for (std::size_t i = 0; i < d; ++i) out[i] = x[i];
-        out += d;
+        for (std::size_t i = 0; i < d; ++i) *out++ = x[i];
         for (std::size_t i = 0; i < d; ++i)
-            for (std::size_t j = i; j < d; ++j) *out++ = (i == j ? 1.0 : 2.0) * x[i] * x[j];
+            for (std::size_t j = i; j < d; ++j) *out++ = (i == j ? v : 2.0 * v) * x[i] * x[j];
     }
-    double mean(std::int32_t node, const double* prepared) const { return at(node, prepared).mean; }
-    double spread(std::int32_t node, const double* prepared) const { return at(node, prepared).spread; }
+    double mean(std::int32_t node, const double* prepared) {
+        moments(node, 1, prepared);
+        return means[0];
+    }
 
-    // Mean and spread of k nodes in a row, in the context of one decision; results lie `step` apart. Nodes are taken some
-    // at a time, so that the sums stay near, and side by side, so that the compiler makes vectors of them.
-    void moments(std::int32_t first, std::size_t k, const double* prepared, double* means, double* spreads,
-                 std::size_t step) const {
-        constexpr std::size_t most = 64;
+    // Mean and variance of k nodes in a row, in one prepared context. Nodes are taken some at a time, so that sums stay near.
+    void moments(std::int32_t first, std::size_t k, const double* prepared) {
+        constexpr std::size_t most = 256;
+        if (means.size() < k) means.resize(k), variances.resize(k);
         for (std::size_t from = 0; from < k; from += most) {
-            double mean[most] = {}, square[most] = {};
             const std::size_t n = k - from < most ? k - from : most, node = static_cast<std::size_t>(first) + from;
-            add(prepared, coefficients + node, d, mean, n);
-            const double* outer = prepared + d;
-            for (std::size_t i = 0; i < d; outer += d - i, ++i)
-                add(outer, inverse + i * (d + 1) * n_nodes + node, d - i, square, n);
-            for (std::size_t l = 0; l < n; ++l, means += step, spreads += step) {
-                *means = mean[l];
-                *spreads = std::sqrt(v * (square[l] > 0.0 ? square[l] : 0.0));
-            }
+            weighted_sum(prepared, coefficients + node, d, n_nodes, means.data() + from, n);
+            weighted_sum(prepared + d, inverse + node, d * (d + 1) / 2, n_nodes, variances.data() + from, n);
         }
     }
 
-    void sample(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) const {
+    // Spreads are roots of variances, which rounding may have taken below 0.
+    static double root(double variance) { return std::sqrt(variance > 0.0 ? variance : 0.0); }
+
+    void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) {
         for (std::size_t j = 0; j < decisions.m; ++j) {
-            const Moments here = at(node, decisions.context(j));
-            out[j] = here.mean + here.spread * rng.standard_normal();
+            moments(first, k, decisions.context(j));
+            double *mean = means.data(), *spread = variances.data();
+            for (std::size_t i = 0; i < k; ++i) spread[i] = root(spread[i]);  // apart from the draws: roots by vectors
+            for (std::size_t i = 0; i < k; ++i) out[i * decisions.m + j] = mean[i] + spread[i] * rng.standard_normal();
         }
     }
 
-    // A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch.
+    // A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch. With g = B^-1 x and
+    // s = 1 + x' g, the new B^-1 is B^-1 - g g' / s, and the new B^-1 f is B^-1 f + g (r - x' B^-1 f) / s.
     void observe(std::int32_t node, double reward, const double* x) {
-        double *sum = gram + node * d * d, *f = moment + node * d;
-        double *inv = work.data(), *gain = inv + d * d;  // the inverse is worked on side by side, then put back
         count[node] += 1.0;
         total[node] += reward;
-        double shrink = 1.0;
-        for (std::size_t i = 0; i < d; ++i) {
-            gain[i] = 0.0;
-            for (std::size_t j = 0; j < d; ++j) {
-                inv[i * d + j] = inverse[(i * d + j) * n_nodes + node];
-                gain[i] += inv[i * d + j] * x[j];
-            }
-            shrink += gain[i] * x[i];
-        }
-        const double scale = 1.0 / shrink;
-        for (std::size_t i = 0; i < d; ++i) {
-            f[i] += reward * x[i];
-            for (std::size_t j = 0; j < d; ++j) {
-                sum[i * d + j] += x[i] * x[j];
-                inv[i * d + j] -= gain[i] * gain[j] * scale;
-            }
-        }
-        if (static_cast<std::int64_t>(count[node]) % refresh == 0 || shrink > steep) {
-            put_back(node, inv);
-            invert(node);
-            for (std::size_t i = 0; i < d * d; ++i) inv[i] = inverse[i * n_nodes + node];
-        }
-        put_back(node, inv);
-        solve(node, inv);
+        const double shrink = (this->*rank_one)(static_cast<std::size_t>(node), reward, x);
+        if (static_cast<std::int64_t>(count[node]) % refresh == 0 || shrink > steep) invert(static_cast<std::size_t>(node));
     }
 
   private:
-    struct Moments {
-        double mean, spread;
-    };
-    Moments at(std::int32_t node, const double* prepared) const {
-        Moments here;
-        moments(node, 1, prepared, &here.mean, &here.spread, 1);
-        return here;
+    // The update made for one dimension D, so that the compiler unrolls what loops over it; D = 0 takes any.
+    template <std::size_t D = 8>
+    static RankOne rank_one_for(std::size_t d) {
+        if constexpr (D > 0)
+            if (d != D) return rank_one_for<D - 1>(d);
+        return &LinearRows::rank_one_of<D>;
     }
 
-    // Add to the sums of n nodes a row of numbers each, times its factor; rows lie a whole array of nodes apart. Several
-    // rows go at once, so that a sum is read and written less often.
-    void add(const double* factor, const double* row, std::size_t n_rows, double* __restrict sums, std::size_t n) const {
-        for (; n_rows >= 3; n_rows -= 3, factor += 3, row += 3 * n_nodes) {
-            const double *second = row + n_nodes, *third = second + n_nodes;
-            for (std::size_t l = 0; l < n; ++l)
-                sums[l] += factor[0] * row[l] + factor[1] * second[l] + factor[2] * third[l];
-        }
-        for (; n_rows > 0; --n_rows, ++factor, row += n_nodes)
-            for (std::size_t l = 0; l < n; ++l) sums[l] += *factor * row[l];
-    }
-
-    void put_back(std::int32_t node, const double* inv) {
-        for (std::size_t i = 0; i < d * d; ++i) inverse[i * n_nodes + node] = inv[i];
-    }
-
-    void solve(std::int32_t node, const double* inv) {
-        double* f = work.data() + d * d + d;
-        for (std::size_t i = 0; i < d; ++i) f[i] = precision[node] * prior_mean[node * d + i] + moment[node * d + i];
+    template <std::size_t D>
+    double rank_one_of(std::size_t node, double reward, const double* context) {
+        const std::size_t d = D > 0 ? D : this->d;
+        double local[D > 0 ? 2 * D : 1], *x = D > 0 ? local : work.data(), *gain = x + d;
+        double *sum = gram + node * d * d, *f = moment + node * d, *inv = inverse + node, *mu = coefficients + node;
+        for (std::size_t i = 0; i < d; ++i) x[i] = context[i], gain[i] = 0.0;
+        for (std::size_t i = 0; i < d; ++i) f[i] += reward * x[i];
+        for (std::size_t i = 0; i < d; ++i)
+            for (std::size_t j = 0; j < d; ++j) sum[i * d + j] += x[i] * x[j];
+        const double* entry = inv;
         for (std::size_t i = 0; i < d; ++i) {
-            double mu = 0.0;
-            for (std::size_t j = 0; j < d; ++j) mu += inv[i * d + j] * f[j];
-            coefficients[i * n_nodes + node] = mu;
+            gain[i] += *entry * x[i];
+            entry += n_nodes;
+            for (std::size_t j = i + 1; j < d; ++j, entry += n_nodes) {
+                gain[i] += *entry * x[j];
+                gain[j] += *entry * x[i];
+            }
         }
+        double shrink = 1.0, error = reward;
+        for (std::size_t i = 0; i < d; ++i) {
+            shrink += gain[i] * x[i];
+            error -= mu[i * n_nodes] * x[i];
+        }
+        const double scale = 1.0 / shrink;
+        for (std::size_t i = 0; i < d; ++i) {
+            const double scaled = gain[i] * scale;
+            mu[i * n_nodes] += scaled * error;
+            for (std::size_t j = i; j < d; ++j, inv += n_nodes) *inv -= scaled * gain[j];
+        }
+        return shrink;
     }
 
-    // B^-1 = L^-T L^-1 by Cholesky's B = L L'. B is positive definite: precision > 0 and the rest is a sum of squares.
-    void invert(std::int32_t node) {
-        double *l = work.data(), *inv = inverse + node;
+    // B^-1 = L^-T L^-1 by Cholesky's B = L L', and B^-1 f. B is positive definite: precision > 0 and the rest is a sum of
+    // squares.
+    void invert(std::size_t node) {
+        double *l = work.data(), *f = l + d * d, *inv = inverse + node;
         const double* sum = gram + node * d * d;
         for (std::size_t i = 0; i < d; ++i) {
             for (std::size_t j = 0; j <= i; ++j) {
@@ -156,10 +142,16 @@ struct LinearRows {
             l[i * d + i] = 1.0 / l[i * d + i];
         }
         for (std::size_t i = 0; i < d; ++i) {
-            for (std::size_t j = 0; j <= i; ++j) {
+            f[i] = precision[node] * prior_mean[node * d + i] + moment[node * d + i];
+            coefficients[i * n_nodes + node] = 0.0;
+        }
+        for (std::size_t i = 0; i < d; ++i) {
+            for (std::size_t j = i; j < d; ++j, inv += n_nodes) {
                 double entry = 0.0;
-                for (std::size_t k = i; k < d; ++k) entry += l[k * d + i] * l[k * d + j];
-                inv[(i * d + j) * n_nodes] = inv[(j * d + i) * n_nodes] = entry;
+                for (std::size_t k = j; k < d; ++k) entry += l[k * d + i] * l[k * d + j];
+                *inv = entry;
+                coefficients[i * n_nodes + node] += entry * f[j];
+                if (j > i) coefficients[j * n_nodes + node] += entry * f[i];
             }
         }
     }

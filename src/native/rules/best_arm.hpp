@@ -13,15 +13,22 @@ struct BestArm {
     bool posterior;         // by posterior mean over all arms, not by empirical mean over those tried
 
     template <class Rows>
-    void score(const Tree& tree, const Rows& rows, std::int32_t node, const Decisions& decisions, Stream& rng,
+    void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream& rng,
                double* scores) const {
-        for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child, scores += decisions.m)
-            rows.sample(summary[child], decisions, rng, scores);
+        const std::int32_t first = tree.first(node), k = tree.n_children(node);
+        const std::size_t m = decisions.m;
+        if constexpr (Rows::contextual) {  // drawn decision by decision, as linear beliefs are
+            for (std::size_t j = 0; j < m; ++j)
+                for (std::int32_t i = 0; i < k; ++i)
+                    rows.sample(summary[first + i], 1, {1, decisions.context(j), 0}, rng, scores + i * m + j);
+        } else {
+            for (std::int32_t i = 0; i < k; ++i) rows.sample(summary[first + i], 1, decisions, rng, scores + i * m);
+        }
     }
 
     // The best of the children's best: highest mean, then most plays, then the first.
     template <class Rows>
-    void summarise(const Tree& tree, const Rows& rows, std::int32_t node) {
+    void summarise(const Tree& tree, Rows& rows, std::int32_t node) {
         double best_mean = -std::numeric_limits<double>::infinity(), best_plays = 0.0;
         std::int32_t best = node;
         for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child) {

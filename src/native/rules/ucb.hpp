@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "../math.hpp"
 #include "../random.hpp"
@@ -14,7 +13,6 @@ namespace banditree {
 struct UCB {
     double c;           // NaN: sqrt(2 ln n)
     bool global_clock;  // n counts the plays of the whole tree, not of the parent
-    std::vector<double> spreads = {};  // scratch: (k, m)
 
     template <class Rows>
     double width(const Rows& rows, std::int32_t node) const {
@@ -23,15 +21,16 @@ struct UCB {
     }
 
     template <class Rows>
-    void score(const Tree& tree, const Rows& rows, std::int32_t node, const Decisions& decisions, Stream&,
+    void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream&,
                double* scores) {
         const double width = this->width(rows, node);
         const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
         if constexpr (Rows::contextual) {
-            if (spreads.size() < k * m) spreads.resize(k * m);
-            for (std::size_t j = 0; j < m; ++j)
-                rows.moments(tree.first(node), k, decisions.context(j), scores + j, spreads.data() + j, m);
-            for (std::size_t i = 0; i < k * m; ++i) scores[i] += width * spreads[i];
+            for (std::size_t j = 0; j < m; ++j) {
+                rows.moments(tree.first(node), k, decisions.context(j));
+                for (std::size_t i = 0; i < k; ++i)
+                    scores[i * m + j] = rows.means[i] + width * Rows::root(rows.variances[i]);
+            }
         } else {  // without contexts all decisions see the same
             for (std::size_t i = 0; i < k; ++i, scores += m) {
                 const std::int32_t child = tree.first(node) + static_cast<std::int32_t>(i);
