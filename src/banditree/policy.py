@@ -280,19 +280,17 @@ class Policy:
                 "arms": arms,
                 "clusters": names,
             }
-            kept = (*state.rows.EVIDENCE, *state.rows.DERIVED)
-            rows = {f"rows.{name}": getattr(state.rows, name).copy() for name in kept}
+            rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
         store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
         with self.held() as state:
-            kept = (*state.rows.EVIDENCE, *state.rows.DERIVED)
-            for name in kept:
-                if rows[name].shape != getattr(state.rows, name).shape:
+            present = state.rows.kept()
+            for name, array in present.items():
+                if rows[name].shape != array.shape:
                     raise InvalidValue(f"{name} has shape {rows[name].shape}, the tree needs another")
-            for name in kept:
-                getattr(state.rows, name)[...] = rows[name]
+            state.rows.put_back({name: rows[name] for name in present})
             self._refresh(state)
 
 

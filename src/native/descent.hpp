@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,10 +39,10 @@ struct Walker final : Walk {
     Rows rows;
     Rule rule;
     Shortcut<Rows, Rule> shortcut;
-    std::vector<double> scores, best, prepared;  // scratch: (k, m), (m,) and (m, stride)
-    std::vector<std::int32_t> n_ties;            // scratch: (m,)
+    std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
+    std::vector<std::int32_t> n_ties;                    // scratch: (m,)
 
-    Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)), best(1), n_ties(1) {}
+    Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)) {}
 
     std::size_t dim() const override { return rows.dim(); }
 
@@ -60,35 +61,33 @@ struct Walker final : Walk {
     bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
         struct Group {
             std::int32_t node;
-            std::vector<std::int32_t> who;
+            std::size_t from, to;  // the decisions who[from] .. who[to - 1]
         };
-        std::vector<Group> waiting(1);
-        waiting[0].node = 0;
-        for (std::size_t i = 0; i < m; ++i) waiting[0].who.push_back(static_cast<std::int32_t>(i));
-        std::vector<std::int32_t> step;
+        std::vector<std::int32_t> who(m), step(m), sorted(m);
+        for (std::size_t i = 0; i < m; ++i) who[i] = static_cast<std::int32_t>(i);
+        std::vector<Group> waiting{{0, 0, m}};
         while (!waiting.empty()) {
-            Group group = std::move(waiting.back());
+            const auto [node, from, to] = waiting.back();
             waiting.pop_back();
-            const std::int32_t node = group.node, k = tree.n_children(node);
+            const std::int32_t k = tree.n_children(node);
             if (k == 0) {
-                for (const std::int32_t i : group.who) found[i] = tree.content[node];
+                for (std::size_t i = from; i < to; ++i) found[who[i]] = tree.content[node];
                 continue;
             }
-            step.assign(group.who.size(), 0);
+            std::fill(step.begin() + from, step.begin() + to, 0);
             const std::size_t widest = std::max<std::size_t>(static_cast<std::size_t>(k), rows.dim() * rows.dim());
             const std::size_t at_once = std::max<std::size_t>(1, block / widest);
-            for (std::size_t at = 0; k > 1 && at < group.who.size(); at += at_once) {
-                const std::size_t size = std::min(at_once, group.who.size() - at);
-                if (!pick(node, prepare(contexts, group.who.data() + at, size), step.data() + at)) return false;
+            for (std::size_t at = from; k > 1 && at < to; at += at_once) {
+                const std::size_t size = std::min(at_once, to - at);
+                if (!pick(node, prepare(contexts, who.data() + at, size), step.data() + at)) return false;
             }
             // A stable sort by child keeps each group's decisions in order; the first child ends up on top.
-            std::vector<std::int32_t> order(group.who.size());
-            for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-            std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return step[i] > step[j]; });
-            for (std::size_t i = 0; i < order.size(); ++i) {
-                const std::int32_t child = tree.first(node) + step[order[i]];
-                if (i == 0 || step[order[i]] != step[order[i - 1]]) waiting.push_back({child, {}});
-                waiting.back().who.push_back(group.who[order[i]]);
+            sort_by(step.data() + from, k, who.data() + from, sorted.data() + from, to - from);
+            for (std::size_t end = to; end > from;) {
+                std::size_t begin = end - 1;
+                while (begin > from && step[begin - 1] == step[end - 1]) --begin;
+                waiting.push_back({tree.first(node) + step[begin], begin, end});
+                end = begin;
             }
         }
         return true;
@@ -116,6 +115,26 @@ struct Walker final : Walk {
     }
 
   private:
+    // Sort keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so great
+    // that the counts alone would take longer.
+    static void sort_by(std::int32_t* key, std::int32_t k, std::int32_t* value, std::int32_t* scratch, std::size_t n) {
+        if (static_cast<std::size_t>(k) > 16 * n) {
+            std::vector<std::pair<std::int32_t, std::int32_t>> both(n);
+            for (std::size_t i = 0; i < n; ++i) both[i] = {key[i], value[i]};
+            std::stable_sort(both.begin(), both.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+            for (std::size_t i = 0; i < n; ++i) std::tie(key[i], value[i]) = both[i];
+            return;
+        }
+        std::vector<std::size_t> place(static_cast<std::size_t>(k) + 1);
+        for (std::size_t i = 0; i < n; ++i) ++place[key[i] + 1];
+        for (std::size_t c = 1; c < place.size(); ++c) place[c] += place[c - 1];
+        for (std::size_t i = 0; i < n; ++i) scratch[place[key[i]]++] = value[i];
+        std::copy(scratch, scratch + n, value);
+        std::size_t at = 0;
+        for (std::int32_t c = 0; c < k; ++c)
+            for (; at < place[c]; ++at) key[at] = c;
+    }
+
     // The contexts of m decisions, as the belief wants them: those of the decisions `who`, or the first where it is null.
     Decisions prepare(const double* contexts, const std::int32_t* who, std::size_t m) {
         const std::size_t stride = rows.stride();
@@ -139,63 +158,45 @@ struct Walker final : Walk {
         if (scores.size() < k * m) scores.resize(k * m);
         rule.score(tree, rows, node, decisions, *rng, scores.data());
         if (m == 1) {
-            *winners = pick_one(k);
+            *winners = highest_of(scores.data(), k);
             return *winners >= 0;
         }
+        // The highest score of each decision first, all side by side and without branches; then the few that are not below it.
         if (best.size() < m) best.resize(m), n_ties.resize(m);
-        // The highest score of each decision first, without branches; then the few that are not below it.
-        for (std::size_t j = 0; j < m; ++j) best[j] = scores[j];
-        for (std::size_t i = 1; i < k; ++i) raise(best.data(), scores.data() + i * m, m);
-        for (std::size_t j = 0; j < m; ++j) n_ties[j] = 0, winners[j] = -1;
+        double* __restrict top = best.data();
+        for (std::size_t j = 0; j < m; ++j) top[j] = scores[j], n_ties[j] = 0;
+        for (std::size_t i = 1; i < k; ++i) {
+            const double* row = scores.data() + i * m;
+            for (std::size_t j = 0; j < m; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+        }
         for (std::size_t i = 0; i < k; ++i) {
             const double* row = scores.data() + i * m;
-            for (std::size_t j = 0; j < m; ++j) {
-                if (row[j] < best[j]) continue;
-                if (row[j] != best[j]) return false;  // NaN
-                if (n_ties[j]++ == 0) winners[j] = static_cast<std::int32_t>(i);
-            }
+            for (std::size_t j = 0; j < m; ++j)
+                if (!(row[j] < top[j])) winners[j] = static_cast<std::int32_t>(i), ++n_ties[j];
         }
         for (std::size_t j = 0; j < m; ++j) {
-            if (n_ties[j] == 1) continue;
-            std::uint64_t skip = rng->integers(static_cast<std::uint64_t>(n_ties[j]));
-            for (std::size_t i = winners[j];; ++i) {
-                if (scores[i * m + j] == best[j] && skip-- == 0) {
-                    winners[j] = static_cast<std::int32_t>(i);
-                    break;
-                }
-            }
+            if (n_ties[j] == 1) continue;  // else there are ties, or a score that is not a number
+            column.resize(k);
+            for (std::size_t i = 0; i < k; ++i) column[i] = scores[i * m + j];
+            winners[j] = highest_of(column.data(), k);
+            if (winners[j] < 0) return false;
         }
         return true;
     }
-    std::int32_t pick_one(std::size_t k) {
-        const double* score = scores.data();
-        std::size_t winner = 0;
-        std::uint64_t n = 1;
-        double top = score[0];
-        if (k < 8) {
-            for (std::size_t i = 1; i < k; ++i) {
-                if (score[i] > top) {
-                    top = score[i], winner = i, n = 1;
-                } else if (!(score[i] < top)) {
-                    if (score[i] != top) return -1;
-                    ++n;
-                }
-            }
-            if (std::isnan(top)) return -1;
-        } else {
-            top = highest(score, k);
-            n = 0;
-            for (std::size_t i = 0; i < k; ++i) {
-                if (score[i] < top) continue;
-                if (score[i] != top) return -1;  // NaN
-                if (n++ == 0) winner = i;
-            }
+
+    // The place of the highest of k scores, ties at random; -1 where one is NaN. Where there are many, the highest is found
+    // first, without branches, and then the few that are not below it.
+    std::int32_t highest_of(const double* score, std::size_t k) {
+        double top = k < 8 ? score[0] : highest(score, k);
+        std::size_t place = 0;
+        std::uint64_t n_ties = 0;
+        for (std::size_t i = 0; i < k; ++i) {
+            if (score[i] < top) continue;
+            if (score[i] > top) top = score[i], n_ties = 0;
+            if (score[i] != top) return -1;
+            if (n_ties++ == 0) place = i;
         }
-        if (n > 1)
-            for (std::uint64_t skip = rng->integers(n); skip > 0; --skip)
-                while (score[++winner] != top) {
-                }
-        return static_cast<std::int32_t>(winner);
+        return static_cast<std::int32_t>(one_of_ties(score, place, n_ties, *rng));
     }
 };
 

@@ -8,6 +8,7 @@
 #include "beliefs/beta.hpp"
 #include "beliefs/counts.hpp"
 #include "beliefs/linear.hpp"
+#include "few_roots.hpp"
 #include "rules/thompson.hpp"
 #include "rules/ucb.hpp"
 #include "tree.hpp"
@@ -20,7 +21,7 @@ namespace banditree {
 // classes of them. `narrowest`: with fewer children plain scores are faster (docs/exact-sampling.md has the crossings).
 struct ThompsonOnBeta {
     using Wide = WideThompson;
-    static constexpr std::int32_t narrowest = 40;
+    static constexpr std::int32_t narrowest = 48;
     // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
     static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
     static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) { return rows.posterior(node); }
@@ -100,54 +101,18 @@ struct Shortcut<BetaRows, Thompson> : WideNodes<ThompsonOnBeta, BetaRows, Thomps
 template <>
 struct Shortcut<CountsRows, UCB> : WideNodes<UCBOnCounts, CountsRows, UCB> {};
 
-// The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to tell the few draws that may be
-// the highest; those alone are made exactly. A root in single precision errs by a part in 2^23 at most, and no |z| of
-// ours reaches 10, so a draw errs by less than a `margin` of 1e-5 times the greatest root.
 template <>
 struct Shortcut<LinearRows, Thompson> {
     std::int32_t narrowest = 2;
+    FewRoots few_roots;
 
     void reset() {}
     void follow(const Tree&, const LinearRows&, std::int32_t) {}
     bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= narrowest; }
-
     std::int32_t pick(const Tree& tree, LinearRows& rows, const Thompson&, std::int32_t node, const double* context,
                       Stream& rng) {
-        const std::size_t k = static_cast<std::size_t>(tree.n_children(node));
-        if (normals.size() < k) normals.resize(k), rough.resize(k);
-        rows.moments(tree.first(node), k, context);
-        const double *mean = rows.means.data(), *variance = rows.variances.data();
-        double *z = normals.data(), *__restrict draw = rough.data();
-        for (std::size_t i = 0; i < k; ++i) z[i] = rng.standard_normal();
-        const double greatest = highest(variance, k);
-        const bool single = greatest > 1e-30 && greatest < 1e30;  // elsewhere single precision may have no digits
-        if (single)
-            for (std::size_t i = 0; i < k; ++i)
-                draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(std::fabs(static_cast<float>(variance[i]))));
-        else
-            for (std::size_t i = 0; i < k; ++i) draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
-        const double bar = highest(draw, k) - (single ? 1e-5 * std::sqrt(greatest) : 0.0);
-        std::size_t winner = 0;
-        std::uint64_t n_ties = 0;
-        double best = 0.0;
-        for (std::size_t i = 0; i < k; ++i) {
-            if (draw[i] < bar) continue;  // not so for NaN
-            draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
-            if (std::isnan(draw[i])) return -1;
-            if (n_ties == 0 || draw[i] > best)
-                best = draw[i], winner = i, n_ties = 1;
-            else if (draw[i] == best)
-                ++n_ties;
-        }
-        if (n_ties > 1)
-            for (std::uint64_t skip = rng.integers(n_ties); skip > 0; --skip)
-                while (draw[++winner] != best) {
-                }
-        return static_cast<std::int32_t>(winner);
+        return few_roots.pick(rows, tree.first(node), static_cast<std::size_t>(tree.n_children(node)), context, rng);
     }
-
-  private:
-    std::vector<double> normals, rough;  // scratch: (k,)
 };
 
 }  // namespace banditree

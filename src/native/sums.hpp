@@ -1,8 +1,11 @@
-// Weighted sums of rows of numbers, for many columns side by side: what linear rewards are made of.
+// Loops over rows of numbers, in shapes that compilers make vectors of: weighted sums, the highest, and ties for it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+
+#include "random.hpp"
 
 namespace banditree {
 
@@ -45,9 +48,15 @@ inline double highest(const double* x, std::size_t n) {
     return top[0];
 }
 
-// Each of n numbers becomes the higher of itself and its rival.
-inline void raise(double* __restrict top, const double* rival, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) top[i] = rival[i] > top[i] ? rival[i] : top[i];
+// One of the n_ties numbers that equal x[place], the first of them, at random.
+inline std::size_t one_of_ties(const double* x, std::size_t place, std::uint64_t n_ties, Stream& rng) {
+    if (n_ties <= 1) return place;
+    const double top = x[place];
+    for (std::uint64_t skip = rng.integers(n_ties); skip > 0; --skip) {
+        do ++place;
+        while (x[place] != top);
+    }
+    return place;
 }
 
 }  // namespace banditree

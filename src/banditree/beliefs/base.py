@@ -116,6 +116,14 @@ class Rows(ABC):
         """All the state, by name."""
         return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.PRIOR, *self.DERIVED)}
 
+    def kept(self) -> dict[str, NDArray[Any]]:
+        """What a file keeps, by name: the evidence, and what derives from it, to the last bit."""
+        return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.DERIVED)}
+
+    def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        for name, array in kept.items():
+            getattr(self, name)[...] = array
+
     def native_arrays(self) -> list[NDArray[Any]]:
         """The same as they lie in memory, for the native engine."""
         return [np.ascontiguousarray(array) for array in self.arrays().values()]

@@ -100,7 +100,7 @@ class LinearRows(Rows):
         """B^-1: (k, dim, dim)."""
         return self.triangle[nodes][:, self._place]
 
-    def _set_inverse(self, nodes: NDArray[np.intp], inverse: Floats) -> None:
+    def _set_inverse(self, nodes: Nodes, inverse: Floats) -> None:
         self.triangle[nodes] = inverse[:, *np.triu_indices(self.dim)]
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
@@ -159,6 +159,17 @@ class LinearRows(Rows):
     def _b(self, nodes: NDArray[np.intp]) -> Floats:
         """(k, dim, dim)"""
         return np.asarray(self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes])
+
+    def kept(self) -> dict[str, NDArray[Any]]:
+        """Files hold the whole inverse: they do not depend on how it lies in memory."""
+        kept = super().kept()
+        del kept["triangle"]
+        return kept | {"inverse": self.inverse(slice(None))}
+
+    def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        others = dict(kept)
+        self._set_inverse(slice(None), others.pop("inverse"))
+        super().put_back(others)
 
     def native_arrays(self) -> list[NDArray[Any]]:
         *others, triangle, coefficients = self.arrays().values()

@@ -1,0 +1,54 @@
+// Thompson's choice among children with linear beliefs, with few exact square roots. The choice is that of exact draws, word
+// for word; docs/exact-sampling.md has the reasons.
+//
+// The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to tell the few draws that may be
+// the highest; those alone are made exactly. Rounding to single precision and the root there err by a part in 2^24 each at
+// most, and |z| is below 12.7, so two draws err by less than 1e-5 times the greatest root together, and by the rounding of
+// the draws themselves.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "beliefs/linear.hpp"
+#include "random.hpp"
+#include "sums.hpp"
+
+namespace banditree {
+
+class FewRoots {
+    std::vector<double> normals, draws;  // scratch: (k,)
+
+  public:
+    // The place of the highest of k draws; -1 where one is not a number.
+    std::int32_t pick(LinearRows& rows, std::int32_t first, std::size_t k, const double* context, Stream& rng) {
+        if (normals.size() < k) normals.resize(k), draws.resize(k);
+        rows.moments(first, k, context);
+        const double *mean = rows.means.data(), *variance = rows.variances.data();
+        double *z = normals.data(), *__restrict draw = draws.data();
+        for (std::size_t i = 0; i < k; ++i) z[i] = rng.standard_normal();
+        const double greatest = highest(variance, k);
+        const bool rough = greatest > 1e-30 && greatest < 1e30;  // elsewhere single precision may have no digits
+        if (rough)
+            for (std::size_t i = 0; i < k; ++i)
+                draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(std::fabs(static_cast<float>(variance[i]))));
+        else
+            for (std::size_t i = 0; i < k; ++i) draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
+        const double top = highest(draw, k);
+        const double bar = rough ? top - 1e-5 * std::sqrt(greatest) - 1e-15 * std::fabs(top) : top;
+        std::size_t place = 0;
+        std::uint64_t n_ties = 0;
+        for (std::size_t i = 0; i < k; ++i) {
+            if (draw[i] < bar) continue;  // not so for NaN
+            draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
+            if (std::isnan(draw[i])) return -1;
+            if (n_ties == 0 || draw[i] > draw[place])
+                place = i, n_ties = 1;
+            else if (draw[i] == draw[place])
+                ++n_ties;
+        }
+        return static_cast<std::int32_t>(one_of_ties(draw, place, n_ties, rng));
+    }
+};
+
+}  // namespace banditree
