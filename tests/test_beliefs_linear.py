@@ -20,11 +20,12 @@ def drift(policy: bt.Policy) -> tuple[float, float, float]:
     """Largest error of B^-1 and of B^-1 f against a fresh solve, relative to the largest entry, and B's condition."""
     rows: Any = policy._state.rows
     worst = [0.0, 0.0, 0.0]
+    inverses = rows.inverse(slice(None))
     for node in range(len(rows.count)):
         b = rows.precision[node] * np.eye(DIM) + rows.gram[node]
         f = rows.precision[node] * rows.prior_mean[node] + rows.moment[node]
         inverse, coefficients = np.linalg.inv(b), np.linalg.solve(b, f)
-        worst[0] = max(worst[0], float(np.abs(rows.inverse(np.array([node]))[0] - inverse).max() / np.abs(inverse).max()))
+        worst[0] = max(worst[0], float(np.abs(inverses[node] - inverse).max() / np.abs(inverse).max()))
         size = max(float(np.abs(coefficients).max()), EPS)
         worst[1] = max(worst[1], float(np.abs(rows.coefficients[node] - coefficients).max() / size))
         worst[2] = max(worst[2], float(np.linalg.cond(b)))

@@ -32,7 +32,7 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 
 DIGESTS = {
     "draws": "7bf0520425bd7eac",
-    "TS": "d6b2004a0a697a4b",
+    "TS": "f4a60b6202482992",
     "TSC": "f02b5111e0b573bb",
     "HTS": "8a4e711f1c6eaf65",
     "UCB1": "4fae0eabb44345c2",

@@ -1,4 +1,4 @@
-"""Whole runs: `bt.simulate` in the native engine against a plain NumPy loop of one seed, rewards and regret included."""
+"""Whole runs: `bt.simulate` in the native engine against a plain NumPy loop of one seed, rewards included."""
 
 from __future__ import annotations
 

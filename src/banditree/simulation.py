@@ -197,7 +197,8 @@ class Plan:
         players, runs = [], []
         for name, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
-            places = instance.tree.positions(policy.tree.arms).astype(np.int32)
+            same = policy.tree is instance.tree or policy.tree.arms == instance.tree.arms
+            places = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
             players.append((policy.walk, places, self.streams.rewards(seed, name), run.regret, run.plays))
             runs.append(run)
         before = [policy.walk.evaluations for policy in policies.values()]

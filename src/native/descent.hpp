@@ -40,7 +40,7 @@ struct Walker final : Walk {
     Rule rule;
     Shortcut<Rows, Rule> shortcut;
     std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
-    std::vector<std::int32_t> n_ties;                    // scratch: (m,)
+    std::vector<std::int32_t> n_ties, path;              // scratch: (m,); the last way down or up, the root first
 
     Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)) {}
 
@@ -49,10 +49,12 @@ struct Walker final : Walk {
     std::int32_t choose(const double* context) override {
         const Decisions one = prepare(context, nullptr, 1);
         std::int32_t node = 0;
+        path.assign(1, node);
         while (tree.n_children(node) > 0) {
             std::int32_t step = 0;
             if (tree.n_children(node) > 1 && !pick(node, one, &step)) return -1;
             node = tree.first(node) + step;
+            path.push_back(node);
         }
         return tree.content[node];
     }
@@ -105,13 +107,17 @@ struct Walker final : Walk {
     }
 
     void update(std::int32_t arm, double reward, const double* context) override {
-        const std::int32_t leaf = tree.node_of[arm];
-        for (std::int32_t node = leaf; node >= 0; node = tree.parent[node]) {
-            rows.observe(node, reward, context);
-            shortcut.follow(tree, rows, node);
+        // The way up is mostly the way down just taken; looking it up costs a miss of the cache a level in a large tree.
+        if (path.empty() || tree.content[path.back()] != arm) {
+            path.clear();
+            for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
+            std::reverse(path.begin(), path.end());
         }
-        for (std::int32_t node = tree.parent[leaf]; node >= 0; node = tree.parent[node])
-            rule.summarise(tree, rows, node);
+        for (std::size_t i = path.size(); i-- > 0;) {
+            rows.observe(path[i], reward, context);
+            if (i > 0) shortcut.follow(tree, rows, path[i - 1], path[i]);
+        }
+        for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
     }
 
   private:

@@ -98,19 +98,20 @@ struct Stream {
     }
 
     double beta(double a, double b) {
-        double p;
-        beta_fill(a, b, &p, 1);
-        return p;
+        if (!plain(a, b)) return beta_small(a, b);
+        if (a + b <= 2.0) return random();  // Beta(1, 1)
+        return share(gamma_scale(a), gamma_scale(b));
     }
 
-    // What the draws of a Beta need of its parameters: the scales of its two gammas. To be kept, for a root is dear. A Beta
-    // that is not drawn as a quotient of gammas, the uniform Beta(1, 1) or an extreme one, has none.
+    // What the draws of a Beta need of its parameters: the scales of its two gammas. To be kept, for a root is dear. Betas that
+    // are not drawn as a quotient of gammas have a mark instead: Beta(1, 1), which is uniform, and the extreme ones.
     struct Scales {
+        static constexpr double uniform = -1.0, extreme = -2.0;
         double a, b;
-        bool none() const { return a < 0.0; }
     };
     static Scales beta_scales(double a, double b) {
-        if (!plain(a, b) || a + b <= 2.0) return {-1.0, -1.0};
+        if (!plain(a, b)) return {Scales::extreme, 0.0};
+        if (a + b <= 2.0) return {Scales::uniform, 0.0};
         return {gamma_scale(a), gamma_scale(b)};
     }
 
@@ -129,11 +130,16 @@ struct Stream {
     // m draws of one Beta: the numbers and the state are those of m single calls.
     void beta_fill(double a, double b, double* out, std::size_t m) {
         const Scales s = beta_scales(a, b);
-        if (!s.none()) return beta_fill(s, out, m);
-        for (std::size_t i = 0; i < m; ++i) out[i] = plain(a, b) ? random() : beta_small(a, b);
+        if (s.a == Scales::extreme)
+            for (std::size_t i = 0; i < m; ++i) out[i] = beta_small(a, b);
+        else
+            beta_fill(s, out, m);
     }
-    void beta_fill(Scales s, double* out, std::size_t m) {
-        for (std::size_t i = 0; i < m; ++i) out[i] = share(s.a, s.b);
+    void beta_fill(Scales s, double* out, std::size_t m) {  // not for the extreme
+        if (s.a == Scales::uniform)
+            for (std::size_t i = 0; i < m; ++i) out[i] = random();
+        else
+            for (std::size_t i = 0; i < m; ++i) out[i] = share(s.a, s.b);
     }
 
   private:

@@ -49,7 +49,7 @@ struct Shortcut {
     void reset() {}
     bool covers(const Tree&, const Rows&, std::int32_t) const { return false; }
     std::int32_t pick(const Tree&, const Rows&, const Rule&, std::int32_t, const double*, Stream&) { return 0; }
-    void follow(const Tree&, const Rows&, std::int32_t) {}
+    void follow(const Tree&, const Rows&, std::int32_t, std::int32_t) {}
     std::int32_t narrowest = 0;
 };
 
@@ -82,10 +82,8 @@ struct WideNodes {
         return Way::pick(*wide[cluster], rows, rule, node, rng);
     }
 
-    // The belief of a child has changed.
-    void follow(const Tree& tree, const Rows& rows, std::int32_t child) {
-        const std::int32_t node = tree.parent[child];
-        if (node < 0) return;
+    // The belief of a child of this node has changed.
+    void follow(const Tree& tree, const Rows& rows, std::int32_t node, std::int32_t child) {
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
         if (cluster >= wide.size() || !wide[cluster]) return;
         const auto [x, y] = Way::pair(rows, child);
@@ -107,7 +105,7 @@ struct Shortcut<LinearRows, Thompson> {
     FewRoots few_roots;
 
     void reset() {}
-    void follow(const Tree&, const LinearRows&, std::int32_t) {}
+    void follow(const Tree&, const LinearRows&, std::int32_t, std::int32_t) {}
     bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= narrowest; }
     std::int32_t pick(const Tree& tree, LinearRows& rows, const Thompson&, std::int32_t node, const double* context,
                       Stream& rng) {

@@ -41,7 +41,7 @@ nb::list run(nb::ndarray<const double, nb::c_contig> truth, std::size_t dim, con
     std::vector<Player> ready;
     for (nb::handle entry : players) {
         const nb::tuple player = nb::cast<nb::tuple>(entry);
-        ready.push_back({nb::cast<BoundWalk&>(player[0]).walk.get(), data<const std::int32_t>(player[1]),
+        ready.push_back({nb::cast<BoundWalk&>(player[0]).walk.get(), player[1].is_none() ? nullptr : data<const std::int32_t>(player[1]),
                          nb::cast<Stream*>(player[2]), data<double>(player[3]), data<std::int64_t>(player[4])});
     }
     {

@@ -75,7 +75,7 @@ struct World {
 // One policy in the world: its walk, where its arms are, and what is kept of its run.
 struct Player {
     Walk* walk;
-    const std::int32_t* arm_of;  // (the policy's arms,) their places in the world
+    const std::int32_t* arm_of;  // (the policy's arms,) their places in the world, or null where they are the same
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
@@ -110,7 +110,7 @@ inline void simulate(const World& world, std::vector<Player>& players, Stream& c
                     player.seconds = -1.0;
                     break;
                 }
-                const std::int32_t arm = player.arm_of[place];
+                const std::int32_t arm = player.arm_of ? player.arm_of[place] : place;
                 const double mean = world.expected(arm, here);
                 player.walk->update(place, world.reward(mean, *player.rewards), here);
                 player.sum += best[at] - mean;

@@ -81,7 +81,9 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         const std::size_t n_nodes = nb::len(nb::object(arrays[0])), n_priors = nb::len(nb::object(arrays[1]));
         bool small = false;
         for (std::size_t i = 0; i < n_priors; ++i) small |= a[i] < 1.0 || b[i] < 1.0;
-        return with_rule(BetaRows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, small}, rule, c, flag, summary);
+        BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, small};
+        rows.reset();
+        return with_rule(rows, rule, c, flag, summary);
     }
     if (belief == "Gaussian")
         return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4)}, rule, c, flag, summary);

@@ -43,7 +43,7 @@ class BetaRows(Rows):
 
     def __init__(self, a: Floats, b: Floats) -> None:
         # A node's numbers lie side by side in memory: children are looked at together. The last two are the native
-        # engine's own: what it keeps of the posterior to draw from it, 0 while unknown.
+        # engine's own: what it keeps of the posterior to draw from it.
         self._table = np.zeros((len(a), 4))  # (nodes, 4)
         self.successes, self.failures, *_ = self._table.T  # (nodes,) each
         self.a, self.b = a, b  # (nodes,) each

@@ -13,7 +13,7 @@ struct BetaRows {
     static constexpr double low = 0.0, high = 1.0;  // rewards allowed
     struct Node {
         double successes, failures;  // evidence
-        Stream::Scales scales;       // of its posterior, {0, 0} while unknown
+        Stream::Scales scales;       // of its posterior; a = 0 while unknown
     };
     Node* nodes;          // (nodes,) side by side, because children are looked at together
     std::size_t n_nodes;
@@ -22,9 +22,13 @@ struct BetaRows {
     bool on_log_odds;     // some prior is below 1, where draws round to 0 or 1 and would tie
 
     std::size_t dim() const { return 0; }
-    // Python has changed the evidence.
+    // Python has changed the evidence. Beliefs that are uniform, as those of untouched arms mostly are, are marked at once.
     void reset() {
-        for (std::size_t i = 0; i < n_nodes; ++i) nodes[i].scales = {0.0, 0.0};
+        for (std::size_t i = 0; i < n_nodes; ++i) {
+            const auto [ours, theirs] = posterior(static_cast<std::int32_t>(i));
+            const bool uniform = !on_log_odds && ours == 1.0 && theirs == 1.0;
+            nodes[i].scales = {uniform ? Stream::Scales::uniform : 0.0, 0.0};
+        }
     }
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
@@ -50,8 +54,9 @@ struct BetaRows {
     }
     void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) {
         for (std::int32_t node = first; node < first + static_cast<std::int32_t>(k); ++node, out += decisions.m) {
-            if (nodes[node].scales.a > 0.0)
-                rng.beta_fill(nodes[node].scales, out, decisions.m);
+            const Stream::Scales scales = nodes[node].scales;
+            if (scales.a > 0.0 || scales.a == Stream::Scales::uniform)
+                rng.beta_fill(scales, out, decisions.m);
             else
                 sample_afresh(node, decisions, rng, out);
         }
@@ -59,19 +64,23 @@ struct BetaRows {
     void observe(std::int32_t node, double reward, const double*) {
         nodes[node].successes += reward;
         nodes[node].failures += 1.0 - reward;
-        keep_scales(node);
+        if (nodes[node].scales.a > 0.0) keep_scales(node);
+        else nodes[node].scales.a = 0.0;
     }
 
   private:
     void keep_scales(std::int32_t node) {
         const auto [ours, theirs] = posterior(node);
-        nodes[node].scales = on_log_odds ? Stream::Scales{-1.0, -1.0} : Stream::beta_scales(ours, theirs);
+        nodes[node].scales = Stream::beta_scales(ours, theirs);
     }
-    void sample_afresh(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) {
+    BANDITREE_RARE void sample_afresh(std::int32_t node, const Decisions& decisions, Stream& rng, double* out) {
         const auto [ours, theirs] = posterior(node);
-        if (!nodes[node].scales.none()) keep_scales(node);
-        if (!on_log_odds) return rng.beta_fill(ours, theirs, out, decisions.m);
-        for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
+        if (on_log_odds) {
+            for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
+        } else {
+            keep_scales(node);
+            rng.beta_fill(ours, theirs, out, decisions.m);
+        }
     }
 };
 
