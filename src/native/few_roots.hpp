@@ -4,7 +4,7 @@
 // The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to tell the few draws that may be
 // the highest; those alone are made exactly. Rounding to single precision and the root there err by a part in 2^24 each at
 // most, and |z| is below 12.7, so two draws err by less than 1e-5 times the greatest root together, and by the rounding of
-// the draws themselves.
+// the draws themselves. The greatest root is not looked for: the prepared context has a bound of it.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ class FewRoots {
         const double *mean = rows.means.data(), *variance = rows.variances.data();
         double *z = normals.data(), *__restrict draw = draws.data();
         for (std::size_t i = 0; i < k; ++i) z[i] = rng.standard_normal();
-        const double greatest = highest(variance, k);
+        const double greatest = context[rows.stride() - 1];
         const bool rough = greatest > 1e-30 && greatest < 1e30;  // elsewhere single precision may have no digits
         if (rough)
             for (std::size_t i = 0; i < k; ++i)

@@ -90,7 +90,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
     if (belief == "Linear")
         return with_rule(LinearRows{array(0), array(1), array(2), array(3), array(4), array(5), array(6), array(7), dim,
-                                    v, nb::len(nb::object(arrays[0])), std::vector<double>(dim * dim + dim)},
+                                    v, nb::len(nb::object(arrays[0]))},
                          rule, c, flag, summary);
     throw nb::value_error("no such belief");
 }

@@ -1,6 +1,7 @@
 // Linear-Gaussian beliefs: the expected reward is linear in a context. Twin of banditree/beliefs/linear.py.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -8,6 +9,13 @@
 #include "../random.hpp"
 #include "../sums.hpp"
 #include "../tree.hpp"
+
+// Small loops of constant length are unrolled whole, nested triangular ones too, at which compilers hesitate.
+#if defined(__GNUC__)
+#define BANDITREE_UNROLL _Pragma("GCC unroll 8")
+#else
+#define BANDITREE_UNROLL
+#endif
 
 namespace banditree {
 
@@ -23,7 +31,8 @@ struct LinearRows {
     std::size_t d;
     double v;
     std::size_t n_nodes;  // they lie side by side, to be scored so
-    std::vector<double> work, means = {}, variances = {};  // scratch: (d + 1, d), (k,), (k,)
+    double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance is above this times x'x
+    std::vector<double> work = std::vector<double>(d * d + d), means = {}, variances = {};  // scratch: (d + 1, d), (k,), (k,)
     using RankOne = double (LinearRows::*)(std::size_t, double, const double*);
     RankOne rank_one = rank_one_for(d);
 
@@ -34,12 +43,17 @@ struct LinearRows {
 
     // A context is prepared once for all nodes that are scored in it: x, then the upper triangle of x x' with what is off
     // the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the symmetric B^-1;
-    // all that times v, for the variance.
-    std::size_t stride() const { return d + d * (d + 1) / 2; }
+    // all that times v, for the variance. Last comes what no variance is above: a reward only makes B greater.
+    std::size_t stride() const { return d + d * (d + 1) / 2 + 1; }
     void prepare(const double* x, double* out) const {
-        for (std::size_t i = 0; i < d; ++i) *out++ = x[i];
+        double square = 0.0;
+        for (std::size_t i = 0; i < d; ++i) {
+            *out++ = x[i];
+            square += x[i] * x[i];
+        }
         for (std::size_t i = 0; i < d; ++i)
             for (std::size_t j = i; j < d; ++j) *out++ = (i == j ? v : 2.0 * v) * x[i] * x[j];
+        *out = widest * square;
     }
     double mean(std::int32_t node, const double* prepared) {
         moments(node, 1, prepared);
@@ -90,19 +104,17 @@ struct LinearRows {
     template <std::size_t D>
     double rank_one_of(std::size_t node, double reward, const double* context) {
         const std::size_t d = D > 0 ? D : this->d;
-        double local[D > 0 ? 2 * D : 1], *x = D > 0 ? local : work.data(), *gain = x + d;
         double *sum = gram + node * d * d, *f = moment + node * d, *inv = inverse + node, *mu = coefficients + node;
+        double local_x[D > 0 ? D : 1], local_gain[D > 0 ? D : 1];
+        double *x = D > 0 ? local_x : work.data(), *gain = D > 0 ? local_gain : work.data() + d;
         for (std::size_t i = 0; i < d; ++i) x[i] = context[i], gain[i] = 0.0;
-        for (std::size_t i = 0; i < d; ++i) f[i] += reward * x[i];
-        for (std::size_t i = 0; i < d; ++i)
-            for (std::size_t j = 0; j < d; ++j) sum[i * d + j] += x[i] * x[j];
         const double* entry = inv;
+        BANDITREE_UNROLL
         for (std::size_t i = 0; i < d; ++i) {
-            gain[i] += *entry * x[i];
-            entry += n_nodes;
-            for (std::size_t j = i + 1; j < d; ++j, entry += n_nodes) {
+            BANDITREE_UNROLL
+            for (std::size_t j = i; j < d; ++j, entry += n_nodes) {
                 gain[i] += *entry * x[j];
-                gain[j] += *entry * x[i];
+                if (j > i) gain[j] += *entry * x[i];
             }
         }
         double shrink = 1.0, error = reward;
@@ -110,10 +122,15 @@ struct LinearRows {
             shrink += gain[i] * x[i];
             error -= mu[i * n_nodes] * x[i];
         }
+        for (std::size_t i = 0; i < d; ++i) f[i] += reward * x[i];
+        for (std::size_t i = 0; i < d; ++i)
+            for (std::size_t j = 0; j < d; ++j) sum[i * d + j] += x[i] * x[j];
         const double scale = 1.0 / shrink;
+        BANDITREE_UNROLL
         for (std::size_t i = 0; i < d; ++i) {
             const double scaled = gain[i] * scale;
             mu[i * n_nodes] += scaled * error;
+            BANDITREE_UNROLL
             for (std::size_t j = i; j < d; ++j, inv += n_nodes) *inv -= scaled * gain[j];
         }
         return shrink;
