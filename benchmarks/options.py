@@ -10,6 +10,7 @@ class Options:
     """The full run; `quick` has the same cases, made short."""
 
     rounds: int = 5
+    own_rounds: int = 21  # without peers, which are slow: more rounds, for a machine that is not always as fast
     horizon: int = 3000
     contextual_horizon: int = 1000
     at_least: float = 0.1  # seconds of steps a contestant is timed for in a round, as many runs as that takes
@@ -17,7 +18,7 @@ class Options:
     enough: float = 6.0  # seconds of steps after which a slow contestant sits out the remaining rounds
     batch: int = 1_000_000
     decisions: int = 100_000
-    seeds: int = 5  # of a simulation in a round
+    seeds: int = 20  # of a simulation in a round
     largest: int = 1_000_000  # arms
     growth_rounds: int = 5
     peer_arms: int = 10_000  # arms for the peers' memory
@@ -28,6 +29,7 @@ class Options:
     def quick(cls) -> Options:
         return cls(
             rounds=3,
+            own_rounds=3,
             horizon=2000,
             contextual_horizon=300,
             at_least=0.03,

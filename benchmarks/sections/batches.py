@@ -20,7 +20,7 @@ Python loop of `update` and `choose`. Both on the native engine.
 def run(arena: Arena, options: Options) -> Section:
     sizes = {"update": options.batch, "choose": options.decisions}
     taken: dict[str, list[float]] = defaultdict(list)  # seconds each
-    for round_ in range(options.rounds):
+    for round_ in range(options.own_rounds):
         for call, n in sizes.items():
             for how in ("one", "many"):
                 answer = arena.ask(OURS, "batches", what=f"{call} {how}", n=n, seed=round_)

@@ -34,8 +34,8 @@ def run(arena: Arena, options: Options) -> Section:
     section = Section("Whole runs: the simulator", TEXT)
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     regrets: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for round_ in range(options.rounds):
-        print(f"simulator: round {round_ + 1} of {options.rounds}", flush=True)
+    for round_ in range(options.own_rounds):
+        print(f"simulator: round {round_ + 1} of {options.own_rounds}", flush=True)
         for case in GOALS:
             for how, seeds in (("native", options.seeds), ("numpy", 1)):
                 answer = arena.ask(OURS, "simulate", case=case, how=how, seed=round_, seeds=seeds)

@@ -21,7 +21,7 @@ Wall time of one `bt.simulate` call with `jobs=1` and with `jobs=2`: TSC, 1,000 
 """
     section = Section("Two threads", text)
     taken: dict[int, list[float]] = defaultdict(list)
-    for round_ in range(options.rounds):
+    for round_ in range(options.own_rounds):
         for jobs in (1, 2):
             answer = arena.ask(OURS, "threads", jobs=jobs, seeds=SEEDS, horizon=options.thread_horizon, seed=round_)
             taken[jobs].append(answer["seconds"])
