@@ -20,7 +20,7 @@ class Options:
     decisions: int = 100_000
     seeds: int = 20  # of a simulation in a round
     largest: int = 1_000_000  # arms
-    growth_rounds: int = 5
+    growth_rounds: int = 9
     peer_arms: int = 10_000  # arms for the peers' memory
     cold_rounds: int = 9
     thread_horizon: int = 100_000

@@ -38,7 +38,8 @@ class Run:
 
     @classmethod
     def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
-        return cls(engine, np.zeros(n_times), np.zeros(n_arms, np.int64))
+        # Not np.zeros, which leaves getting the memory of a large array to the first steps.
+        return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64))
 
     def by_cluster(self, tree: Tree) -> None:
         """Add up the plays of each top cluster."""
