@@ -6,6 +6,8 @@ suites; the same statistics catch each error planted in a sampler that works the
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,7 @@ def same_as_plain(k: int) -> bool:
     for shortcuts in (True, False):
         with engines.using("native", shortcuts=shortcuts):
             policy = bt.TS(bt.Tree(k), rng=3)
+        policy.update(0, 1)
         choices.append(list(policy.choose_many(200)))
     return choices[0] == choices[1]
 
@@ -108,6 +111,29 @@ def test_wide_nodes_take_the_shortcut_and_narrow_ones_do_not() -> None:
         narrowest = bt.TS(bt.Tree(2)).walk.narrowest
     assert same_as_plain(narrowest - 1)
     assert not same_as_plain(narrowest)
+
+
+@pytest.mark.parametrize("k", [2, 3, 16, 47])
+@pytest.mark.parametrize("name", ["HTS", "UCT"])
+def test_among_untouched_children_any_is_as_likely_and_none_is_looked_at(name: str, k: int) -> None:
+    """One number below k for each level of the way down; after one reward its cluster is walked as usual."""
+    tree = bt.Tree({f"c{i}": [f"{i}-{j}" for j in range(k)] for i in range(k)})
+    with engines.using("native"):
+        policy = bt.ALGORITHMS[name](tree, rng=5)
+    n = 40 * k * k
+    chosen = Counter(policy.choose() for _ in range(n))
+    assert sum((chosen[arm] - 40) ** 2 / 40 for arm in tree.arms) < k * k - 1 + 5 * np.sqrt(2 * (k * k - 1))
+    twin = stream.native_stream(5)
+    steps = [twin.integers(k) for _ in range(2 * n)]
+    assert chosen == Counter(f"{one}-{two}" for one, two in zip(steps[::2], steps[1::2], strict=True))
+    policy.update("1-1", 1)
+    assert len({policy.choose() for _ in range(200)}) > 1
+
+
+def test_untouched_children_with_priors_of_their_own_are_not_alike() -> None:
+    with engines.using("native"):
+        policy = bt.TS(bt.Tree(3), prior={1: bt.Beta(30, 1)}, rng=6)
+    assert Counter(policy.choose() for _ in range(300))[1] > 250
 
 
 def test_priors_below_1_are_drawn_plainly() -> None:

@@ -32,12 +32,12 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 
 DIGESTS = {
     "draws": "7bf0520425bd7eac",
-    "TS": "f4a60b6202482992",
-    "TSC": "f02b5111e0b573bb",
-    "HTS": "8a4e711f1c6eaf65",
-    "UCB1": "4fae0eabb44345c2",
-    "UCBC": "c1973759301e0263",
-    "UCT": "493151db138c5a6a",
+    "TS": "b3a6cd58ff0fe0af",
+    "TSC": "c9efd7bf2f8bee37",
+    "HTS": "d7cc2375ec569477",
+    "UCB1": "24d8c34317028267",
+    "UCBC": "e1fa63f37da8ab1b",
+    "UCT": "8f45857c3abf1d0e",
     "TSMax": "4e090ae7fa68d07f",
     "LinTS": "3c7921be3d3ccd3c",
     "LinTSC": "782e0caf2e2d3e6f",

@@ -182,7 +182,8 @@ def test_the_stepwise_interface_gives_the_same_run(name: str, problem: bt.proble
 @pytest.mark.parametrize(("name", "problem"), CASES, ids=IDS)
 def test_the_readable_engine_gives_the_same_run_draw_for_draw(name: str, problem: bt.problems.Problem) -> None:
     factory = fitted(name, problem)
-    runs = bt.simulate({name: factory}, problem, horizon=150, seeds=2, checkpoints=150)
+    with engines.using("native", shortcuts=False):
+        runs = bt.simulate({name: factory}, problem, horizon=150, seeds=2, checkpoints=150)
     with engines.using("readable"):
         readable = bt.simulate(
             {name: lambda tree, rng: factory(tree, rng=native_stream(rng))},
@@ -221,7 +222,7 @@ def warmed(tree: bt.Tree, *, rng: Any) -> bt.Policy:
 
 
 def test_a_warm_policy_goes_on_from_what_it_knows() -> None:
-    runs = bt.simulate({"warm": warmed, "cold": bt.TSC}, BOUNDED, horizon=200, seeds=5)
+    runs = bt.simulate({"warm": warmed, "cold": bt.TSC}, BOUNDED, horizon=200, seeds=25)
     assert runs.engine["warm"] == bt.engine()
     assert runs.compare("warm", "cold").z < -4
     regret, _ = stepwise("warm", warmed, BOUNDED, 1, 200)

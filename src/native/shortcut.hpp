@@ -2,6 +2,7 @@
 // counts have one for wide nodes, Thompson's rule on linear beliefs has one for all.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -19,8 +20,10 @@ namespace banditree {
 
 // What a shortcut needs of a belief and a rule: a pair of numbers that says all about a child, and the choice among
 // classes of them. `narrowest`: with fewer children plain scores are faster (docs/exact-sampling.md has the crossings).
+// `untouched`: no reward was ever seen below a node, and its children share one prior. Then they are all alike.
 struct ThompsonOnBeta {
     using Wide = WideThompson;
+    static bool untouched(const BetaRows& rows, std::int32_t node) { return rows.untouched(node); }
     static constexpr std::int32_t narrowest = 48;
     // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
     static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
@@ -32,6 +35,7 @@ struct ThompsonOnBeta {
 
 struct UCBOnCounts {
     using Wide = WideUCB;
+    static bool untouched(const CountsRows& rows, std::int32_t node) { return rows.count[node] == 0.0; }
     static constexpr std::int32_t narrowest = 40;
     struct Pair {
         double count, total;
@@ -55,6 +59,7 @@ struct Shortcut {
 
 template <class Way, class Rows, class Rule>
 struct WideNodes {
+    static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
     std::int32_t narrowest = Way::narrowest;
 
     // Forget everything: Python has changed the evidence.
@@ -62,6 +67,8 @@ struct WideNodes {
 
     // Where nearly every child is a class of its own (fractional rewards), classes pay from twice the width on.
     bool covers(const Tree& tree, const Rows& rows, std::int32_t node) const {
+        if (narrowest == never) return false;
+        if (Way::untouched(rows, node)) return true;
         const std::int32_t k = tree.n_children(node);
         if (k < narrowest || !Way::holds(rows)) return false;
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
@@ -70,6 +77,9 @@ struct WideNodes {
     }
 
     std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*, Stream& rng) {
+        // Children alike have the same chance, and need not be looked at.
+        if (Way::untouched(rows, node))
+            return static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(tree.n_children(node))));
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
         if (wide.size() <= cluster) wide.resize(cluster + 1);
         if (!wide[cluster]) {

@@ -35,6 +35,9 @@ struct BetaRows {
     // Fractions of one reward may add up to a shade more or less than 1.
     double plays(std::int32_t node) const { return std::rint(nodes[node].successes + nodes[node].failures); }
     double rewards(std::int32_t node) const { return nodes[node].successes; }
+    bool untouched(std::int32_t node) const {
+        return step == 0 && nodes[node].successes == 0.0 && nodes[node].failures == 0.0;
+    }
     struct Posterior {
         double a, b;
     };
