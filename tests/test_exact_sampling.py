@@ -7,6 +7,7 @@ suites; the same statistics catch each error planted in a sampler that works the
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,12 +115,12 @@ def test_wide_nodes_take_the_shortcut_and_narrow_ones_do_not() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3, 16, 47])
-@pytest.mark.parametrize("name", ["HTS", "UCT"])
-def test_among_untouched_children_any_is_as_likely_and_none_is_looked_at(name: str, k: int) -> None:
+@pytest.mark.parametrize("kind", [bt.HTS, bt.UCT])
+def test_among_untouched_children_any_is_as_likely_and_none_is_looked_at(kind: Any, k: int) -> None:
     """One number below k for each level of the way down; after one reward its cluster is walked as usual."""
     tree = bt.Tree({f"c{i}": [f"{i}-{j}" for j in range(k)] for i in range(k)})
     with engines.using("native"):
-        policy = bt.ALGORITHMS[name](tree, rng=5)
+        policy = kind(tree, rng=5)
     n = 40 * k * k
     chosen = Counter(policy.choose() for _ in range(n))
     assert sum((chosen[arm] - 40) ** 2 / 40 for arm in tree.arms) < k * k - 1 + 5 * np.sqrt(2 * (k * k - 1))
