@@ -11,7 +11,9 @@
 #include "../tree.hpp"
 
 // Small loops of constant length are unrolled whole, nested triangular ones too, at which compilers hesitate.
-#if defined(__GNUC__)
+#if defined(__clang__)
+#define BANDITREE_UNROLL _Pragma("unroll 8")
+#elif defined(__GNUC__)
 #define BANDITREE_UNROLL _Pragma("GCC unroll 8")
 #else
 #define BANDITREE_UNROLL
