@@ -128,7 +128,12 @@ def test_among_untouched_children_any_is_as_likely_and_none_is_looked_at(kind: A
     steps = [twin.integers(k) for _ in range(2 * n)]
     assert chosen == Counter(f"{one}-{two}" for one, two in zip(steps[::2], steps[1::2], strict=True))
     policy.update("1-1", 1)
-    assert len({policy.choose() for _ in range(200)}) > 1
+    again = sum(policy.choose().startswith("1-") for _ in range(20_000)) / 20_000
+    if kind is bt.UCT:
+        assert again == 0  # the others come first, which were never tried
+    else:
+        expected = 2 / (k + 1)  # Beta(2, 1) against k - 1 uniforms: the integral of 2 x times x^(k - 1)
+        assert abs(again - expected) < 5 * np.sqrt(expected * (1 - expected) / 20_000)
 
 
 def test_untouched_children_with_priors_of_their_own_are_not_alike() -> None:

@@ -25,7 +25,8 @@ struct Walk {
     virtual void update(std::int32_t arm, double reward, const double* context) = 0;
     // Python has changed the evidence: forget what was derived from it.
     virtual void reset() = 0;
-    // Nodes with at least this many children are walked by an exact shortcut, where there is one.
+    // Nodes with at least this many children are walked by an exact shortcut, where there is one; the largest number there
+    // is turns off all shortcuts, also those that do not depend on the width.
     virtual std::int32_t& narrowest() = 0;
 
     Tree tree;
@@ -164,7 +165,7 @@ struct Walker final : Walk {
         if (scores.size() < k * m) scores.resize(k * m);
         rule.score(tree, rows, node, decisions, *rng, scores.data());
         if (m == 1) {
-            *winners = highest_of(scores.data(), k);
+            *winners = highest_place(scores.data(), k, *rng);
             return *winners >= 0;
         }
         // The highest score of each decision first, all side by side and without branches; then the few that are not below it.
@@ -184,25 +185,10 @@ struct Walker final : Walk {
             if (n_ties[j] == 1) continue;  // else there are ties, or a score that is not a number
             column.resize(k);
             for (std::size_t i = 0; i < k; ++i) column[i] = scores[i * m + j];
-            winners[j] = highest_of(column.data(), k);
+            winners[j] = highest_place(column.data(), k, *rng);
             if (winners[j] < 0) return false;
         }
         return true;
-    }
-
-    // The place of the highest of k scores, ties at random; -1 where one is NaN. Where there are many, the highest is found
-    // first, without branches, and then the few that are not below it.
-    std::int32_t highest_of(const double* score, std::size_t k) {
-        double top = k < 8 ? score[0] : highest(score, k);
-        std::size_t place = 0;
-        std::uint64_t n_ties = 0;
-        for (std::size_t i = 0; i < k; ++i) {
-            if (score[i] < top) continue;
-            if (score[i] > top) top = score[i], n_ties = 0;
-            if (score[i] != top) return -1;
-            if (n_ties++ == 0) place = i;
-        }
-        return static_cast<std::int32_t>(one_of_ties(score, place, n_ties, *rng));
     }
 };
 

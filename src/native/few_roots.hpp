@@ -2,12 +2,13 @@
 // for word; docs/exact-sampling.md has the reasons.
 //
 // The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to tell the few draws that may be
-// the highest; those alone are made exactly. Rounding to single precision and the root there err by a part in 2^24 each at
+// the highest; where more than one is left, those are made exactly. Rounding to single precision and the root there err by a part in 2^24 each at
 // most, and |z| is below 12.7, so two draws err by less than 1e-5 times the greatest root together, and by the rounding of
 // the draws themselves. The greatest root is not looked for: the prepared context has a bound of it.
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "beliefs/linear.hpp"
@@ -36,18 +37,14 @@ class FewRoots {
             for (std::size_t i = 0; i < k; ++i) draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
         const double top = highest(draw, k);
         const double bar = rough ? top - 1e-5 * std::sqrt(greatest) - 1e-15 * std::fabs(top) : top;
-        std::size_t place = 0;
-        std::uint64_t n_ties = 0;
-        for (std::size_t i = 0; i < k; ++i) {
-            if (draw[i] < bar) continue;  // not so for NaN
-            draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
-            if (std::isnan(draw[i])) return -1;
-            if (n_ties == 0 || draw[i] > draw[place])
-                place = i, n_ties = 1;
-            else if (draw[i] == draw[place])
-                ++n_ties;
-        }
-        return static_cast<std::int32_t>(one_of_ties(draw, place, n_ties, rng));
+        std::size_t n_left = 0, last = 0;
+        for (std::size_t i = 0; i < k; ++i)
+            if (!(draw[i] < bar)) ++n_left, last = i;  // NaN too
+        if (n_left == 1 && !std::isnan(draw[last])) return static_cast<std::int32_t>(last);
+        constexpr double lost = -std::numeric_limits<double>::infinity();
+        for (std::size_t i = 0; i < k; ++i)
+            draw[i] = draw[i] < bar ? lost : mean[i] + z[i] * LinearRows::root(variance[i]);
+        return highest_place(draw, k, rng);
     }
 };
 

@@ -48,15 +48,23 @@ inline double highest(const double* x, std::size_t n) {
     return top[0];
 }
 
-// One of the n_ties numbers that equal x[place], the first of them, at random.
-inline std::size_t one_of_ties(const double* x, std::size_t place, std::uint64_t n_ties, Stream& rng) {
-    if (n_ties <= 1) return place;
-    const double top = x[place];
-    for (std::uint64_t skip = rng.integers(n_ties); skip > 0; --skip) {
+// The place of the highest of n numbers, ties at random; -1 where one is NaN. Where there are many, the highest is found
+// first, without branches, and then the few that are not below it.
+inline std::int32_t highest_place(const double* x, std::size_t n, Stream& rng) {
+    double top = n < 8 ? x[0] : highest(x, n);
+    std::size_t place = 0;
+    std::uint64_t n_ties = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (x[i] < top) continue;
+        if (x[i] > top) top = x[i], n_ties = 0;
+        if (x[i] != top) return -1;
+        if (n_ties++ == 0) place = i;
+    }
+    for (std::uint64_t skip = n_ties > 1 ? rng.integers(n_ties) : 0; skip > 0; --skip) {
         do ++place;
         while (x[place] != top);
     }
-    return place;
+    return static_cast<std::int32_t>(place);
 }
 
 }  // namespace banditree

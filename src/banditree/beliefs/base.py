@@ -125,8 +125,8 @@ class Rows(ABC):
             getattr(self, name)[...] = array
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        """The same as they lie in memory, for the native engine."""
-        return [np.ascontiguousarray(array) for array in self.arrays().values()]
+        """The same as they lie in memory, for the native engine; the prior, which no step changes, may be a copy."""
+        return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]
 
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:

@@ -172,8 +172,8 @@ class LinearRows(Rows):
         super().put_back(others)
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        *others, triangle, coefficients = self.arrays().values()
-        return [np.ascontiguousarray(array) for array in (*others, triangle.T, coefficients.T)]
+        *others, triangle, coefficients = super().native_arrays()
+        return [*others, triangle.T, coefficients.T]
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes]
