@@ -10,6 +10,7 @@
 #include "descent.hpp"
 #include "random.hpp"
 #include "sums.hpp"
+#include "vectors.hpp"
 
 namespace banditree {
 
@@ -46,8 +47,12 @@ struct World {
         return out;
     }
     double best(const double* columns, const double* x, double* scratch) const {
-        weighted_sum(x, columns, dim, n_arms, scratch, n_arms);
-        return highest(scratch, n_arms);
+        double top;
+        in_vectors([&]() BANDITREE_INLINE {
+            weighted_sum(x, columns, dim, n_arms, scratch, n_arms);
+            top = highest(scratch, n_arms);
+        });
+        return top;
     }
 
     double reward(double mean, Stream& rng) const {

@@ -6,39 +6,37 @@
 #include <limits>
 
 #include "random.hpp"
+#include "vectors.hpp"
 
 namespace banditree {
 
-// out[l] = add(0, l) where that is all there is yet, else add(out[l], l).
-template <class Add>
-void accumulate(bool first, double* __restrict out, std::size_t n, Add add) {
-    if (first)
-        for (std::size_t l = 0; l < n; ++l) out[l] = add(0.0, l);
-    else
-        for (std::size_t l = 0; l < n; ++l) out[l] = add(out[l], l);
-}
-
 // out[l] = factor[0] row_0[l] + factor[1] row_1[l] + ..., for n columns; rows lie `stride` apart. Terms are added in order,
-// so a column gets the bits of a plain loop over its terms. Five rows go at once: a sum is read and written less often.
-inline void weighted_sum(const double* factor, const double* row, std::size_t n_rows, std::size_t stride,
-                         double* __restrict out, std::size_t n) {
-    bool first = true;
-    for (; n_rows >= 5; n_rows -= 5, factor += 5, row += 5 * stride, first = false) {
-        const double *r1 = row + stride, *r2 = r1 + stride, *r3 = r2 + stride, *r4 = r3 + stride;
-        const double f0 = factor[0], f1 = factor[1], f2 = factor[2], f3 = factor[3], f4 = factor[4];
-        accumulate(first, out, n, [=](double sum, std::size_t l) {
-            return sum + f0 * row[l] + f1 * r1[l] + f2 * r2[l] + f3 * r3[l] + f4 * r4[l];
-        });
+// so a column gets the bits of a plain loop over its terms. 4 F columns go at once, their sums in registers: with fewer sums
+// an addition waits for the one before, more have no room. What is left over goes in smaller groups.
+template <std::size_t F = 5>
+BANDITREE_INLINE inline void weighted_sum(const double* factor, const double* row, std::size_t n_rows, std::size_t stride,
+                                          double* __restrict out, std::size_t n) {
+    for (; n >= 4 * F; n -= 4 * F, row += 4 * F, out += 4 * F) {
+        Four sum[F] = {};
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            const Four* entry = reinterpret_cast<const Four*>(row + r * stride);
+            BANDITREE_UNROLL
+            for (std::size_t f = 0; f < F; ++f) sum[f] += factor[r] * entry[f];
+        }
+        BANDITREE_UNROLL
+        for (std::size_t f = 0; f < F; ++f) reinterpret_cast<Four*>(out)[f] = sum[f];
     }
-    for (; n_rows > 0; --n_rows, ++factor, row += stride, first = false) {
-        const double f0 = *factor;
-        accumulate(first, out, n, [=](double sum, std::size_t l) { return sum + f0 * row[l]; });
+    if constexpr (F > 1) return weighted_sum<F - 1>(factor, row, n_rows, stride, out, n);
+    for (std::size_t l = 0; l < n; ++l) {
+        double sum = 0.0;
+        for (std::size_t r = 0; r < n_rows; ++r) sum += factor[r] * row[r * stride + l];
+        out[l] = sum;
     }
 }
 
 // The highest of n numbers; minus infinity where there is none. NaN is passed over. Four at a time, because each
 // comparison waits for the one before.
-inline double highest(const double* x, std::size_t n) {
+BANDITREE_INLINE inline double highest(const double* x, std::size_t n) {
     constexpr double least = -std::numeric_limits<double>::infinity();
     double top[4] = {least, least, least, least};
     for (; n >= 4; n -= 4, x += 4)

@@ -9,15 +9,7 @@
 #include "../random.hpp"
 #include "../sums.hpp"
 #include "../tree.hpp"
-
-// Small loops of constant length are unrolled whole, nested triangular ones too, at which compilers hesitate.
-#if defined(__clang__)
-#define BANDITREE_UNROLL _Pragma("unroll 8")
-#elif defined(__GNUC__)
-#define BANDITREE_UNROLL _Pragma("GCC unroll 8")
-#else
-#define BANDITREE_UNROLL
-#endif
+#include "../vectors.hpp"
 
 namespace banditree {
 
@@ -62,15 +54,13 @@ struct LinearRows {
         return means[0];
     }
 
-    // Mean and variance of k nodes in a row, in one prepared context. Nodes are taken some at a time, so that sums stay near.
+    // Mean and variance of k nodes in a row, in one prepared context.
     void moments(std::int32_t first, std::size_t k, const double* prepared) {
-        constexpr std::size_t most = 256;
         if (means.size() < k) means.resize(k), variances.resize(k);
-        for (std::size_t from = 0; from < k; from += most) {
-            const std::size_t n = k - from < most ? k - from : most, node = static_cast<std::size_t>(first) + from;
-            weighted_sum(prepared, coefficients + node, d, n_nodes, means.data() + from, n);
-            weighted_sum(prepared + d, inverse + node, d * (d + 1) / 2, n_nodes, variances.data() + from, n);
-        }
+        in_vectors([&]() BANDITREE_INLINE {
+            weighted_sum(prepared, coefficients + first, d, n_nodes, means.data(), k);
+            weighted_sum(prepared + d, inverse + first, d * (d + 1) / 2, n_nodes, variances.data(), k);
+        });
     }
 
     // Spreads are roots of variances, which rounding may have taken below 0.

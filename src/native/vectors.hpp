@@ -1,0 +1,64 @@
+// Loops compiled twice: for any processor of its kind, and for one with vectors of 256 bits, which is asked for when the
+// module is loaded. The bits are the same: sums, products, quotients and roots are rounded alike in vectors of any width, and
+// fused operations stay off.
+#pragma once
+
+#if defined(__GNUC__)
+#define BANDITREE_INLINE __attribute__((always_inline))
+#else
+#define BANDITREE_INLINE
+#endif
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#define BANDITREE_WIDER __attribute__((target("avx2")))
+#define BANDITREE_HAS_WIDER (__builtin_cpu_supports("avx2") != 0)
+#else
+#define BANDITREE_WIDER
+#define BANDITREE_HAS_WIDER false
+#endif
+
+// Small loops of constant length are unrolled whole, nested triangular ones too, at which compilers hesitate.
+#if defined(__clang__)
+#define BANDITREE_UNROLL _Pragma("unroll 8")
+#elif defined(__GNUC__)
+#define BANDITREE_UNROLL _Pragma("GCC unroll 8")
+#else
+#define BANDITREE_UNROLL
+#endif
+
+namespace banditree {
+
+// Four numbers side by side, anywhere in memory.
+#if defined(__GNUC__)
+typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
+#else
+struct Four {
+    double at[4];
+    Four& operator+=(const Four& other) {
+        for (int i = 0; i < 4; ++i) at[i] += other.at[i];
+        return *this;
+    }
+    friend Four operator*(double factor, Four four) {
+        for (double& x : four.at) x *= factor;
+        return four;
+    }
+};
+#endif
+
+inline bool wider_vectors = BANDITREE_HAS_WIDER;  // tests turn them off
+
+template <class Loops>
+BANDITREE_WIDER void in_wider_vectors(const Loops& loops) {
+    loops();
+}
+
+// Runs `loops`, a function object marked BANDITREE_INLINE like all that it calls: only what is inlined is compiled twice.
+template <class Loops>
+void in_vectors(const Loops& loops) {
+    if (wider_vectors)
+        in_wider_vectors(loops);
+    else
+        loops();
+}
+
+}  // namespace banditree
