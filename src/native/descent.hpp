@@ -11,6 +11,7 @@
 #include "shortcut.hpp"
 #include "sums.hpp"
 #include "tree.hpp"
+#include "vectors.hpp"
 
 namespace banditree {
 
@@ -168,19 +169,10 @@ struct Walker final : Walk {
             *winners = highest_place(scores.data(), k, *rng);
             return *winners >= 0;
         }
-        // The highest score of each decision first, all side by side and without branches; then the few that are not below it.
         if (best.size() < m) best.resize(m), n_ties.resize(m);
-        double* __restrict top = best.data();
-        for (std::size_t j = 0; j < m; ++j) top[j] = scores[j], n_ties[j] = 0;
-        for (std::size_t i = 1; i < k; ++i) {
-            const double* row = scores.data() + i * m;
-            for (std::size_t j = 0; j < m; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
-        }
-        for (std::size_t i = 0; i < k; ++i) {
-            const double* row = scores.data() + i * m;
-            for (std::size_t j = 0; j < m; ++j)
-                if (!(row[j] < top[j])) winners[j] = static_cast<std::int32_t>(i), ++n_ties[j];
-        }
+        in_vectors([this, k, m, winners]() BANDITREE_INLINE {
+            highest_of_columns(scores.data(), k, m, best.data(), winners, n_ties.data());
+        });
         for (std::size_t j = 0; j < m; ++j) {
             if (n_ties[j] == 1) continue;  // else there are ties, or a score that is not a number
             column.resize(k);

@@ -46,6 +46,25 @@ BANDITREE_INLINE inline double highest(const double* x, std::size_t n) {
     return top[0];
 }
 
+// The same for m columns of k numbers, side by side and without branches: the highest of each, (m,), the place of the last that
+// is not below it, and how many are not. One where there is no tie; NaN counts.
+BANDITREE_INLINE inline void highest_of_columns(const double* x, std::size_t k, std::size_t m, double* __restrict top,
+                                                std::int32_t* __restrict place, std::int32_t* __restrict n_ties) {
+    for (std::size_t j = 0; j < m; ++j) top[j] = x[j], n_ties[j] = 0;
+    for (std::size_t i = 1; i < k; ++i) {
+        const double* row = x + i * m;
+        for (std::size_t j = 0; j < m; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+    }
+    for (std::size_t i = 0; i < k; ++i) {
+        const double* row = x + i * m;
+        for (std::size_t j = 0; j < m; ++j) {
+            const bool below = row[j] < top[j];
+            place[j] = below ? place[j] : static_cast<std::int32_t>(i);
+            n_ties[j] += !below;
+        }
+    }
+}
+
 // The place of the highest of n numbers, ties at random; -1 where one is NaN. Where there are many, the highest is found
 // first, without branches, and then the few that are not below it.
 inline std::int32_t highest_place(const double* x, std::size_t n, Stream& rng) {
