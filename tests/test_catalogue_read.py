@@ -225,6 +225,17 @@ def test_a_gzipped_file_and_the_example(tmp_path: Path) -> None:
     assert found[0].tree.n_arms == 34
 
 
+def test_the_example_leaves_a_file_of_yours_alone(tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    write_example(file)
+    write_example(file)
+    edited = file.read_bytes() + b"mine,shoes,boots,10,1\n"
+    file.write_bytes(edited)
+    with pytest.raises(InvalidValue, match="there already"):
+        write_example(file)
+    assert file.read_bytes() == edited
+
+
 def test_missing_libraries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("narwhals", "polars", "pandas", "pyarrow.parquet"):
         monkeypatch.setitem(__import__("sys").modules, name, None)

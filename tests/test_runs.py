@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.stats
 
 import banditree as bt
+from banditree._student import student
 from banditree.errors import BadFile, BanditreeError, InvalidValue, MissingExtra
 from banditree.runs import MARK, Run, Runs
 from tests.test_simulate import OwnProblem
@@ -41,12 +43,18 @@ def test_the_table_by_hand() -> None:
     good, bad = runs.table()
     assert (good.policy, good.rank, good.mean, good.sd) == ("good", 1, 4.0, 2.0)
     assert good.se == pytest.approx(2 / np.sqrt(3))
-    assert good.interval == pytest.approx((4 - 1.96 * good.se, 4 + 1.96 * good.se))
+    assert good.interval == pytest.approx((4 - 4.302653 * good.se, 4 + 4.302653 * good.se))  # Student's t, two degrees
     assert (good.evaluations, good.microseconds, good.engine) == (3.0, pytest.approx(3e6 / 60), "native")
     assert (bad.policy, bad.rank, bad.mean, bad.sd) == ("bad", 2, 9.0, pytest.approx(np.sqrt(7)))
     assert (bad.evaluations, bad.microseconds) == (5.0, pytest.approx(2e6 / 60))
     early = runs.table(time=10)
     assert (early["policy"], early["mean"], early["sd"]) == (["good", "bad"], [2.0, 3.0], [1.0, 1.0])
+
+
+def test_intervals_reach_as_far_as_students_t() -> None:
+    for n in (*range(2, 60), 100, 999, 1000, 1001, 1002, 1003, 5000, 100_000):
+        assert student(n) == pytest.approx(scipy.stats.t.ppf(0.975, n - 1), abs=1e-5)
+    assert np.isnan(student(1))
 
 
 def test_a_comparison_by_hand() -> None:
@@ -55,9 +63,9 @@ def test_a_comparison_by_hand() -> None:
     assert compared.difference == -5.0  # of -5, -4, -6
     assert compared.se == pytest.approx(1 / np.sqrt(3))
     assert compared.z == pytest.approx(-5 * np.sqrt(3))
-    assert compared.interval == pytest.approx((-5 - 1.96 / np.sqrt(3), -5 + 1.96 / np.sqrt(3)))
+    assert compared.interval == pytest.approx((-5 - 4.302653 / np.sqrt(3), -5 + 4.302653 / np.sqrt(3)))
     assert str(compared).startswith(
-        "good has 5 less regret than bad (95% interval of the difference -6.132 to -3.868, z"
+        "good has 5 less regret than bad (95% interval of the difference -7.484 to -2.516, z"
     )
     other = by_hand().compare("bad", "good")
     assert (other.difference, other.z) == (5.0, -compared.z)

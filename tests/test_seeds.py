@@ -14,6 +14,7 @@ from joblib._parallel_backends import ThreadingBackend
 
 from banditree import _seeds
 from banditree._seeds import PlainMonitor, n_workers, new_monitor, over_seeds
+from banditree.errors import MissingExtra
 from banditree.stream import native
 
 
@@ -153,8 +154,11 @@ def test_the_bar_shows_when_asked_and_is_silent_else(capsys: pytest.CaptureFixtu
 
 def test_without_rich_there_is_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "rich", None)
-    assert len(list(work([1], progress=True))) == 1
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert len(list(work([1]))) == 1
     assert capsys.readouterr().err == ""
+    with pytest.raises(MissingExtra, match="rich"):  # who asks for one is told why there is none
+        list(work([1], progress=True))
 
 
 def test_the_bar_says_how_fast(capsys: pytest.CaptureFixture[str]) -> None:

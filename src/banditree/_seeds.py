@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from banditree.errors import InvalidType, InvalidValue
+from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.stream import native
 
 Draw = Callable[[int], Any]
@@ -169,6 +169,8 @@ def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
         from rich import progress as rich
         from rich.console import Console
     except ImportError:
+        if progress:
+            raise MissingExtra("a progress bar needs rich: pip install 'banditree[cli]', or progress=None") from None
         shown = False
     if not shown or threading.current_thread() is not threading.main_thread():
         yield lambda _: None

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree._student import student
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.store import write_whole
 from banditree.tables import Table
@@ -61,7 +62,8 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return self.difference - 1.96 * self.se, self.difference + 1.96 * self.se
+        reach = student(self.seeds) * self.se
+        return self.difference - reach, self.difference + reach
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -129,10 +131,11 @@ class Runs:
         rows = []
         for name, regret in self.regret.items():
             mean, sd = float(regret[:, at].mean()), float(regret[:, at].std(ddof=1)) if n > 1 else float("nan")
-            se = sd / np.sqrt(n)
+            se = float(sd / np.sqrt(n))
+            reach = student(n) * se
             microseconds = 1e6 * self.seconds[name] / (n * int(self.times[-1]))
             cost = float(np.mean(self.evaluations[name]))
-            rows.append((name, mean, sd, float(se), (mean - 1.96 * se, mean + 1.96 * se), cost, microseconds))
+            rows.append((name, mean, sd, se, (mean - reach, mean + reach), cost, microseconds))
         rows.sort(key=lambda row: row[1])
         ranked = [(*row[:5], rank, *row[5:], self.engine[row[0]]) for rank, row in enumerate(rows, start=1)]
         columns = ("policy", "mean", "sd", "se", "interval", "rank", "evaluations", "microseconds", "engine")

@@ -24,7 +24,7 @@ from banditree.tables import Table
 
 Floats = NDArray[np.float64]
 SURE = 0.9  # how likely one policy must be better for the data to tell
-SMALL = 0.02  # a saving below this share, that the data cannot tell from none, is not worth a tree
+SMALL = 0.02  # a saving below this share, that the data cannot tell from none, is not worth a tree, nor a deeper one
 AGAIN = " again"  # the second run of a policy in the same world
 
 
@@ -40,6 +40,16 @@ class Difference:
     chance: float  # that the policy is better in the world there is
     noise: float  # standard error of the saving, from the luck of the simulation
     by_seeds: float  # the share of the interval's variance that more seeds would take away
+
+    @property
+    def told(self) -> bool:
+        """Whether the data tell which of the two is better."""
+        return max(self.chance, 1 - self.chance) >= SURE
+
+    @property
+    def matters(self) -> bool:
+        """Whether there is a difference to speak of: the data tell it, or it is not small."""
+        return self.told or abs(self.share) >= SMALL
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,8 +103,8 @@ def advise(
 
     Simulates every candidate twice in each of ``seeds`` worlds that the data allow; the two runs tell the luck of a run
     from what is not known of the world. The advice is flat TS or the best way down the tree, whichever has the least
-    expected regret. Where each is at least 10% likely to be the better one, the data cannot tell, and the advice says
-    so.
+    expected regret; of ways about equally good, the first of ``policies``, which by default is the simplest. Where flat
+    and tree are each at least 10% likely to be the better one, the data cannot tell, and the advice says so.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
@@ -201,13 +211,12 @@ def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspectio
     from banditree.catalogue import sentences
 
     means = {name: float(regret[:, :, -1].mean()) for name, regret in pairs.regret.items()}
-    rival = min((candidate for candidate in chosen if candidate.uses_tree), key=lambda each: means[each.name])
+    with_tree = [candidate for candidate in chosen if candidate.uses_tree]  # the simpler come first
+    best_mean = min(with_tree, key=lambda each: means[each.name])
+    rival = next(each for each in with_tree if not pairs.compare(best_mean.name, each.name).matters)
     difference = pairs.compare(rival.name, FLAT.name)
-    leader = rival if difference.saving > 0 else FLAT
-    told = max(difference.chance, 1 - difference.chance) >= SURE
-    if not told and abs(difference.share) < SMALL:
-        leader = FLAT
-    verdict = ("flat" if leader == FLAT else "tree") if told else "cannot tell"
+    leader = rival if difference.saving > 0 and difference.matters else FLAT
+    verdict = ("flat" if leader == FLAT else "tree") if difference.told else "cannot tell"
     pays_from = _pays_from(pairs, rival.name)
     horizon = int(pairs.runs.times[-1])
     best = np.array([pairs.regret[name][:, :, -1].mean(axis=1) for name in means]).argmin(axis=0)  # (worlds,)

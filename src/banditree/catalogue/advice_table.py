@@ -134,7 +134,7 @@ about trees much deeper than 4 levels.
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or write it; 1 where the advice is right less than 9 times in 10 in some world."""
     parser = argparse.ArgumentParser(description="Check the advice on worlds whose true means are known.")
-    parser.add_argument("--draws", type=int, default=10, help="catalogues of each world (default 10)")
+    parser.add_argument("--draws", type=int, default=30, help="catalogues of each world (default 30)")
     parser.add_argument("--seeds", type=int, help="worlds simulated for an advice (default: that of bt.advise)")
     parser.add_argument("--truth-seeds", type=int, default=200, help="runs on the true means (default 200)")
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")

@@ -6,8 +6,10 @@ import csv
 import io
 import os
 from importlib import resources
+from pathlib import Path
 
 from banditree._check import choice
+from banditree.errors import InvalidValue
 from banditree.problems.real import CAMPAIGNS
 from banditree.store import write_whole
 
@@ -17,7 +19,8 @@ COLUMNS = ("item", "category", "subcategory", "plays", "clicks")
 def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> None:
     """Write the items of the Open Bandit Dataset as a CSV file: item, category, subcategory, plays, clicks.
 
-    The counts are those behind the beliefs of the shop's own policy: clicks are its alpha, plays alpha + beta.
+    The counts are those behind the beliefs of the shop's own policy: clicks are its alpha, plays alpha + beta. A file
+    that is there already and says something else is left alone, with an error.
     """
     choice("campaign", campaign, CAMPAIGNS)
     table = resources.files("banditree.problems") / "data" / "open_bandit_items.csv"
@@ -28,4 +31,7 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
         if row["campaign"] == campaign:
             plays = int(row["alpha"]) + int(row["beta"])
             writer.writerow((row["item"], row["category"], row["subcategory"], plays, row["alpha"]))
-    write_whole(path, [text.getvalue().encode()])
+    content, file = text.getvalue().encode(), Path(path)
+    if file.is_file() and file.read_bytes() != content:
+        raise InvalidValue(f"{file} is there already and is not this example; give another name, or remove it first")
+    write_whole(path, [content])

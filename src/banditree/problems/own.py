@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree._arms import in_order
+from banditree.errors import InvalidType, InvalidValue
 from banditree.problems.instance import Floats, Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
@@ -77,13 +78,7 @@ def _given(rng: Rng, **fields: Any) -> Instance:
 def _by_arm(tree: Tree, what: str, values: Any) -> Floats:
     """The values in the order of the tree's arms, as an array of our own: (arms, ...)."""
     if isinstance(values, Mapping):
-        missing = [arm for arm in tree.arms if arm not in values]
-        if missing:
-            raise InvalidValue(f"{what} has no value for arm {missing[0]!r} ({len(missing)} of {tree.n_arms} missing)")
-        if len(values) > tree.n_arms:
-            extra = next(arm for arm in values if arm not in tree)
-            raise UnknownArm(f"{what} has a value for {extra!r}, which is no arm of {tree!r}")
-        values = [values[arm] for arm in tree.arms]
+        values = in_order(tree, what, values)
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree._arms import in_order
+from banditree.errors import InvalidType, InvalidValue
 from banditree.theory.divergence import Floats
 from banditree.tree import Tree
 
@@ -16,16 +17,7 @@ Means = Mapping[Any, float] | Sequence[float] | Floats
 
 def of_tree(tree: Tree, means: Means) -> Floats:
     """The mean of every arm, in the order of ``tree.arms``: (arms,)."""
-    if not isinstance(means, Mapping):
-        return _read(means, tree.arms)
-    strange = [arm for arm in means if arm not in tree]
-    if strange:
-        raise UnknownArm(f"means has {strange[0]!r}, which is no arm of {tree!r}; leave it out or add it to the tree")
-    missing = [arm for arm in tree.arms if arm not in means]
-    if missing:
-        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise InvalidValue(f"means has no value for arm {missing[0]!r}{more}; give every arm of the tree one")
-    return _read([means[arm] for arm in tree.arms], tree.arms)
+    return _read(in_order(tree, "means", means) if isinstance(means, Mapping) else means, tree.arms)
 
 
 def flat(means: Means) -> tuple[Sequence[Any], Floats]:
