@@ -74,6 +74,19 @@ def test_beliefs_of_very_different_spread_share_a_node() -> None:
     assert np.array_equal(quick.choose_many(contexts=many), plain.choose_many(contexts=many))
 
 
+@pytest.mark.parametrize("scale", [1e4, 1e5])
+def test_variances_that_rounding_has_taken_below_zero(scale: float) -> None:
+    """Many large contexts, all the same: B is nearly singular, and what is left of its inverse there is rounding."""
+    for seed in range(20):
+        quick, plain = twins(bt.Tree(6), dim=3)
+        rng = np.random.default_rng(seed)
+        contexts = np.repeat(scale * rng.standard_normal((1, 3)), 240, axis=0)
+        arms, rewards = np.tile(np.arange(6), 40), rng.random(240)
+        for policy in (quick, plain):
+            policy.update_many(arms, rewards, contexts=contexts)
+        assert np.array_equal(quick.choose_many(contexts=contexts), plain.choose_many(contexts=contexts))
+
+
 def rough_winners(mean: Floats, variance: Floats, z: Floats, margin: float) -> Any:
     """The mechanism of `src/native/few_roots.hpp`, for rows of draws: (n, k) -> (n,)."""
     rough = mean + z * np.sqrt(variance.astype(np.float32)).astype(np.float64)

@@ -2,9 +2,9 @@
 // for word; docs/exact-sampling.md has the reasons.
 //
 // The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to tell the few draws that may be
-// the highest; where more than one is left, those are made exactly. Rounding to single precision and the root there err by a part in 2^24 each at
-// most, and |z| is below 12.7, so two draws err by less than 1e-5 times the greatest root together, and by the rounding of
-// the draws themselves. The greatest root is not looked for: the prepared context has a bound of it.
+// the highest; where more than one is left, those are made exactly. Rounding to single precision and the root there err by
+// a part in 2^24 each at most, and |z| is below 12.7, so two draws err by less than 1e-5 times the greatest root together,
+// and by the rounding of the draws themselves. The greatest root is not looked for: the prepared context has a bound of it.
 #pragma once
 
 #include <cmath>
@@ -32,7 +32,7 @@ class FewRoots {
         const bool rough = greatest > 1e-30 && greatest < 1e30;  // elsewhere single precision may have no digits
         if (rough)
             for (std::size_t i = 0; i < k; ++i)
-                draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(std::fabs(static_cast<float>(variance[i]))));
+                draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(static_cast<float>(LinearRows::some(variance[i]))));
         else
             for (std::size_t i = 0; i < k; ++i) draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
         const double top = highest(draw, k);

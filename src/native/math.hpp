@@ -3,9 +3,13 @@
 // Build without fused contraction (-ffp-contract=off), or the bits are not ours any more.
 #pragma once
 
+#include <cfloat>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+
+// 32-bit x86 computes in 80 bits unless told otherwise.
+static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16, "a double must be computed as one: build with SSE2");
 
 namespace banditree {
 

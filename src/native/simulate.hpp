@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "descent.hpp"

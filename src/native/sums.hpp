@@ -46,8 +46,9 @@ BANDITREE_INLINE inline double highest(const double* x, std::size_t n) {
     return top[0];
 }
 
-// The same for m columns of k numbers, side by side and without branches: the highest of each, (m,), the place of the last that
-// is not below it, and how many are not. One where there is no tie; NaN counts.
+// The same for m columns of k >= 1 numbers, side by side and without branches: the highest of each, (m,), the place of the
+// last that is not below it, and how many are not: one where there is no tie, more where NaN is among them. The places may
+// start as anything, but are read.
 BANDITREE_INLINE inline void highest_of_columns(const double* x, std::size_t k, std::size_t m, double* __restrict top,
                                                 std::int32_t* __restrict place, std::int32_t* __restrict n_ties) {
     for (std::size_t j = 0; j < m; ++j) top[j] = x[j], n_ties[j] = 0;

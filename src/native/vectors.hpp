@@ -3,15 +3,17 @@
 // fused operations stay off.
 #pragma once
 
+#include <atomic>
+
 #if defined(__GNUC__)
 #define BANDITREE_INLINE __attribute__((always_inline))
 #else
 #define BANDITREE_INLINE
 #endif
 
-#if defined(__GNUC__) && defined(__x86_64__)
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(_WIN32)  // whose stack is not aligned for them
 #define BANDITREE_WIDER __attribute__((target("avx2")))
-#define BANDITREE_HAS_WIDER (__builtin_cpu_supports("avx2") != 0)
+#define BANDITREE_HAS_WIDER (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0)
 #else
 #define BANDITREE_WIDER
 #define BANDITREE_HAS_WIDER false
@@ -45,7 +47,7 @@ struct Four {
 };
 #endif
 
-inline bool wider_vectors = BANDITREE_HAS_WIDER;  // tests turn them off
+inline std::atomic<bool> wider_vectors{BANDITREE_HAS_WIDER};  // tests turn them off
 
 template <class Loops>
 BANDITREE_WIDER void in_wider_vectors(const Loops& loops) {
@@ -55,7 +57,7 @@ BANDITREE_WIDER void in_wider_vectors(const Loops& loops) {
 // Runs `loops`, a function object marked BANDITREE_INLINE like all that it calls: only what is inlined is compiled twice.
 template <class Loops>
 void in_vectors(const Loops& loops) {
-    if (wider_vectors)
+    if (wider_vectors.load(std::memory_order_relaxed))
         in_wider_vectors(loops);
     else
         loops();

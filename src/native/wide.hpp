@@ -44,14 +44,18 @@ class WideThompson {
         double a_less, b_less;  // a - 1, b - 1
         double log_norm;        // ln B(a, b)
 
-        // After one success B(a + 1, b) = B(a, b) a / (a + b), and so for b: one logarithm instead of three. From `sharpest`
-        // on an infinite density makes the bound useless, so that the children are drawn plainly.
+        // After one success B(a + 1, b) = B(a, b) a / (a + b), and so for b: one logarithm instead of three. The sum gathers
+        // rounding, so it is made anew every 4,096 rewards. From `sharpest` on an infinite density makes the bound useless,
+        // so that the children are drawn plainly.
         Kind(double a, double b, const Kind* before) : a_less(a - 1.0), b_less(b - 1.0) {
-            if (a + b > sharpest)
+            if (a + b > sharpest) {
                 log_norm = -std::numeric_limits<double>::infinity();
-            else if (before && a_less == before->a_less + 1.0 && b_less == before->b_less)
+                return;
+            }
+            const bool next = before && static_cast<std::int64_t>(a + b) % 4096 != 0;
+            if (next && a_less == before->a_less + 1.0 && b_less == before->b_less)
                 log_norm = before->log_norm + ln(a_less / (a_less + b));
-            else if (before && b_less == before->b_less + 1.0 && a_less == before->a_less)
+            else if (next && b_less == before->b_less + 1.0 && a_less == before->a_less)
                 log_norm = before->log_norm + ln(b_less / (b_less + a));
             else
                 log_norm = ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b);

@@ -49,10 +49,6 @@ struct LinearRows {
             for (std::size_t j = i; j < d; ++j) *out++ = (i == j ? v : 2.0 * v) * x[i] * x[j];
         *out = widest * square;
     }
-    double mean(std::int32_t node, const double* prepared) {
-        moments(node, 1, prepared);
-        return means[0];
-    }
 
     // Mean and variance of k nodes in a row, in one prepared context.
     void moments(std::int32_t first, std::size_t k, const double* prepared) {
@@ -64,7 +60,8 @@ struct LinearRows {
     }
 
     // Spreads are roots of variances, which rounding may have taken below 0.
-    static double root(double variance) { return std::sqrt(variance > 0.0 ? variance : 0.0); }
+    static double some(double variance) { return variance > 0.0 ? variance : 0.0; }
+    static double root(double variance) { return std::sqrt(some(variance)); }
 
     void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) {
         for (std::size_t j = 0; j < decisions.m; ++j) {

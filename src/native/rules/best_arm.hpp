@@ -35,7 +35,11 @@ struct BestArm {
             const std::int32_t arm = summary[child];
             const double plays = rows.plays(arm);
             if (!posterior && !(plays > 0.0)) continue;
-            const double mean = posterior ? rows.mean(arm, nullptr) : rows.rewards(arm) / plays;
+            double mean;
+            if constexpr (Rows::contextual)
+                mean = rows.rewards(arm) / plays;  // a posterior mean would need a context
+            else
+                mean = posterior ? rows.mean(arm, nullptr) : rows.rewards(arm) / plays;
             if (best == node || mean > best_mean || (mean == best_mean && plays > best_plays)) {
                 best = arm;
                 best_mean = mean;
