@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree._words import count
+
 if TYPE_CHECKING:
     from banditree.tree import Tree
 
@@ -34,7 +36,7 @@ def _branch(
         if len(lines) > MOST_LINES:
             return
         end = child == last - 1
-        arms = "" if tree.shape.content[child] >= 0 else f" ({_count(int(n_below[child]), 'arm')})"
+        arms = "" if tree.shape.content[child] >= 0 else f" ({count(int(n_below[child]), 'arm')})"
         lines.append(f"{indent}{'└' if end else '├'}── {tree.name(child)}{arms}")
         _branch(tree, n_below, child, indent + ("    " if end else "│   "), most_children, lines)
     if first + shown < last:
@@ -43,8 +45,4 @@ def _branch(
 
 def summary(tree: Tree) -> str:
     """One line."""
-    return f"Tree({_count(tree.n_arms, 'arm')}, {_count(tree.n_clusters, 'cluster')}, depth {tree.depth})"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+    return f"Tree({count(tree.n_arms, 'arm')}, {count(tree.n_clusters, 'cluster')}, depth {tree.depth})"

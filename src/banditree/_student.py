@@ -1,17 +1,17 @@
-"""How wide an interval of a mean over few seeds has to be."""
+"""Student's t: how wide an interval of a mean over few seeds has to be, and how likely a mean is above 0."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
+from statistics import NormalDist
 
-NORMAL = 1.959963984540054  # what 95% of a normal's draws are within, in standard deviations
-MANY = 1000
+MANY = 1000  # degrees of freedom, above which the normal distribution is corrected by the first term that it lacks
 
 
 @cache
-def student(n: int) -> float:
-    """How many standard errors the 95% interval of a mean over ``n`` values reaches to either side.
+def student(n: int, confidence: float = 0.95) -> float:
+    """How many standard errors an interval of a mean over ``n`` values reaches to either side.
 
     The quantile of Student's t with n - 1 degrees of freedom; NaN for a single value, of which nothing is known.
 
@@ -21,13 +21,26 @@ def student(n: int) -> float:
     degrees = n - 1
     if degrees < 1:
         return math.nan
-    if degrees > MANY:  # the first term of the expansion around the normal's
-        return NORMAL + (NORMAL**3 + NORMAL) / (4 * degrees)
+    if degrees > MANY:
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        return z + (z**3 + z) / (4 * degrees)
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < 0.95 else (low, middle)
+        low, high = (middle, high) if _within(middle, degrees) < confidence else (low, middle)
     return math.sqrt(degrees) * math.tan(low)
+
+
+def chance_below(t: float, n: int) -> float:
+    """P(T < t) for Student's t with n - 1 degrees of freedom.
+
+    >>> [round(chance_below(t, 5), 4) for t in (-math.inf, 0.0, 2.776)]
+    [0.0, 0.5, 0.975]
+    """
+    degrees = n - 1
+    if degrees > MANY:
+        return NormalDist().cdf(t)
+    return 0.5 + math.copysign(_within(math.atan(abs(t) / math.sqrt(degrees)), degrees) / 2, t)
 
 
 def _within(angle: float, degrees: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree._check import whole
+from banditree._student import chance_below, student
 from banditree.catalogue import candidates
 from banditree.catalogue.candidates import FLAT, Candidate
 from banditree.catalogue.inspection import Inspection, inspect
@@ -35,7 +36,8 @@ class Difference:
     policy: str
     rival: str
     saving: float  # expected
-    interval: tuple[float, float]  # 95%, of the expected saving in one world: what is not known is which world it is
+    sd: float  # of the expected saving in one world: what is not known is which world it is
+    interval: tuple[float, float]  # 95%, of the same
     share: float  # the saving as a share of the rival's regret
     chance: float  # that the policy is better in the world there is
     noise: float  # standard error of the saving, from the luck of the simulation
@@ -67,7 +69,7 @@ class Advice:
     changes: tuple[str, ...]  # what would change it
     table: Table  # policy, regret, interval, chance of being the best
     inspection: Inspection
-    runs: Runs
+    runs: Runs  # a row a world: the mean of the policy's two runs in it
     traffic: Table
 
     @property
@@ -103,8 +105,9 @@ def advise(
 
     Simulates every candidate twice in each of ``seeds`` worlds that the data allow; the two runs tell the luck of a run
     from what is not known of the world. The advice is flat TS or the best way down the tree, whichever has the least
-    expected regret; of ways about equally good, the first of ``policies``, which by default is the simplest. Where flat
-    and tree are each at least 10% likely to be the better one, the data cannot tell, and the advice says so.
+    expected regret. Where each of two is at least 10% likely to be the better one, the data cannot tell, and the advice
+    says so; if besides they are within 2% of each other, it is the simpler: flat, or of two ways down the tree the one
+    named first in ``policies``, where the simpler come first by default.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
@@ -152,7 +155,7 @@ def _checkpoints(horizon: int) -> list[int]:
 class Pairs:
     """Two runs of every policy in every world."""
 
-    runs: Runs  # both as runs of one policy
+    runs: Runs  # the mean of the two
     one_world: bool  # means are known
     regret: dict[str, Floats]  # {policy: (worlds, 2, times)}
 
@@ -170,13 +173,15 @@ class Pairs:
         among_worlds = 0.0 if self.one_world else max(shared, 0.0)
         unsure = 0.0 if self.one_world else math.sqrt((one * two + shared**2) / (len(saved) - 1))
         sd = math.sqrt(among_worlds + unsure + noise**2)
-        chance = 0.5 * (1 + math.erf(mean / sd / math.sqrt(2))) if sd > 0 else 0.5 + 0.5 * np.sign(mean)
+        chance = chance_below(mean / sd, len(saved)) if sd > 0 else 0.5 + 0.5 * np.sign(mean)
+        reach = student(len(saved)) * sd
         lost = float(self.regret[rival][:, :, at].mean())
         return Difference(
             policy=policy,
             rival=rival,
             saving=mean,
-            interval=(mean - 1.96 * sd, mean + 1.96 * sd),
+            sd=sd,
+            interval=(mean - reach, mean + reach),
             share=mean / lost if lost > 0 else 0.0,
             chance=float(chance),
             noise=noise,
@@ -190,20 +195,25 @@ def _as_pairs(runs: Runs, chosen: list[Candidate], *, one_world: bool) -> Pairs:
     def both(name: str) -> tuple[Any, Any]:
         return name, name + AGAIN
 
+    regret = {name: np.stack([runs.regret[each] for each in both(name)], axis=1) for name in names}
     together = Runs(
         times=runs.times,
-        seeds=tuple(range(2 * len(runs.seeds))),
-        regret={name: np.concatenate([runs.regret[each] for each in both(name)]) for name in names},
+        seeds=runs.seeds,
+        regret={name: values.mean(axis=1) for name, values in regret.items()},
         engine={name: runs.engine[name] for name in names},
-        evaluations={name: np.concatenate([runs.evaluations[each] for each in both(name)]) for name in names},
-        seconds={name: sum(runs.seconds[each] for each in both(name)) for name in names},
-        clusters={name: [seed for each in both(name) for seed in runs.clusters[each]] for name in names},
+        evaluations={name: np.mean([runs.evaluations[each] for each in both(name)], axis=0) for name in names},
+        seconds={name: sum(runs.seconds[each] for each in both(name)) / 2 for name in names},
+        clusters={name: _halves(*(runs.clusters[each] for each in both(name))) for name in names},
         plays={},
         arms=(),
         problem=runs.problem,
     )
-    regret = {name: np.stack([runs.regret[each] for each in both(name)], axis=1) for name in names}
     return Pairs(together, one_world, regret)
+
+
+def _halves(one: Sequence[Mapping[Any, float]], two: Sequence[Mapping[Any, float]]) -> list[dict[Any, float]]:
+    """Plays by top cluster, the mean of two runs, world by world."""
+    return [{cluster: (a[cluster] + b[cluster]) / 2 for cluster in a} for a, b in zip(one, two, strict=True)]
 
 
 def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspection: Inspection) -> Advice:
@@ -211,7 +221,7 @@ def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspectio
     from banditree.catalogue import sentences
 
     means = {name: float(regret[:, :, -1].mean()) for name, regret in pairs.regret.items()}
-    with_tree = [candidate for candidate in chosen if candidate.uses_tree]  # the simpler come first
+    with_tree = [candidate for candidate in chosen if candidate.uses_tree]
     best_mean = min(with_tree, key=lambda each: means[each.name])
     rival = next(each for each in with_tree if not pairs.compare(best_mean.name, each.name).matters)
     difference = pairs.compare(rival.name, FLAT.name)
@@ -247,7 +257,7 @@ def _pays_from(pairs: Pairs, policy: str) -> int | None:
     found = None
     for at in range(len(times) - 1, -1, -1):
         difference = pairs.compare(policy, FLAT.name, at)
-        if difference.saving <= 1.96 * difference.noise:
+        if difference.saving <= student(len(pairs.runs.seeds)) * difference.noise:
             break
         found = int(times[at])
     return found

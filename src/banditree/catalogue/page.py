@@ -43,12 +43,12 @@ def page(advice: Advice, *, title: str = "catalogue") -> str:
 
 
 def _note(advice: Advice) -> str:
-    seeds = len(advice.runs.seeds)
+    worlds = len(advice.runs.seeds)
     means = advice.inspection.catalogue.means is not None
-    world = "the means given" if means else "worlds that the counts allow"
+    where = "on the means given" if means else f"in {worlds} worlds that the counts allow, two in each"
     return (
-        f"Rewards lost to not knowing the best arm, in {seeds} runs of each policy in {world}; lower is better. "
-        "Every policy starts from nothing."
+        f"Rewards lost to not knowing the best arm, in {2 * worlds} runs of each policy {where}; lower is better. "
+        "Every policy starts from nothing. Bands reach two standard errors to either side."
     )
 
 

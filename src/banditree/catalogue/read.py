@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree._words import count
 from banditree.catalogue import cells, columns
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.troubles import CatalogueError, Trouble
@@ -117,10 +118,10 @@ class _Reader:
             )
         if unnamed:
             self.notes.append(
-                f"{_count(unnamed, 'row')} without a category: in a cluster named '(no {self.path[0]})' or the like"
+                f"{count(unnamed, 'row')} without a category: in a cluster named '(no {self.path[0]})' or the like"
             )
         if short:
-            self.notes.append(f"{_count(short, 'row')} with fewer categories than others: below the last one named")
+            self.notes.append(f"{count(short, 'row')} with fewer categories than others: below the last one named")
         for level, column in enumerate(self.path[1:], start=1):
             parents: dict[Any, set[Path]] = defaultdict(set)
             for above, name in dict.fromkeys((path[:level], path[level]) for path in self.paths if len(path) > level):
@@ -179,9 +180,5 @@ class _Reader:
                 again = f"{arm!r} was in row {self.table.rows[before]} already"
                 self.trouble(at, self.arm, f"{again}; to average means, name a column of weights")
         if repeated:
-            self.notes.append(f"{_count(len(repeated), 'arm')} on several rows: added up")
+            self.notes.append(f"{count(len(repeated), 'arm')} on several rows: added up")
         return first, place
-
-
-def _count(n: int, thing: str) -> str:
-    return f"1 {thing}" if n == 1 else f"{n:,} {thing}s"

@@ -9,6 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from banditree._words import count
 from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
 from banditree.catalogue.inspection import Inspection
@@ -100,7 +101,8 @@ def simulation(found: Simulation) -> list[Any]:
     known = "the means given" if found.catalogue.means is not None else "worlds that the counts allow"
     parts: list[Any] = [
         Text(
-            f"{found.horizon:,} decisions, {len(runs.seeds)} seeds, in {known}; every policy starts from nothing.",
+            f"{count(found.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}, in {known}; "
+            "every policy starts from nothing.",
             style="bold",
         ),
         "",
@@ -134,7 +136,7 @@ def advice(found: Advice) -> list[Any]:
     parts += [
         Text(f"In Python: {found.code}", style="cyan"),
         "",
-        _title(f"Regret after {found.horizon:,} decisions"),
+        _title(f"Regret after {count(found.horizon, 'decision')}"),
         table,
     ]
     parts += ["", _title("What each level of categories explains"), _levels(found.inspection), ""]

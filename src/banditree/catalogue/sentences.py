@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditree.catalogue.candidates import FLAT, Candidate
+from banditree._student import student
+from banditree._words import count
+from banditree.catalogue.candidates import FLAT, WITH_DEPTH, Candidate
 
 if TYPE_CHECKING:
     from banditree.catalogue.advice import Difference, Pairs
@@ -26,6 +28,7 @@ FAR = 20.0  # times the horizon: further ahead nothing is foretold
 
 def short(number: float) -> str:
     """A number to read: 12,300 or 0.00123."""
+    number += 0.0  # no minus before a zero
     if not math.isfinite(number):
         return "∞" if number > 0 else "-∞" if number < 0 else "–"
     if abs(number) >= 1000:
@@ -35,6 +38,7 @@ def short(number: float) -> str:
 
 def percent(share: float) -> str:
     """A share from 0 to 1: 0.3% or 24%."""
+    share += 0.0
     return f"{100 * share:.1f}%" if abs(share) < 0.0995 and share else f"{100 * share:.0f}%"
 
 
@@ -122,7 +126,7 @@ def answer(
     """What to run, and what it saves."""
     tree, flat = means[difference.policy], means[difference.rival]
     low, high = difference.interval
-    when = f"Over {horizon:,} decisions"
+    when = f"Over {count(horizon, 'decision')}"
     lost = f"is expected to lose {short(tree)} rewards to not knowing the best arm, a flat TS {short(flat)}"
     both = f"{difference.policy} {lost}"
     if difference.saving > 0:
@@ -167,7 +171,6 @@ def changes(leader: Candidate, verdict: str, difference: Difference, pairs: Pair
     lines = [*_less_traffic(leader, pairs), *_more_traffic(leader, pairs)]
     if verdict == "cannot tell":
         lines.append(_more_data(difference, known=inspection.worlds == 1))
-    top = inspection.levels[0]
     total = 1 - inspection.within.value
     if verdict != "tree" and total < 0.5:
         lines.append(
@@ -175,8 +178,10 @@ def changes(leader: Candidate, verdict: str, difference: Difference, pairs: Pair
             f"explain {percent(sum(inspection.levels['by_chance']))}. A tree pays when good arms share a category."
         )
     if verdict == "tree":
+        used = inspection.levels["share"][: leader.depth if leader.policy in WITH_DEPTH else 1]
+        levels = "level 1" if len(used) == 1 else f"levels 1 to {len(used)}"
         lines.append(
-            f"Categories that mean less: this counts on level 1 explaining {percent(top.share)} of the variance."
+            f"Categories that mean less: this counts on {levels} explaining {percent(sum(used))} of the variance."
         )
     if len(inspection.misplaced):
         arms = inspection.misplaced["arm"]
@@ -194,7 +199,7 @@ def _less_traffic(leader: Candidate, pairs: Pairs) -> list[str]:
             break
         other = min(pairs.regret, key=lambda name: float(pairs.regret[name][:, :, at].mean()))
         found = pairs.compare(other, leader.name, at)
-        if other != leader.name and found.share > 0.05 and found.saving > 2 * found.noise:
+        if other != leader.name and found.share > 0.05 and found.saving > student(len(pairs.runs.seeds)) * found.noise:
             return [f"Less traffic: for up to about {short(int(times[at]))} decisions {other} has less regret."]
     return []
 
@@ -216,7 +221,7 @@ def _more_traffic(leader: Candidate, pairs: Pairs) -> list[str]:
         )  # (worlds,)
         behind = float((regret[:, :, -1] - ours[:, :, -1]).mean())
         error = float(gained.std(ddof=1)) / math.sqrt(len(gained))
-        if behind > 0 and gained.mean() > 2 * error:
+        if behind > 0 and gained.mean() > student(len(gained)) * error:
             crossings.append((float(times[-1]) + behind * steps / float(gained.mean()), name))
     if not crossings or min(crossings)[0] > FAR * times[-1]:
         return []
@@ -227,11 +232,9 @@ def _more_traffic(leader: Candidate, pairs: Pairs) -> list[str]:
 
 def _more_data(difference: Difference, *, known: bool) -> str:
     """How much more would have to be known, the uncertainty falling with the root of the plays."""
-    low, high = difference.interval
-    sd = (high - low) / 3.92
     if known or difference.by_seeds > 0.5:
         return "More seeds: most of what is open here is the noise of the simulation."
-    times = (1.2816 * sd / max(abs(difference.saving), 1e-12)) ** 2
+    times = (1.2816 * difference.sd / max(abs(difference.saving), 1e-12)) ** 2
     if times > 100:
         return "More data will hardly tell: the two are about equally good here."
     return f"More data: about {max(times, 1.5):.2g} times the plays would tell."

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree._check import choice
+from banditree._words import count
 from banditree.errors import InvalidValue
 from banditree.plots.style import GREY, Look, house_style, looks
 
@@ -59,7 +60,7 @@ def regret(
         ax.set_ylim(bottom=0)
         _words(ax, title, "time t (steps)", "cumulative regret (reward)")
         shown = f"mean ± {BANDS[band]}" if band else "mean"
-        legend(ax, title=f"{shown},\n{_count(len(runs.seeds), 'seed')}")
+        legend(ax, title=f"{shown},\n{count(len(runs.seeds), 'seed')}")
     return ax
 
 
@@ -93,7 +94,7 @@ def sweep(
         _words(ax, title, x_label, y_label)
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        legend(ax, title=f"mean ± 1 sd,\n{_count(seeds, 'seed')}", reverse=ordered)
+        legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
 
 
@@ -118,10 +119,6 @@ def legend(ax: Any, **options: Any) -> None:
     beside = ax.get_figure().get_layout_engine() is not None
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {"loc": "best"}
     ax.legend(**place, **options, alignment="left")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _words(ax: Any, title: str | None, x: str, y: str) -> None:

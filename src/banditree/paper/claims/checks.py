@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from math import inf, nan, sqrt, tan
+from math import inf, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from banditree._student import student
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +21,6 @@ MANY = 10_000  # seeds nobody will run
 SURE = 0.9973  # two-sided confidence that decides: that of three standard errors of a normal distribution
 
 
-@cache
 def needed(seeds: int, among: int = 1) -> float:
     """How many standard errors decide, from this many seeds: Student's t, three as their number grows.
 
@@ -29,14 +29,7 @@ def needed(seeds: int, among: int = 1) -> float:
     >>> [round(needed(seeds), 2) for seeds in (5, 25, 50, 100, 10_000)]
     [6.62, 3.34, 3.16, 3.08, 3.0]
     """
-    freedom = seeds - 1
-    if freedom < 1:
-        return inf
-    # With t = sqrt(freedom) tan(angle), Student's density becomes cos(angle) ** (freedom - 1).
-    angles = np.linspace(0.0, np.pi / 2, 200_001)
-    mass = np.cumsum(np.cos(angles) ** (freedom - 1))
-    mass -= (mass[0] + np.cos(angles) ** (freedom - 1)) / 2  # trapezes
-    return sqrt(freedom) * tan(float(np.interp(1 - (1 - SURE) / among, mass / mass[-1], angles)))
+    return student(seeds, 1 - (1 - SURE) / among) if seeds > 1 else inf
 
 
 @dataclass(frozen=True)
