@@ -84,7 +84,7 @@ class Runs:
     engine: Mapping[str, str]  # {policy: "native" or "readable"}
     evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children drawn or scored a step
     seconds: Mapping[str, float]  # {policy: wall time of all its runs}
-    clusters: Mapping[str, Sequence[Mapping[Any, int]]]  # {policy: for each seed {top cluster: plays}}
+    clusters: Mapping[str, Sequence[Mapping[Any, float]]]  # {policy: for each seed {top cluster: plays}}
     plays: Mapping[str, NDArray[np.int64]]  # {policy: (seeds, arms)}, where all seeds have the same instance
     arms: tuple[Any, ...]  # the order of plays; empty where instances differ
     problem: str
