@@ -29,27 +29,30 @@ TREE = bt.Tree({"wide": range(60), "deep": {"left": range(60, 70), "right": {"lo
 # Sums of powers of two, so that no arithmetic but the engine's is in them.
 MEANS = (np.arange(80) * 37 % 80 + 8) / 128
 THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
+CONTEXTS = ((np.arange(600) * 97 % 600) / 256 - 1).reshape(200, 3)
 
 DIGESTS = {
     "draws": "7bf0520425bd7eac",
-    "TS": "b3a6cd58ff0fe0af",
-    "TSC": "c9efd7bf2f8bee37",
-    "HTS": "d7cc2375ec569477",
-    "UCB1": "24d8c34317028267",
-    "UCBC": "e1fa63f37da8ab1b",
-    "UCT": "8f45857c3abf1d0e",
-    "TSMax": "4e090ae7fa68d07f",
-    "LinTS": "3c7921be3d3ccd3c",
-    "LinTSC": "782e0caf2e2d3e6f",
-    "LinHTS": "16d135fd3e6b8f08",
-    "LinUCB": "1f33c96c8ceba1a8",
-    "LinUCBC": "e55eab7b70939212",
-    "LinUCT": "ac2be8168fba0ac5",
+    "TS": "cd71fcf5d8fe3fee",
+    "TSC": "5d8aeda7d15ea7b9",
+    "HTS": "2f2cd50a2eec3fcb",
+    "UCB1": "e2e0b783b762c551",
+    "UCBC": "ce7dff39556813df",
+    "UCT": "affc94ff8575f019",
+    "TSMax": "b03747f3ee9d160e",
+    "LinTS": "fd0f257c0d5c114b",
+    "LinTSC": "a1d738df4c3fd71b",
+    "LinHTS": "0c328372da13c9f6",
+    "LinUCB": "5beb26a7bfb3fbb8",
+    "LinUCBC": "2719d77605386340",
+    "LinUCT": "2777dacaa13d26b4",
 }
 
 
 def runs_of(name: str) -> str:
-    """Digest of what two runs of each kind that the policy knows leave: evidence, what derives from it, and regret."""
+    """Digest of what two runs of each kind that the policy knows leave: evidence, what derives from it, regret, and the
+    decisions it comes to then.
+    """
     if name.startswith("Lin"):
         kinds: list[tuple[Any, dict[str, Any]]] = [(bt.problems.linear_from(TREE, THETA, contexts="unit"), {})]
     else:
@@ -69,6 +72,11 @@ def runs_of(name: str) -> str:
         arrays = [array for policy in policies for array in policy._state.rows.arrays().values()]
         for array in (runs.regret[name], *arrays):
             found.update(np.asarray(array, "<f8").tobytes())
+        for policy in policies:  # many decisions at once find their winners otherwise
+            many = (
+                policy.choose_many(contexts=CONTEXTS) if name.startswith("Lin") else policy.choose_many(len(CONTEXTS))
+            )
+            found.update(np.asarray(many, "<i8").tobytes())
     return found.hexdigest()[:16]
 
 

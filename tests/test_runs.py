@@ -213,6 +213,14 @@ def damaged(text: str) -> dict[str, str | bytes]:
         "no rows": first + "\n",
         "no columns": first + "\n" + "".join(lines[1:]),
         "cut": text[: len(text) - 20],
+        "a policy less": MARK
+        + json.dumps(header | {"evaluations": dict([*header.get("evaluations", {}).items()][1:])})
+        + "\n"
+        + rest,
+        "a seed less": MARK
+        + json.dumps(header | {"clusters": {name: each[1:] for name, each in header["clusters"].items()}})
+        + "\n"
+        + rest,
         "a row less": first + "\n" + "".join(lines[:-1]),
         "a seed less": first + "\n" + "".join(line for line in lines if ",8," not in line),
         "swapped": first + "\n" + "".join([lines[0], *lines[:0:-1]]),

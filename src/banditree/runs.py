@@ -209,9 +209,13 @@ class Runs:
             seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
             times = list(dict.fromkeys(int(row["time"]) for row in rows))
             keys = [(row["policy"], int(row["seed"]), int(row["time"])) for row in rows]
-            whole = all(len(rest["clusters"][name]) == len(seeds) for name in names)
-            if not whole or keys != list(product(names, seeds, times)):
+            if keys != list(product(names, seeds, times)):
                 raise ValueError("some rows are missing, or not in their place")
+            for what in ("evaluations", "clusters", "plays", "seconds"):
+                if list(rest[what]) != names and (what != "plays" or rest[what]):
+                    raise ValueError(f"{what} are not those of {', '.join(names)}")
+                if what != "seconds" and any(len(each) != len(seeds) for each in rest[what].values()):
+                    raise ValueError(f"{what} are not those of {len(seeds)} seeds")
             values = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
             return cls(
                 times=np.array(times, np.int64),
