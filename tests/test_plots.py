@@ -89,7 +89,14 @@ def test_no_band_without_one_or_with_one_seed(runs: bt.Runs) -> None:
     assert len(runs.plot(band=None).collections) == 0
     ax = plots.regret(made_up(["TS"], n_seeds=1))
     assert len(ax.collections) == 0
-    assert ax.get_legend().get_title().get_text() == "mean ± 1 sd,\n1 seed"
+    assert ax.get_legend().get_title().get_text() == "1 seed"
+
+
+def test_long_times_are_written_out_or_in_millions() -> None:
+    ax = plots.regret(made_up(["TS"]))
+    for value, text in ((0, "0"), (1500, "1,500"), (999_999, "999,999"), (2.5e6, "2.5M"), (20e6, "20M"), (0.25, "0.25")):
+        assert ax.xaxis.get_major_formatter()(value) == text
+        assert ax.yaxis.get_major_formatter()(value) == text
 
 
 def test_time_can_be_logarithmic(runs: bt.Runs) -> None:
@@ -106,6 +113,7 @@ def test_bounds_of_a_fixed_instance(runs: bt.Runs) -> None:
         assert found[name].get_ydata() == pytest.approx(curve)
         assert name in legend(ax)
     assert len({str(found[name].get_linestyle()) for name in curves}) == len(curves)
+    assert "for large t" in ax.get_legend().get_title().get_text()
 
 
 def test_bounds_need_one_instance_with_means() -> None:

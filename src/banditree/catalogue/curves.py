@@ -12,7 +12,7 @@ from banditree.plots.style import Look, looks, tint
 from banditree.runs import Runs
 
 WIDTH, HEIGHT = 640, 340
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 50
+LEFT, RIGHT, TOP, BOTTOM = 72, 12, 12, 50
 DASHES = {"-": "", "--": "6 4", ":": "2 3", "-.": "8 3 2 3"}
 
 
@@ -36,6 +36,8 @@ def curves(runs: Runs, names: Sequence[str]) -> str:
         anchor = "end" if x(tick) > WIDTH - 40 else "middle"
         parts.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{short(tick)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">decisions</text>')
+    middle_y = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(f'<text transform="rotate(-90)" x="{-middle_y}" y="14" text-anchor="middle">regret (rewards)</text>')
     times = runs.times.tolist()
     styles = {name: _style(look) for name, look in looks(names).items()}
     for name in names:

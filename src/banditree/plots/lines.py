@@ -57,10 +57,13 @@ def regret(
             ax.set_xscale("log")
         else:
             ax.set_xlim(0, runs.times[-1])
+            ax.locator_params(axis="x", nbins=6)  # room for 17,500
+            ax.xaxis.set_major_formatter(_tick)
         ax.set_ylim(bottom=0)
+        ax.yaxis.set_major_formatter(_tick)
         _words(ax, title, "time t (steps)", "cumulative regret (reward)")
-        shown = f"mean ± {BANDS[band]}" if band else "mean"
-        legend(ax, title=f"{shown},\n{count(len(runs.seeds), 'seed')}")
+        shown = "" if len(runs.seeds) == 1 else f"mean ± {BANDS[band]},\n" if band else "mean,\n"
+        legend(ax, title=shown + count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else ""))
     return ax
 
 
@@ -119,6 +122,11 @@ def legend(ax: Any, **options: Any) -> None:
     beside = ax.get_figure().get_layout_engine() is not None
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {"loc": "best"}
     ax.legend(**place, **options, alignment="left")
+
+
+def _tick(value: float, _: int | None = None) -> str:
+    """10,000 or 2.5M: figures in full, or in millions, where they would take too much room."""
+    return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
 
 def _words(ax: Any, title: str | None, x: str, y: str) -> None:
