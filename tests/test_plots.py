@@ -94,7 +94,14 @@ def test_no_band_without_one_or_with_one_seed(runs: bt.Runs) -> None:
 
 def test_long_times_are_written_out_or_in_millions() -> None:
     ax = plots.regret(made_up(["TS"]))
-    for value, text in ((0, "0"), (1500, "1,500"), (999_999, "999,999"), (2.5e6, "2.5M"), (20e6, "20M"), (0.25, "0.25")):
+    for value, text in (
+        (0, "0"),
+        (1500, "1,500"),
+        (999_999, "999,999"),
+        (2.5e6, "2.5M"),
+        (20e6, "20M"),
+        (0.25, "0.25"),
+    ):
         assert ax.xaxis.get_major_formatter()(value) == text
         assert ax.yaxis.get_major_formatter()(value) == text
 

@@ -217,7 +217,7 @@ def damaged(text: str) -> dict[str, str | bytes]:
         + json.dumps(header | {"evaluations": dict([*header.get("evaluations", {}).items()][1:])})
         + "\n"
         + rest,
-        "a seed less": MARK
+        "the clusters of a seed less": MARK
         + json.dumps(header | {"clusters": {name: each[1:] for name, each in header["clusters"].items()}})
         + "\n"
         + rest,
