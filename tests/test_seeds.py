@@ -6,9 +6,11 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import joblib
+import numpy as np
 import pytest
 from joblib._parallel_backends import ThreadingBackend
 
@@ -35,6 +37,7 @@ def work(seeds: list[int], run: Any = run, *, slow: bool = False, **options: Any
 def test_jobs_are_counted_as_in_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 5}, raising=False)
     assert [n_workers(jobs) for jobs in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
+    assert [n_workers(np.int64(jobs)) for jobs in (2, -2)] == [2, 3]  # type: ignore[arg-type]
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert n_workers(-1) == 6
@@ -46,8 +49,28 @@ def test_every_seed_is_drawn_and_run(jobs: int, slow: bool) -> None:
     assert sorted(work([4, 0, 2], jobs=jobs, slow=slow)) == [(0, 1), (2, 21), (4, 41)]
 
 
-def test_many_seeds_take_time_in_proportion() -> None:
-    assert len(list(work(list(range(5000)), jobs=2))) == 5000
+class Counting(SimpleQueue[Any]):
+    """A queue that counts how often it was asked."""
+
+    asked = 0
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        type(self).asked += 1
+        return super().get(block, timeout)
+
+
+def test_results_are_asked_for_twice_a_seed_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once as it is handed out and once as it is waited for, however many there are and however long they take."""
+    pause = threading.Event()
+
+    def last_takes_long(seed: int, instance: int, monitor: Any) -> int:
+        pause.wait(0.3 if seed == 1999 else 0)
+        return seed
+
+    monkeypatch.setattr(_seeds, "SimpleQueue", Counting)
+    monkeypatch.setattr(_seeds, "LOOK", 60)  # no look at the bar in between
+    assert sorted(work(list(range(2000)), last_takes_long, jobs=2)) == list(range(2000))
+    assert 2000 <= Counting.asked <= 4000
 
 
 def test_slow_draws_stay_here_without_joblib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+import numpy as np
+
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.stream import native
 
@@ -48,11 +50,11 @@ def n_workers(jobs: int | None) -> int:
     """How many workers ``jobs`` means, as in joblib: None is one, -1 all cores, -2 all but one, ..."""
     if jobs is None:
         return 1
-    if isinstance(jobs, bool) or not isinstance(jobs, int):
+    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer):
         raise InvalidType(f"jobs={jobs!r} must be an int: 1, 2, ..., or -1 for all cores")
     if jobs == 0:
         raise InvalidValue("jobs=0 must be 1, 2, ..., or -1 for all cores")
-    return jobs if jobs > 0 else max(1, len(_cores()) + 1 + jobs)
+    return int(jobs) if jobs > 0 else max(1, len(_cores()) + 1 + int(jobs))
 
 
 def _cores() -> Sequence[int]:
