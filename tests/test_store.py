@@ -269,7 +269,7 @@ def test_pickle_is_never_used(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         bt.load(tmp_path / "nothing")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
         bt.TS(SHOP).save(tmp_path / "no" / "folder")
 
 

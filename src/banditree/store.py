@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile
+from banditree.errors import BadFile, InvalidValue
 
 # magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of the rest
 MAGIC = b"banditree\x00"
@@ -39,11 +38,24 @@ def write(
     write_whole(path, [*pieces, digest.digest()])
 
 
-def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
-    """Write bytes to a file, all of them or none: what was there before stays until everything is on the disk."""
-    target = Path(path)
+def place(path: str | os.PathLike[str]) -> Path:
+    """The file that writing to this path would make or replace, found through links; or why nothing can be written."""
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"cannot save {target.name!r}: no such folder", str(target.parent))
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}; make it first")
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; give the name of a file")
+    if target.exists() and not target.is_file():
+        raise InvalidValue(f"cannot write {path}: it is a device or a pipe; give the name of a file")
+    return target
+
+
+def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
+    """Write bytes to a file, all of them or none: what was there before stays until everything is on the disk.
+
+    A link stays a link: the file that it leads to is replaced.
+    """
+    target = place(path)
     scratch = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
