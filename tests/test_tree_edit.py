@@ -17,7 +17,7 @@ from tests.strategies import trees
 @given(trees, st.data())
 def test_edits_change_the_paths_they_say(tree: bt.Tree, data: st.DataObject) -> None:
     some = data.draw(st.lists(st.sampled_from(tree.arms), unique=True))
-    above = data.draw(st.sampled_from([(), ("new",), ("new", 7), *(path[:-1] for path in tree.paths())]))
+    above = data.draw(st.sampled_from([(), ("new",), ("new", -7), *(path[:-1] for path in tree.paths())]))
     paths = {arm: tree.path(arm) for arm in tree.arms}
 
     moved = tree.move_arms(dict.fromkeys(some, above))
@@ -49,6 +49,15 @@ BAD: list[tuple[str, Any, type[BanditreeError], str]] = [
     ("add_arms", {"n": (None,)}, InvalidType, "cluster None"),
     ("add_arms", ["n"], InvalidType, "give a mapping"),
     ("add_arms", {1.5: ("hats",)}, InvalidType, "arm 1.5"),
+    (
+        "add_arms",
+        {"s3": SHOP.path("s1")},
+        InvalidValue,
+        r"the path of an arm has the arm last; leave it off, as \('shoes',\)",
+    ),
+    ("add_arms", {"s3": ("shoes", "s3")}, InvalidValue, "end in arm 's3'"),
+    ("move_arms", {"s1": SHOP.path("h1")}, InvalidValue, "end in arm 'h1'"),
+    ("move_arms", {"s1": SHOP.path("s1")}, InvalidValue, "end in arm 's1'"),
     ("move_arms", {"n": ("hats",)}, UnknownArm, "'n' is not in"),
     ("move_arms", "s1", InvalidType, "give a mapping"),
     ("remove_arms", ["n"], UnknownArm, "'n' is not in"),
@@ -63,3 +72,11 @@ BAD: list[tuple[str, Any, type[BanditreeError], str]] = [
 def test_bad_edits(change: str, argument: Any, kind: type[BanditreeError], says: str) -> None:
     with pytest.raises(kind, match=says):
         getattr(SHOP, change)(argument)
+
+
+def test_clusters_may_be_called_like_arms() -> None:
+    """Numbers often are both. A path that is a cluster already is no mistake either, whatever its arms are called."""
+    numbered = bt.Tree.from_labels([0, 1, 0, 1])
+    assert numbered.add_arms({4: (2,), 5: (0,)}).clusters == {0: [0, 2, 5], 1: [1, 3], 2: [4]}
+    twice = bt.Tree.from_paths([("shoes", "s1"), ("shoes", "s1", "s2")])
+    assert twice.add_arms({"s3": twice.path("s1")}).path("s3") == ("shoes", "s1", "s3")
