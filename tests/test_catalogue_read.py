@@ -57,7 +57,7 @@ def test_a_messy_file_is_mended_and_says_so(tmp_path: Path) -> None:
         ("Hats", "Warm", "b1"),
         ("Hats", "b2"),
         ("(no Category)", "Sun", "c1"),
-        ("(no Category)", "c2"),
+        ("NA", "c2"),
         ("Hats", "Sun", "007"),
     ]
     assert catalogue.plays is not None
@@ -67,7 +67,8 @@ def test_a_messy_file_is_mended_and_says_so(tmp_path: Path) -> None:
     assert catalogue.rates[:2].tolist() == [0.03, 0.025]
     assert np.isnan(catalogue.rates[-1])
     notes = "\n".join(catalogue.notes)
-    assert "2 rows without a category" in notes
+    assert "1 row without a category" in notes
+    assert "the category 'NA' was taken for a name" in notes
     assert "2 rows with fewer categories" in notes
     assert "Sub 'Warm' and 1 more under several parents" in notes
     assert "1 arm on several rows" in notes
@@ -91,7 +92,7 @@ def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -
     message = str(error)
     assert "10 problems in items.csv" in message
     assert "row 4, column 'plays': 'many' is not a number" in message
-    assert "'a' is in y here, in x in row 2" in message
+    assert "'a' is in y here, in x in row 2; an arm has one place: correct a row, or give two arms two names" in message
     assert isinstance(error, ValueError)
 
 

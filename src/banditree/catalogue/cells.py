@@ -10,25 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "<na>"}  # as data frame libraries read them; case does not matter
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+NO_VALUE = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}  # as data frame libraries show them, in any case
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as much of Europe writes them, or three decimals
 
 
-def name(value: Any, *, no_value: frozenset[str] | set[str] = NO_VALUE) -> str | int | None:
-    """A string without the white space around it, or an int; None where there is nothing."""
-    if type(value) is str:
-        text = value.strip()
-        return None if text.lower() in no_value else text
-    if value is None or isinstance(value, bool):
-        return None if value is None else str(value)
+def name(value: Any) -> str | int | None:
+    """A string without the white space around it, or an int; None where there is nothing.
+
+    Text is nothing only where it is empty: an item or a category may well be called NA.
+    """
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, bool):
+        return str(value)
     if isinstance(value, int | np.integer):
         return int(value)
-    if isinstance(value, float | np.floating):
-        if math.isnan(value):
-            return None
-        return int(value) if value == int(value) else str(value)  # a column of ints with gaps comes as floats
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return int(value)  # a column of ints with gaps comes as floats
     text = str(value).strip()
-    return None if text.lower() in no_value else text
+    return None if looks_empty(text) else text
+
+
+def looks_empty(text: str) -> bool:
+    """Whether this is how a table shows a cell without a value."""
+    return text.lower() in NO_VALUE
 
 
 def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]:
@@ -51,14 +57,26 @@ def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]
     return found, wrong
 
 
+def not_a_count(value: Any, number: float) -> str | None:
+    """What is wrong with a number as a count; None where it is a whole one, or none at all."""
+    if isinstance(value, str) and DOTTED.fullmatch(value.strip()):
+        return f"{value!r} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without a mark"
+    if math.isfinite(number) and not number.is_integer():
+        shown = repr(value) if isinstance(value, str) else f"{number:.12g}"
+        return f"{shown} is not a whole number; write 1200 for one thousand two hundred, without a mark"
+    return None
+
+
 def _number(value: Any) -> float | str:
     """A number, NaN for an empty cell, or what is wrong. "1,200" and "3.5%" are numbers too."""
     text = "" if value is None else str(value).strip()
-    if text.lower() in NO_VALUE:
+    if looks_empty(text):
         return math.nan
-    if THOUSANDS.fullmatch(text):
-        text = text.replace(",", "")
+    plain = text.removesuffix("%").strip()
+    if THOUSANDS.fullmatch(plain):
+        plain = plain.replace(",", "")
     try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        return float(plain) / 100 if text.endswith("%") else float(plain)
     except ValueError:
-        return f"{value!r} is not a number"
+        marks = "; a point marks decimals and a comma thousands, as in 1,200.5" if re.search(r"\d[.,]\d", text) else ""
+        return f"{value!r} is not a number{marks}"

@@ -50,7 +50,8 @@ def read_catalogue(
     if weight is not None and mean is None:
         raise InvalidType("weight goes with mean; counts carry their own weight")
     if isinstance(path, str) or not isinstance(path, Iterable):
-        raise InvalidType(f"path={path!r} must be a list of columns from coarse to fine, for example [{path!r}]")
+        listed = [column.strip() for column in str(path).split(",")]
+        raise InvalidType(f"path={path!r} must be a list of columns from coarse to fine, for example {listed}")
     path = list(path)
     numbers = [name for name in (plays, successes, mean, weight) if name is not None]
     wanted = [arm, *path, *numbers]
@@ -62,7 +63,7 @@ def read_catalogue(
     if not table.rows and not table.troubles:
         raise CatalogueError(table.source, [Trouble(None, None, "no rows; a catalogue needs at least one arm")])
     read = _Reader(table, arm, path)
-    values = {name: read.numbers(name) for name in numbers}
+    values = {name: read.counts(name) if name in (plays, successes) else read.numbers(name) for name in numbers}
     if plays is not None and successes is not None:
         read.check_counts(plays, values[plays], successes, values[successes])
     elif mean is not None:
@@ -93,12 +94,15 @@ class _Reader:
     def __init__(self, table: columns.Columns, arm: str, path: Sequence[str]) -> None:
         self.table, self.arm, self.path = table, arm, path
         self.notes: list[str] = []
-        self.ids = [cells.name(value, no_value={""}) for value in table.values[arm]]
+        self.ids = [cells.name(value) for value in table.values[arm]]
         for at in [at for at, name in enumerate(self.ids) if name is None]:
             self.trouble(at, arm, "empty; every row needs an arm")
         levels = [[cells.name(value) for value in table.values[column]] for column in path]
         self.paths: list[Path] = list(zip(*levels, strict=True)) if path else [()] * len(self.ids)
         self._fill_gaps()
+        kept = {name for level in levels for name in level if isinstance(name, str) and cells.looks_empty(name)}
+        for name in sorted(kept):
+            self.notes.append(f"the category {name!r} was taken for a name; leave cells empty where there is none")
 
     def trouble(self, at: int, column: str, message: str) -> None:
         self.table.troubles.append(Trouble(self.table.rows[at], column, message))
@@ -144,6 +148,16 @@ class _Reader:
                 self.trouble(at, column, f"{self.table.values[column][at]!r} is negative")
         return found
 
+    def counts(self, column: str) -> Floats:
+        """A column of whole numbers; NaN where one is not, so that nothing more is said of it."""
+        found = self.numbers(column)
+        for at, (value, number) in enumerate(zip(self.table.values[column], found.tolist(), strict=True)):
+            wrong = cells.not_a_count(value, number)
+            if wrong is not None:
+                self.trouble(at, column, wrong)
+                found[at] = np.nan
+        return found
+
     def check_counts(self, plays: str, n: Floats, successes: str, s: Floats) -> None:
         for at in np.flatnonzero(s > n).tolist():
             self.trouble(at, successes, f"{s[at]:.12g} successes in {n[at]:.12g} plays (column {plays!r})")
@@ -175,7 +189,8 @@ class _Reader:
             repeated.add(arm)
             if self.paths[at] != self.paths[before]:
                 here, there = (" / ".join(map(str, self.paths[row])) or "no category" for row in (at, before))
-                self.trouble(at, self.arm, f"{arm!r} is in {here} here, in {there} in row {self.table.rows[before]}")
+                places = f"{arm!r} is in {here} here, in {there} in row {self.table.rows[before]}"
+                self.trouble(at, self.arm, f"{places}; an arm has one place: correct a row, or give two arms two names")
             elif repeat_by is None:
                 again = f"{arm!r} was in row {self.table.rows[before]} already"
                 self.trouble(at, self.arm, f"{again}; to average means, name a column of weights")
