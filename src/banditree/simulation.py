@@ -26,6 +26,7 @@ from banditree.tree import Tree
 
 Factory = Callable[..., Any]
 
+LONGEST = 10**12  # steps of a run: a day or more, and well inside what 64 bits count
 INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # what a random stream is for
 
 
@@ -107,7 +108,7 @@ def simulate(
     factories = _named(policies)
     if not callable(getattr(problem, "instance", None)):
         raise InvalidType(f"problem={problem!r} must have instance(rng), as bt.problems.open_bandit() has")
-    horizon = whole("horizon", horizon, 1, why="how many steps a run has")
+    horizon = whole("horizon", horizon, 1, LONGEST, why="how many steps a run has")
     indices = _seed_indices(seeds)
     times = _times(checkpoints, horizon)
     plan = Plan(factories, problem, Streams(seed_sequence(rng)), horizon, times)

@@ -15,11 +15,12 @@ from banditree._student import chance_below, student
 from banditree.catalogue import candidates
 from banditree.catalogue.candidates import FLAT, Candidate
 from banditree.catalogue.inspection import Inspection, inspect
-from banditree.catalogue.items import Catalogue
+from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
 from banditree.catalogue.simulation import default_seeds, traffic
 from banditree.errors import InvalidValue
 from banditree.runs import Runs
+from banditree.simulation import LONGEST
 from banditree.simulation import simulate as run
 from banditree.tables import Table
 
@@ -116,8 +117,8 @@ def advise(
     >>> advice.policy, advice.verdict
     ('TSC', 'tree')
     """
-    horizon = whole("horizon", horizon, 1, why="how many decisions")
-    tree = catalogue.tree
+    horizon = whole("horizon", horizon, 1, LONGEST, why="how many decisions")
+    tree = tree_of(catalogue)
     if tree.depth == 0:
         raise InvalidValue("this catalogue has no categories, so there is nothing to advise on; name path columns")
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)

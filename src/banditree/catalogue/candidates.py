@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from banditree.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
-from banditree.errors import InvalidValue
+from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 
 DEPTHS = 8  # of a deeper tree, this many depths are tried
@@ -69,10 +69,17 @@ def depths(deepest: int) -> list[int]:
     return sorted({round(2 + (deepest - 2) * i / (DEPTHS - 2)) for i in range(DEPTHS - 1)})
 
 
-def named(names: Iterable[str], tree: Tree) -> list[Candidate]:
-    """Candidates as a user spells them: "TS", "HTS" (the whole tree), "HTS:2" or "HTS(depth=2)"."""
+def named(names: Any, tree: Tree) -> list[Candidate]:
+    """Candidates as a user spells them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
+
+    >>> [candidate.name for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
+    ['TS', 'HTS(depth=2)', 'HTS(depth=1)']
+    """
     found: list[Candidate] = []
-    for text in names:
+    for given in names if isinstance(names, Iterable) and not isinstance(names, str) else [names]:
+        text = next((name for name in NAMES if ALGORITHMS[name] is given), given)
+        if not isinstance(text, str):
+            raise InvalidType(f"policy {given!r} must be a name such as 'TSC' or 'HTS:2', or one of {', '.join(NAMES)}")
         match = SPELLED.fullmatch(text.strip())
         kind = {name.lower(): name for name in NAMES}.get(match[1].lower()) if match else None
         if match is None or kind is None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.catalogue.items import Catalogue
+from banditree._check import whole
+from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.misplaced import misplaced
 from banditree.catalogue.plain import plain
 from banditree.catalogue.spread import Places, by_chance, clusters_at, shares
@@ -97,8 +98,9 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
     >>> found.quality.dominance, round(found.levels[0].share, 2)
     (True, 0.96)
     """
-    tree = catalogue.tree
-    n = worlds or int(np.clip(CELLS // tree.n_arms, 50, 400))
+    tree = tree_of(catalogue)
+    by_size = int(np.clip(CELLS // tree.n_arms, 50, 400))
+    n = by_size if worlds is None else whole("worlds", worlds, 1, why="how many draws of the true means")
     draws = catalogue.draws(n, generator(rng))  # (worlds, arms)
     at = clusters_at(tree)
     split = shares(at, draws)  # (worlds, depth)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree._arms import in_order
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.problems import Bernoulli, Instance, Problem, bernoulli
@@ -21,6 +22,8 @@ CERTAIN = 1e9  # plays that stand for a mean that is known
 
 class Catalogue:
     """A tree, and for each of its arms either ``plays`` and ``successes`` or its mean. `read_catalogue` makes one.
+
+    Values are in the order of ``tree.arms``, or a mapping {arm: value}.
 
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
     >>> Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
@@ -38,6 +41,8 @@ class Catalogue:
     ) -> None:
         if (plays is None) != (successes is None) or (plays is None) == (means is None):
             raise InvalidType("a catalogue has plays and successes, or means")
+        if not isinstance(tree, Tree):
+            raise InvalidType(f"tree {tree!r:.60} is a {type(tree).__name__}; build one with bt.Tree(...)")
         self.tree, self.notes = tree, tuple(notes)
         self.plays, self.successes, self.means = (
             None if values is None else _checked(name, values, tree)
@@ -91,8 +96,22 @@ def _draw(rng: Rng, posterior: Posterior) -> Instance:
     return Instance({"catalogue": posterior.tree}, Bernoulli(), means=posterior.draw(rng))
 
 
+def tree_of(catalogue: Any) -> Tree:
+    """The tree of a catalogue, or an error that says how to come by one."""
+    if not isinstance(catalogue, Catalogue):
+        how = "read it first with bt.read_catalogue(file, arm=..., path=[...], plays=..., successes=...)"
+        raise InvalidType(f"catalogue {catalogue!r:.60} is a {type(catalogue).__name__}; {how}")
+    return catalogue.tree
+
+
 def _checked(name: str, values: Any, tree: Tree) -> Floats:
-    array: Floats = np.array(values, np.float64)
+    given = in_order(tree, name, values) if isinstance(values, Mapping) else values
+    try:
+        array: Floats = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidType(
+            f"{name}={values!r:.60} must be one number an arm, in a flat list or as {{arm: number}}"
+        ) from None
     if array.shape != (tree.n_arms,):
         raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number an arm")
     if not np.isfinite(array).all() or (array < 0).any():

@@ -11,7 +11,7 @@ import numpy as np
 from banditree._check import whole
 from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate
-from banditree.catalogue.items import Catalogue
+from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
 from banditree.engines import engine
 from banditree.runs import Runs
@@ -75,7 +75,7 @@ def simulate(
     ['hats', 'shoes']
     """
     horizon = whole("horizon", horizon, 1, why="how many decisions")
-    tree = catalogue.tree
+    tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     runs = run(
         {candidate.name: candidate.factory for candidate in chosen},
