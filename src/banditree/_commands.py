@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from banditree.errors import BanditreeError, InvalidValue
+from banditree.store import place
 
 MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
 
@@ -26,15 +29,39 @@ def mistakes() -> Iterator[None]:
         yield
     except BrokenPipeError:  # the reader left, as head does: no mistake, and nobody to tell
         raise
+    except NotADirectoryError as error:
+        leave(f"Error: {_in_the_way(error.filename)} is a file; give a folder", MISTAKE)
     except (BanditreeError, OSError) as error:
         leave(f"Error: {error}", MISTAKE)
     except KeyboardInterrupt as stopped:
         leave(f"Stopped: {stopped}" if str(stopped) else "Stopped.", STOPPED)
 
 
-def check_place(file: Path) -> None:
-    """Refuse a file that could not be written, before the work that it is for."""
-    if not file.parent.is_dir():
-        raise InvalidValue(f"cannot write {file}: there is no folder {file.parent}; make it first")
-    if file.is_dir():
-        raise InvalidValue(f"cannot write {file}: it is a folder; give the name of a file")
+def show_what_can_be_shown() -> None:
+    """Where output is in an encoding without box characters or √, as when redirected on Windows, show "?" instead."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def carries_all(stream: TextIO) -> bool:
+    """Whether every character can be written to it."""
+    return stream.encoding.lower().startswith("utf")
+
+
+def check_places(*files: Path | None, source: Path | None = None) -> None:
+    """Refuse, before the work that they are for, files that cannot be written, are the source, or are named twice."""
+    taken = {} if source is None else {Path(os.path.realpath(source)): "the file that is read"}
+    for file in files:
+        if file is None:
+            continue
+        target = place(file)
+        for other, what in taken.items():
+            if target == other or (target.exists() and other.exists() and target.samefile(other)):
+                raise InvalidValue(f"cannot write {file}: it is {what}; give another name")
+        taken[target] = "another output of this command"
+
+
+def _in_the_way(path: str) -> Path:
+    """The file on this path that stands where a folder is needed."""
+    return next((part for part in (Path(path), *Path(path).parents) if part.is_file()), Path(path))

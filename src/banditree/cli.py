@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
-from banditree._commands import mistakes
+from banditree._commands import mistakes, show_what_can_be_shown
 from banditree.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """What the ``banditree`` script calls: an error of ours is a sentence on stderr and exit code 2, no traceback."""
+    show_what_can_be_shown()
     with mistakes():
         application()()
 

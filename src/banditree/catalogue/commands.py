@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 
 from banditree import plots
-from banditree._commands import check_place, mistakes
+from banditree._commands import carries_all, check_places, mistakes
 from banditree.catalogue import render
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
@@ -19,6 +20,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.page import page
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
+from banditree.errors import InvalidValue
 from banditree.plots import files
 from banditree.store import write_whole
 
@@ -104,16 +106,14 @@ def simulate_command(
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        for file in (save, plot):
-            if file is not None:
-                check_place(file)
+        check_places(save, plot, source=items)
         if plot is not None:
             files.check(plot)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
         found = simulate(
             catalogue,
             horizon=horizon,
-            policies=_split(policy) or None,
+            policies=_split("--policy", policy or []) or None,
             seeds=seeds,
             rng=rng,
             jobs=jobs,
@@ -157,13 +157,12 @@ def advise_command(
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        if html is not None:
-            check_place(html)
+        check_places(html, source=items)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
         found = advise(
             catalogue,
             horizon=horizon,
-            policies=_split(policy) or None,
+            policies=_split("--policy", policy or []) or None,
             seeds=seeds,
             rng=rng,
             jobs=jobs,
@@ -182,6 +181,7 @@ def example_command(
 ) -> None:
     """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset."""
     with mistakes():
+        check_places(file)
         write_example(file, campaign=campaign)
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
@@ -200,17 +200,26 @@ def _read(
     counts = [f"--{name}" for name, value in (("plays", plays), ("successes", successes)) if value is not None]
     if len(counts) + (mean is not None) == 0 or len(counts) == 1 or (counts and mean is not None):
         raise typer.BadParameter("give --plays and --successes, or --mean")
-    return read_catalogue(items, arm=arm, path=_split(path), plays=plays, successes=successes, mean=mean, weight=weight)
+    return read_catalogue(
+        items, arm=arm, path=_split("--path", path), plays=plays, successes=successes, mean=mean, weight=weight
+    )
 
 
-def _split(given: list[str] | None) -> list[str]:
-    return [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
+def _split(option: str, given: list[str]) -> list[str]:
+    """The names in "a,b,c", of an option that may be repeated."""
+    found = []
+    for text in given:
+        names = [part.strip() for part in text.split(",") if part.strip()]
+        if not names:
+            raise InvalidValue(f"{option} {text!r} names nothing; give names with commas between them, as a,b,c")
+        found += names
+    return found
 
 
 def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
     """JSON, a line or two as they are, or parts that fit the terminal."""
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
     elif isinstance(shown, str):
         typer.echo(shown)
     else:

@@ -23,6 +23,9 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
     that is there already and says something else is left alone, with an error.
     """
     choice("campaign", campaign, CAMPAIGNS)
+    file = Path(path)
+    if file.suffix.lower() != ".csv":
+        raise InvalidValue(f"cannot write {file}: the example is a CSV file; give a name that ends in .csv")
     table = resources.files("banditree.problems") / "data" / "open_bandit_items.csv"
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -31,7 +34,7 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
         if row["campaign"] == campaign:
             plays = int(row["alpha"]) + int(row["beta"])
             writer.writerow((row["item"], row["category"], row["subcategory"], plays, row["alpha"]))
-    content, file = text.getvalue().encode(), Path(path)
+    content = text.getvalue().encode()
     if file.is_file() and file.read_bytes() != content:
         raise InvalidValue(f"{file} is there already and is not this example; give another name, or remove it first")
     write_whole(path, [content])

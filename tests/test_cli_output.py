@@ -1,0 +1,116 @@
+"""What commands write and where: never over their input, in any encoding, and nothing asked for is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from banditree import cli
+from banditree.catalogue import write_example
+from banditree.errors import InvalidValue
+
+COUNTS = ["--arm", "item", "--path", "category", "--plays", "plays", "--successes", "clicks"]
+QUICK = [*COUNTS, "--horizon", "30", "--seeds", "4"]
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner(env={"COLUMNS": "300"}).invoke(cli.application(), [str(each) for each in arguments])
+
+
+def script(*arguments: str | Path, encoding: str) -> subprocess.CompletedProcess[bytes]:
+    """The command itself, its output in a file."""
+    command = [sys.executable, "-c", "from banditree.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "200"}
+    )
+
+
+def refused(result: Result, words: str) -> None:
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in re.sub(r"\s+", " ", result.stderr)
+
+
+@pytest.fixture
+def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_example("items.csv")
+    return Path("items.csv")
+
+
+@pytest.mark.parametrize(("command", "option"), [("simulate", "--save"), ("advise", "--html")])
+@pytest.mark.parametrize("spelling", ["items.csv", "./items.csv", "{folder}/items.csv", "link.csv", "twin.csv"])
+def test_the_input_is_never_written_over(
+    command: str, option: str, spelling: str, items: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("link.csv").symlink_to("items.csv")
+    Path("twin.csv").hardlink_to("items.csv")
+    before = items.read_bytes()
+    monkeypatch.setattr(f"banditree.catalogue.commands.{command}", lambda *_, **__: pytest.fail("it ran"))
+    result = call(command, items, *QUICK, option, spelling.format(folder=tmp_path))
+    refused(result, "it is the file that is read; give another name")
+    refused(call(command, "link.csv", *QUICK, option, items), "it is the file that is read")
+    assert items.read_bytes() == before
+
+
+def test_two_outputs_are_two_files(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("banditree.catalogue.commands.simulate", lambda *_, **__: pytest.fail("it ran"))
+    result = call("simulate", items, *QUICK, "--save", "out.png", "--plot", "./out.png")
+    refused(result, "cannot write out.png: it is another output of this command; give another name")
+    assert not Path("out.png").exists()
+
+
+@pytest.mark.parametrize("place", [".", "/", "folder", ""])
+def test_an_example_is_not_written_to_a_folder(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    refused(call("example", place), "it is a folder; give the name of a file")
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "items", "items.csv.gz"])
+def test_an_example_is_a_csv_file(name: str, tmp_path: Path) -> None:
+    refused(call("example", tmp_path / name), "the example is a CSV file; give a name that ends in .csv")
+    with pytest.raises(InvalidValue, match=r"ends in \.csv"):
+        write_example(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("empty", ["", " ", ","])
+@pytest.mark.parametrize("option", ["--path", "--policy"])
+def test_names_that_are_empty_are_refused(option: str, empty: str, items: Path) -> None:
+    result = call("simulate", items, *QUICK, option, empty)
+    refused(result, f"{option} {empty!r} names nothing; give names with commas between them, as a,b,c")
+
+
+def test_a_horizon_beyond_all_bounds(items: Path) -> None:
+    for command in ("simulate", "advise"):
+        refused(call(command, items, *COUNTS, "--horizon", "9" * 20), "must be from 1 to 1000000000000")
+
+
+def test_figures_do_not_go_into_a_file(items: Path) -> None:
+    before = items.read_bytes()
+    refused(call("reproduce", "2a", "--out", items), "Error: items.csv is a file; give a folder")
+    refused(call("reproduce", "2a", "--out", items / "deep"), "Error: items.csv is a file; give a folder")
+    assert items.read_bytes() == before
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_output_in_an_encoding_without_our_characters(encoding: str, tmp_path: Path) -> None:
+    table = tmp_path / "items.csv"
+    table.write_text("item,kind,rate\na√,x,0.1\nb,x,0.2\nc,日本,0.5\n", encoding="utf-8")
+    columns = ["--arm", "item", "--path", "kind", "--mean", "rate"]
+    for arguments in (["inspect", table, *columns], ["reproduce", "--list"]):
+        done = script(*arguments, encoding=encoding)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert ("?" in done.stdout.decode(encoding)) == (encoding != "utf-8")
+    found = json.loads(script("inspect", table, *columns, "--json", encoding=encoding).stdout.decode(encoding))
+    assert found["cluster_means"][0]["path"] == ["日本"]  # machines lose nothing
+    done = script("inspect", tmp_path / "日本.csv", *columns, encoding=encoding)
+    assert done.returncode == 2
+    assert b"does not exist" in done.stderr
