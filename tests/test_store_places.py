@@ -12,6 +12,8 @@ import banditree as bt
 from banditree.errors import BanditreeError
 from tests.helpers import SHOP
 
+RUNS = bt.simulate([bt.TS], bt.problems.bernoulli(SHOP, [0.5] * SHOP.n_arms), horizon=5, seeds=1)
+
 
 def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
@@ -23,6 +25,8 @@ def test_a_folder_is_no_place_for_a_file(place: str, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(IsADirectoryError, match=f"^cannot write {place}: it is a folder; give the name of a file$"):
         bt.TS(SHOP).save(place)
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        RUNS.save(place)
     assert names(tmp_path) == ["here"]
 
 
