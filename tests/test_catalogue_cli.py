@@ -22,6 +22,7 @@ from banditree.catalogue.page import page
 from banditree.catalogue.render import inspection
 from banditree.engines import engine
 from banditree.errors import Interrupted
+from banditree.runs import Runs
 from banditree.tree import Tree
 from docs import make_catalogue
 
@@ -165,6 +166,21 @@ def test_ctrl_c_is_no_traceback(items: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("banditree.catalogue.commands.simulate", stopped)
     result = call("simulate", items, *QUICK)
     assert (result.exit_code, "Stopped" in result.stderr) == (130, True)
+
+
+def test_ctrl_c_saves_the_runs_that_are_finished(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished = simulate(shop(), horizon=20, seeds=2).runs
+
+    def stopped(*_: object, **__: object) -> None:
+        found = Interrupted("stopped with 2 of 4 seeds finished")
+        found.runs = finished
+        raise found
+
+    monkeypatch.setattr("banditree.catalogue.commands.simulate", stopped)
+    file = items.with_name("runs.csv")
+    result = call("simulate", items, *QUICK, "--save", file)
+    assert (result.exit_code, "2 of 4 seeds" in result.stderr) == (130, True)
+    assert Runs.load(file).seeds == finished.seeds
 
 
 def test_a_reader_that_leaves_is_no_mistake(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:

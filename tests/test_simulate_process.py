@@ -91,7 +91,7 @@ def test_ctrl_c_keeps_the_seeds_that_are_finished(jobs: int, backend: str, after
     first, second = [line for line in out.splitlines() if line != "busy"]
     finished = int(first.split()[2])
     assert 1 <= finished < 2000
-    assert "of 2000 seeds finished; they are in .runs" in first
+    assert first.endswith("of 2000 seeds finished")
     assert second.endswith(f"('policy',), ({finished}, 100))")
     assert taken < 6
 

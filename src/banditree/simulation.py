@@ -121,8 +121,9 @@ def simulate(
             for seed, found in work:
                 results[seed] = found
     except KeyboardInterrupt:
-        stopped = Interrupted(f"stopped with {len(results)} of {len(indices)} seeds finished; they are in .runs")
+        stopped = Interrupted(f"stopped with {len(results)} of {len(indices)} seeds finished")
         stopped.runs = _gathered(plan, [seed for seed in indices if seed in results], results)
+        stopped.add_note("The finished seeds are in .runs of this exception.")
         raise stopped from None
     runs = _gathered(plan, indices, results)
     failures = [run for seed in indices for run in results[seed].values() if isinstance(run, PolicyFailed)]

@@ -20,7 +20,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.page import page
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
-from banditree.errors import InvalidValue
+from banditree.errors import Interrupted, InvalidValue
 from banditree.plots import files
 from banditree.store import write_whole
 
@@ -93,7 +93,10 @@ def simulate_command(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the regret curves as a picture: png, svg or pdf.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every run as a CSV file.")] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, the finished ones."),
+    ] = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -110,16 +113,22 @@ def simulate_command(
         if plot is not None:
             files.check(plot)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
-        found = simulate(
-            catalogue,
-            horizon=horizon,
-            policies=_split("--policy", policy or []) or None,
-            seeds=seeds,
-            rng=rng,
-            jobs=jobs,
-            progress=False if quiet else None,
-        )
         silent = quiet or as_json
+        try:
+            found = simulate(
+                catalogue,
+                horizon=horizon,
+                policies=_split("--policy", policy or []) or None,
+                seeds=seeds,
+                rng=rng,
+                jobs=jobs,
+                progress=False if quiet else None,
+            )
+        except Interrupted as stopped:  # what is finished is not lost
+            if save is not None and stopped.runs is not None:
+                stopped.runs.save(save)
+                _written(save, silent)
+            raise
         _print(found, as_json, str(found.runs.table()) if quiet else render.simulation(found))
         if save is not None:
             found.runs.save(save)
