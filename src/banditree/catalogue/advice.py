@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditree._check import whole
 from banditree._student import chance_below, student
 from banditree.catalogue import candidates
-from banditree.catalogue.candidates import FLAT, Candidate
+from banditree.catalogue.candidates import FLAT, Candidate, Named
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
@@ -96,7 +96,7 @@ def advise(
     catalogue: Catalogue,
     *,
     horizon: int,
-    policies: Iterable[str] | None = None,
+    policies: Named | None = None,
     seeds: int | None = None,
     rng: Any = 0,
     jobs: int | None = None,

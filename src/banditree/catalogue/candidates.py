@@ -10,12 +10,14 @@ from typing import Any
 
 from banditree.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
 from banditree.errors import InvalidType, InvalidValue
+from banditree.policy import Policy
 from banditree.tree import Tree
 
 DEPTHS = 8  # of a deeper tree, this many depths are tried
 WITH_DEPTH = ("HTS", "UCT")
 NAMES = tuple(name for name in ALGORITHMS if not name.startswith("Lin"))  # the others need contexts
 WITHOUT_TREE = ("TS", "UCB1")
+Named = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
 
@@ -69,7 +71,7 @@ def depths(deepest: int) -> list[int]:
     return sorted({round(2 + (deepest - 2) * i / (DEPTHS - 2)) for i in range(DEPTHS - 1)})
 
 
-def named(names: Any, tree: Tree) -> list[Candidate]:
+def named(names: Named, tree: Tree) -> list[Candidate]:
     """Candidates as a user spells them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
     >>> [candidate.name for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from banditree._check import whole
 from banditree.catalogue import candidates
-from banditree.catalogue.candidates import Candidate
+from banditree.catalogue.candidates import Candidate, Named
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
 from banditree.engines import engine
@@ -56,7 +55,7 @@ def simulate(
     catalogue: Catalogue,
     *,
     horizon: int,
-    policies: Iterable[str] | None = None,
+    policies: Named | None = None,
     seeds: int | None = None,
     rng: Any = 0,
     jobs: int | None = None,
@@ -65,8 +64,8 @@ def simulate(
     """Run policies, from the start and knowing nothing, in worlds that the catalogue's data allow.
 
     Given counts, each seed draws the true means from their posterior; given means, those are the world. ``policies``
-    are names such as "TS" or "HTS:2", by default flat Thompson sampling, the same down the tree at every depth, and
-    UCT. Rewards are 0 or 1. ``seeds`` is by default 8 to 100, fewer where a run is long.
+    are names such as "TS" or "HTS:2", or classes, by default flat Thompson sampling, the same down the tree at every
+    depth, and UCT. Rewards are 0 or 1. ``seeds`` is by default 8 to 100, fewer where a run is long.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
