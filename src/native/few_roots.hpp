@@ -32,9 +32,9 @@ class FewRoots {
         const bool rough = greatest > 1e-30 && greatest < 1e30;  // elsewhere single precision may have no digits
         if (rough)
             for (std::size_t i = 0; i < k; ++i)
-                draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(static_cast<float>(LinearRows::some(variance[i]))));
+                draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(static_cast<float>(variance[i])));
         else
-            for (std::size_t i = 0; i < k; ++i) draw[i] = mean[i] + z[i] * LinearRows::root(variance[i]);
+            for (std::size_t i = 0; i < k; ++i) draw[i] = mean[i] + z[i] * std::sqrt(variance[i]);
         const double top = highest(draw, k);
         const double bar = rough ? top - 1e-5 * std::sqrt(greatest) - 1e-15 * std::fabs(top) : top;
         std::size_t n_left = 0, last = 0;
@@ -43,7 +43,7 @@ class FewRoots {
         if (n_left == 1 && !std::isnan(draw[last])) return static_cast<std::int32_t>(last);
         constexpr double lost = -std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < k; ++i)
-            draw[i] = draw[i] < bar ? lost : mean[i] + z[i] * LinearRows::root(variance[i]);
+            draw[i] = draw[i] < bar ? lost : mean[i] + z[i] * std::sqrt(variance[i]);
         return highest_place(draw, k, rng);
     }
 };

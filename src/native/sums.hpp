@@ -12,8 +12,9 @@ namespace banditree {
 
 // out[l] = factor[0] row_0[l] + factor[1] row_1[l] + ..., for n columns; rows lie `stride` apart. Terms are added in order,
 // so a column gets the bits of a plain loop over its terms. 4 F columns go at once, their sums in registers: with fewer sums
-// an addition waits for the one before, more have no room. What is left over goes in smaller groups.
-template <std::size_t F = 5>
+// an addition waits for the one before, more have no room. What is left over goes in smaller groups. `from_zero` makes a sum
+// that is below 0 0.
+template <bool from_zero = false, std::size_t F = 5>
 BANDITREE_INLINE inline void weighted_sum(const double* factor, const double* row, std::size_t n_rows, std::size_t stride,
                                           double* __restrict out, std::size_t n) {
     for (; n >= 4 * F; n -= 4 * F, row += 4 * F, out += 4 * F) {
@@ -24,12 +25,16 @@ BANDITREE_INLINE inline void weighted_sum(const double* factor, const double* ro
             for (std::size_t f = 0; f < F; ++f) sum[f] += factor[r] * entry[f];
         }
         BANDITREE_UNROLL
-        for (std::size_t f = 0; f < F; ++f) reinterpret_cast<Four*>(out)[f] = sum[f];
+        for (std::size_t f = 0; f < F; ++f) {
+            if constexpr (from_zero) raise_to_zero(sum[f]);
+            reinterpret_cast<Four*>(out)[f] = sum[f];
+        }
     }
-    if constexpr (F > 1) return weighted_sum<F - 1>(factor, row, n_rows, stride, out, n);
+    if constexpr (F > 1) return weighted_sum<from_zero, F - 1>(factor, row, n_rows, stride, out, n);
     for (std::size_t l = 0; l < n; ++l) {
         double sum = 0.0;
         for (std::size_t r = 0; r < n_rows; ++r) sum += factor[r] * row[r * stride + l];
+        if constexpr (from_zero) raise_to_zero(sum);
         out[l] = sum;
     }
 }

@@ -33,6 +33,7 @@ namespace banditree {
 // Four numbers side by side, anywhere in memory.
 #if defined(__GNUC__)
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
+BANDITREE_INLINE inline void raise_to_zero(Four& x) { x = x > 0.0 ? x : Four{}; }
 #else
 struct Four {
     double at[4];
@@ -45,7 +46,11 @@ struct Four {
         return four;
     }
 };
+inline void raise_to_zero(Four& four) {
+    for (double& x : four.at) x = x > 0.0 ? x : 0.0;
+}
 #endif
+BANDITREE_INLINE inline void raise_to_zero(double& x) { x = x > 0.0 ? x : 0.0; }
 
 inline std::atomic<bool> wider_vectors{BANDITREE_HAS_WIDER};  // tests turn them off
 

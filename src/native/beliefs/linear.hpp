@@ -50,24 +50,20 @@ struct LinearRows {
         *out = widest * square;
     }
 
-    // Mean and variance of k nodes in a row, in one prepared context.
+    // Mean and variance of k nodes in a row, in one prepared context. Rounding may take a variance below 0: it is 0 then.
     void moments(std::int32_t first, std::size_t k, const double* prepared) {
         if (means.size() < k) means.resize(k), variances.resize(k);
         in_vectors([&]() BANDITREE_INLINE {
             weighted_sum(prepared, coefficients + first, d, n_nodes, means.data(), k);
-            weighted_sum(prepared + d, inverse + first, d * (d + 1) / 2, n_nodes, variances.data(), k);
+            weighted_sum<true>(prepared + d, inverse + first, d * (d + 1) / 2, n_nodes, variances.data(), k);
         });
     }
-
-    // Spreads are roots of variances, which rounding may have taken below 0.
-    static double some(double variance) { return variance > 0.0 ? variance : 0.0; }
-    static double root(double variance) { return std::sqrt(some(variance)); }
 
     void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) {
         for (std::size_t j = 0; j < decisions.m; ++j) {
             moments(first, k, decisions.context(j));
             double *mean = means.data(), *spread = variances.data();
-            for (std::size_t i = 0; i < k; ++i) spread[i] = root(spread[i]);  // apart from the draws: roots by vectors
+            for (std::size_t i = 0; i < k; ++i) spread[i] = std::sqrt(spread[i]);  // apart from the draws: roots by vectors
             for (std::size_t i = 0; i < k; ++i) out[i * decisions.m + j] = mean[i] + spread[i] * rng.standard_normal();
         }
     }

@@ -29,7 +29,7 @@ struct UCB {
             for (std::size_t j = 0; j < m; ++j) {
                 rows.moments(tree.first(node), k, decisions.context(j));
                 for (std::size_t i = 0; i < k; ++i)
-                    scores[i * m + j] = rows.means[i] + width * Rows::root(rows.variances[i]);
+                    scores[i * m + j] = rows.means[i] + width * std::sqrt(rows.variances[i]);
             }
         } else {  // without contexts all decisions see the same
             for (std::size_t i = 0; i < k; ++i, scores += m) {
