@@ -67,7 +67,7 @@ def test_a_category_may_have_a_name_that_looks_like_nothing(word: str) -> None:
 
 
 def test_cells_of_data_frames_that_are_nothing() -> None:
-    missing: list[Any] = [None, float("nan"), np.float32("nan"), np.datetime64("NaT")]
+    missing: list[Any] = [None, float("nan"), np.float32("nan"), np.datetime64("NaT", "s")]
     pandas = pytest.importorskip("pandas")
     for value in (*missing, pandas.NA, pandas.NaT):
         assert cells.name(value) is None
