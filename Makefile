@@ -75,6 +75,7 @@ $(READY): pyproject.toml CMakeLists.txt $(shell find src/native 2>/dev/null) \
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c '$(BUILD_TOOLS)')
 	@more=$$($(BIN)/python -c '$(MORE_TOOLS)') && { test -z "$$more" || $(BIN)/python -m pip install --quiet $$more; }
 	$(if $(NATIVE),BANDITREE_REQUIRE_NATIVE=1 )$(BIN)/python -m pip install --quiet --no-build-isolation \
-	  --config-settings=build-dir=build/{wheel_tag} --editable '.[all,dev]'
+	  --config-settings=build-dir=build/{wheel_tag} $(if $(NATIVE),,--config-settings=wheel.cmake=false) \
+	  --editable '.[all,dev]'
 	@echo "banditree is installed in $(VENV), with the $(ENGINE) engine."
 	@touch $@
