@@ -315,9 +315,9 @@ def test_a_best_arm_among_bad_ones_is_no_place_for_a_tree() -> None:
     means = np.full(32, 0.5)
     means[:8] = 0.9, *[0.05] * 7
     rng = np.random.default_rng(0)
-    found = advise(Catalogue(tree, np.full(32, 100), rng.binomial(100, means)), horizon=1500, seeds=40, jobs=2)
+    found = advise(Catalogue(tree, np.full(32, 100), rng.binomial(100, means)), horizon=1500, seeds=80, jobs=2)
     assert (found.policy, found.verdict) == ("TS", "flat")
-    assert found.against_flat.chance < 0.05
+    assert found.against_flat.interval[1] < 0
 
 
 def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
