@@ -15,6 +15,9 @@ from banditree import stream, testing
 ENGINES = ["readable"] if stream.native is None else ["readable", "native"]
 needs_native = pytest.mark.skipif(stream.native is None, reason="this install has no native engine")
 
+# For Python in a process of its own: what a shell starts in the background ignores Ctrl-C, and its children with it.
+HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+
 DIM = 3
 NAMES = list(bt.ALGORITHMS)
 TREES = testing.example_trees()

@@ -27,6 +27,7 @@ from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
 from banditree.runs import Runs
 from banditree.simulation import simulate
+from tests.helpers import HEED_CTRL_C
 
 QUICK = ["1b", "sine", "unstructured-regret"]  # one of each kind, none of them slow
 
@@ -182,7 +183,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
 
 
 def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
-    code = "from banditree.cli import main; main()"
+    code = f"{HEED_CTRL_C}; from banditree.cli import main; main()"
     arguments = ["reproduce", "1b", "1f", "--out", str(tmp_path)]
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
     try:
@@ -194,7 +195,7 @@ def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
         _, said = process.communicate(timeout=120)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert "1 figure is finished and kept in" in said
     assert "Traceback" not in said
     assert list(load_results(tmp_path).kept) == [("1b", DEFAULT)]

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.helpers import needs_native
+from tests.helpers import HEED_CTRL_C, needs_native
 
 HEAD = """
 import sys, time
@@ -27,7 +27,7 @@ class Own(bt.TSC):
 
 
 def python(code: str) -> list[str]:
-    return [sys.executable, "-c", HEAD + textwrap.dedent(code)]
+    return [sys.executable, "-c", HEED_CTRL_C + HEAD + textwrap.dedent(code)]
 
 
 INTERRUPTED = """

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from banditree._interrupt import ctrl_c
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.store import place
 
@@ -26,7 +27,9 @@ def leave(message: str, code: int) -> NoReturn:
 def mistakes() -> Iterator[None]:
     """A message and an exit code for what users get wrong, and for Ctrl-C."""
     try:
-        yield
+        with ctrl_c() as interrupted:
+            yield
+            interrupted()
     except BrokenPipeError:  # the reader left, as head does: no mistake, and nobody to tell
         raise
     except NotADirectoryError as error:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from banditree._interrupt import ctrl_c
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.stream import native
 
@@ -74,7 +75,12 @@ def over_seeds(
     """
     backend, configured = _joblib_settings()
     workers = n_workers(configured if jobs is None else jobs)
-    with _bar(steps, progress) as show:
+    with ctrl_c() as interrupted, _bar(steps, progress) as bar:
+
+        def show(done: int) -> None:
+            interrupted()
+            bar(done)
+
         if backend is not None:
             yield from _through_joblib(backend, seeds, draw, run, jobs, show, steps)
         else:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import banditree
 from banditree._check import whole
+from banditree._interrupt import ctrl_c
 from banditree._seeds import n_workers
 from banditree.errors import InvalidValue
 from banditree.paper.bar import bar
@@ -91,7 +92,7 @@ def reproduce(
             results.forget(how.figure, how.variant)
     left = [(figure, how) for figure, how in planned if not _finished(results, how)]
     costs = {_task(how): _cost(figure, how) for figure, how in left} | {REPORT: 5.0}
-    with bar(costs, progress) as show:
+    with ctrl_c() as interrupted, bar(costs, progress) as show:
         for figure, how in left:
             results.forget(how.figure, how.variant)
             started = time.perf_counter()
@@ -101,6 +102,7 @@ def reproduce(
                 draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
             seconds = time.perf_counter() - started
             results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
+            interrupted()
         with show(REPORT, 1):
             return _written(results.in_order(), jobs)
 
