@@ -29,8 +29,8 @@ BAD: list[tuple[Callable[[], Any], type[BanditreeError], str]] = [
     (lambda: inspect(ITEMS, worlds=0), InvalidValue, "worlds=0 must be at least 1"),
     (lambda: inspect(ITEMS, worlds=-1), InvalidValue, "worlds=-1 must be at least 1"),
     (lambda: inspect(ITEMS, worlds=2.5), InvalidType, "worlds=2.5 must be an int"),  # type: ignore[arg-type]
-    (lambda: Catalogue(TREE, means=["a", "b", "c"]), InvalidType, r"means=\['a', 'b', 'c'\] must be one number an arm"),
-    (lambda: Catalogue(TREE, means=[[0.1], [0.2, 0.3], 1]), InvalidType, "must be one number an arm"),
+    (lambda: Catalogue(TREE, means=["a", "b", "c"]), InvalidType, r"means must be numbers, .* not \['a', 'b', 'c'\]"),
+    (lambda: Catalogue(TREE, means=[[0.1], [0.2, 0.3], 1]), InvalidValue, "lists of different lengths"),
     (lambda: Catalogue(TREE, means={"a": 0.1, "b": 0.2}), InvalidValue, "means has no value for arm 'c'"),
     (lambda: Catalogue(TREE, means={"d": 0.1}), UnknownArm, "means has 'd'"),
     (lambda: Catalogue({"x": ["a"]}, means=[0.1]), InvalidType, "is a dict; build one with bt.Tree"),  # type: ignore[arg-type]

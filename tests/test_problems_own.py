@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +23,14 @@ def test_values_by_arm_or_in_order() -> None:
         [by_arm.expected(arm) for arm in TREE.arms] == [in_order.expected(arm) for arm in TREE.arms] == [0.1, 0.2, 0.3]
     )
     assert by_arm.tree is TREE
+
+
+def test_numbers_of_other_types_are_numbers() -> None:
+    decimals = bernoulli(TREE, [Decimal("0.25"), Fraction(1, 2), 1]).instance(0)
+    assert [decimals.expected(arm) for arm in TREE.arms] == [0.25, 0.5, 1.0]
+    arrays = np.array([np.zeros(1), np.zeros(2), np.zeros(1)], dtype=object)
+    with pytest.raises(InvalidValue, match="different lengths"):
+        bernoulli(TREE, arrays)
 
 
 def test_parameters_arrive() -> None:
@@ -59,8 +69,13 @@ def test_several_trees() -> None:
         ([[0.1, 0.2, 0.3]], InvalidValue, r"shape \(1, 3\)"),
         ([0.1, 0.2, np.nan], InvalidValue, "mean nan of arm 's1'"),
         ([0.1, -0.2, 0.3], InvalidValue, "mean -0.2 of arm 'h2' must be from 0 to 1"),
-        (["low", "mid", "high"], InvalidValue, "must be numbers"),
-        (None, InvalidValue, "shape|numbers"),
+        (["low", "mid", "high"], InvalidType, "must be numbers"),
+        (["0.1", "0.2", "0.3"], InvalidType, "must be numbers"),
+        ([[0.1], [0.2, 0.3], 1], InvalidValue, "lists of different lengths"),
+        (np.array([[0.1], [0.2, 0.3], 1], dtype=object), InvalidType, "must be numbers"),
+        (np.array([None, 0.2, 0.3]), InvalidType, "must be numbers"),
+        (0.5, InvalidType, "must be numbers"),
+        (None, InvalidType, "must be numbers"),
     ],
 )
 def test_bad_means(means: Any, error: type[Exception], message: str) -> None:
@@ -71,7 +86,7 @@ def test_bad_means(means: Any, error: type[Exception], message: str) -> None:
 
 
 def test_bad_theta_and_trees() -> None:
-    with pytest.raises(InvalidValue, match="must be numbers"):
+    with pytest.raises(InvalidValue, match="theta has lists of different lengths"):
         linear_from(TREE, {"h1": [1.0], "h2": [1.0, 2.0], "s1": [3.0]})
     with pytest.raises(InvalidValue, match=r"shape \(3,\)"):
         linear_from(TREE, [1.0, 2.0, 3.0])

@@ -5,8 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from banditree.errors import InvalidValue, UnknownArm
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+
+
+def by_arm(tree: Tree, what: str, values: Any) -> Floats:
+    """Numbers given as {arm: value}, or in the order of ``tree.arms``, in that order: (arms, ...)."""
+    return numbers(what, in_order(tree, what, values) if isinstance(values, Mapping) else values)
+
+
+def numbers(what: str, values: Any) -> Floats:
+    """Numbers for arms as an array of our own that nobody changes; the caller checks its shape: (arms, ...)."""
+    unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise unlike from None
+    numeric = array.dtype.kind in "fiu" or not array.size
+    if array.dtype.kind == "O":  # decimals and fractions are numbers, None and text are not
+        numeric = all(hasattr(value, "__float__") for value in array.flat)
+    if array.ndim == 0 or not numeric:
+        raise InvalidType(f"{what} must be numbers, in the order of the arms or as {{arm: ...}}, not {values!r:.60}")
+    try:
+        kept: Floats = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise unlike from None
+    kept.flags.writeable = False
+    return kept
 
 
 def in_order(tree: Tree, what: str, values: Mapping[Any, Any]) -> list[Any]:

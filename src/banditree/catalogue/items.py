@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._arms import in_order
+from banditree._arms import by_arm
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.problems import Bernoulli, Instance, Problem, bernoulli
@@ -105,16 +105,9 @@ def tree_of(catalogue: Any) -> Tree:
 
 
 def _checked(name: str, values: Any, tree: Tree) -> Floats:
-    given = in_order(tree, name, values) if isinstance(values, Mapping) else values
-    try:
-        array: Floats = np.array(given, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidType(
-            f"{name}={values!r:.60} must be one number an arm, in a flat list or as {{arm: number}}"
-        ) from None
+    array = by_arm(tree, name, values)
     if array.shape != (tree.n_arms,):
         raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number an arm")
     if not np.isfinite(array).all() or (array < 0).any():
         raise InvalidValue(f"{name} must be finite and not negative")
-    array.flags.writeable = False
     return array

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree._arms import numbers
 from banditree._check import choice
 from banditree._grow import Name
 from banditree.errors import InvalidType, InvalidValue
@@ -46,7 +47,7 @@ class Instance:
     def __post_init__(self) -> None:
         for name in ("means", "theta"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+                object.__setattr__(self, name, numbers(name, getattr(self, name)))
         if not self.trees:
             raise InvalidValue("an instance needs at least one tree")
         arms = set(self.arms)

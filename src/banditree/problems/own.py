@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from banditree._arms import in_order
+from banditree._arms import by_arm
 from banditree.errors import InvalidType, InvalidValue
-from banditree.problems.instance import Floats, Instance
+from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
 from banditree.tree import Tree
@@ -62,7 +60,7 @@ def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, con
             raise InvalidType(f"tree is {given!r}; give a bt.Tree, or a mapping from names to trees")
     if not trees:
         raise InvalidValue("tree is an empty mapping; give at least one tree")
-    truth = _by_arm(next(iter(trees.values())), what, values)
+    truth = by_arm(next(iter(trees.values())), what, values)
     parameters = {"trees": trees, "rewards": rewards, what: truth}
     if contexts is not None:
         parameters["contexts"] = contexts
@@ -73,15 +71,3 @@ def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, con
 
 def _given(rng: Rng, **fields: Any) -> Instance:
     return Instance(**fields)
-
-
-def _by_arm(tree: Tree, what: str, values: Any) -> Floats:
-    """The values in the order of the tree's arms, as an array of our own: (arms, ...)."""
-    if isinstance(values, Mapping):
-        values = in_order(tree, what, values)
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidValue(f"{what} must be numbers, {{arm: value}} or in the order of tree.arms") from None
-    array.flags.writeable = False
-    return array
