@@ -47,6 +47,7 @@ NODES: dict[str, Node] = {
     "too sharp for the tangent": [(6e7, 6e7, 4), (60_003_000, 59_997_000, 2)],
     "fractional": fractions(60),
     "nearly flat": [(1, 1 + 1e-7, 3), (1, 1.5, 3), (1.25, 1, 3), (1 + 1e-6, 1 + 1e-6, 4)],
+    "as flat as the tangent bears": [(1, 1 + 1.5e-6, 20), (1, 1 + 1.9e-6, 20), (4, 2, 3)],
     "a low leader below many modes": [(1, 50, 1), (30, 300, 500)],
 }  # fmt: skip
 

@@ -108,10 +108,13 @@ class WideThompson {
     }
 
   private:
+    // Whether the tangent falls enough between the bar and 1 to bound anything; nearer to flat its digits are lost.
+    static bool falls(double slope, const Bar& bar) { return slope * (1.0 - bar.m) < -2e-6; }
+
     // Whether the highest of a class's draws is above the bar, which it then raises.
     static bool beats(const Kind& here, double n, Bar& bar, Stream& rng) {
         const double slope = here.slope(bar);
-        if (slope * (1.0 - bar.m) < -2e-6) {  // nearer to flat the tangent's digits are lost, and `thinned` draws plainly
+        if (falls(slope, bar)) {
             const double u = rng.random();  // no candidate if u >= n p, because P(some) <= n p
             if (u * -slope >= n * exp_above(here.log_density(bar))) return false;
             return thinned(here, n, slope, u, bar, rng);
@@ -120,13 +123,14 @@ class WideThompson {
     }
 
     // The n children in turn: candidates under the tangent where it bounds anything, else one plain draw, which has a good
-    // chance to raise the bar above the mode, where it does. u decides the first gap, if there is one.
+    // chance to raise the bar above the mode, where it does. u decides the first gap, if
+    // there is one.
     static bool thinned(const Kind& here, double n, double slope, double u, Bar& bar, Stream& rng) {
         bool won = false;
         for (double left = n; left > 0.0; u = rng.random()) {
             double x;
-            const double reach = slope < 0.0 ? 1.0 - exp(slope * (1.0 - bar.m)) : 0.0;
-            const double p = reach > 1e-6 ? exp(here.log_density(bar)) / -slope * reach : 1.0;  // below, digits are lost
+            const double reach = 1.0 - exp(std::min(slope * (1.0 - bar.m), 0.0));
+            const double p = falls(slope, bar) ? exp(here.log_density(bar)) / -slope * reach : 1.0;
             if (p < 1.0) {
                 left -= std::floor(ln_one_minus(u) / ln_one_minus(p)) + 1.0;  // the gap before the next candidate, and it
                 if (left < 0.0) break;
