@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,22 @@ needs_native = pytest.mark.skipif(stream.native is None, reason="this install ha
 
 # For Python in a process of its own: what a shell starts in the background ignores Ctrl-C, and its children with it.
 HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+
+
+@contextmanager
+def to_be_stopped(code: str, *arguments: str, **pipes: Any) -> Iterator[subprocess.Popen[str]]:
+    """A Python process that heeds Ctrl-C, and is gone afterwards whatever happens.
+
+    It does not measure coverage: where Ctrl-C falls into the tracer, the tracer keeps its lock for ever.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    command = [sys.executable, "-c", f"{HEED_CTRL_C}\n{code}", *arguments]
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
 
 DIM = 3
 NAMES = list(bt.ALGORITHMS)

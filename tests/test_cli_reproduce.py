@@ -27,7 +27,7 @@ from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
 from banditree.runs import Runs
 from banditree.simulation import simulate
-from tests.helpers import HEED_CTRL_C
+from tests.helpers import to_be_stopped
 
 QUICK = ["1b", "sine", "unstructured-regret"]  # one of each kind, none of them slow
 
@@ -183,18 +183,14 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
 
 
 def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
-    code = f"{HEED_CTRL_C}; from banditree.cli import main; main()"
     arguments = ["reproduce", "1b", "1f", "--out", str(tmp_path)]
-    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
-    try:
+    with to_be_stopped("from banditree.cli import main; main()", *arguments, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 300
         while not (tmp_path / "runs" / "1b-default.json").exists() and time.monotonic() < deadline:
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
-    finally:
-        process.kill()
     assert process.returncode == 130, said
     assert "1 figure is finished and kept in" in said
     assert "Traceback" not in said

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.helpers import HEED_CTRL_C, needs_native
+from tests.helpers import needs_native, to_be_stopped
 
 HEAD = """
 import sys, time
@@ -27,7 +27,7 @@ class Own(bt.TSC):
 
 
 def python(code: str) -> list[str]:
-    return [sys.executable, "-c", HEED_CTRL_C + HEAD + textwrap.dedent(code)]
+    return [sys.executable, "-c", HEAD + textwrap.dedent(code)]
 
 
 INTERRUPTED = """
@@ -61,7 +61,7 @@ def interrupted(
 ) -> tuple[str, float]:
     """What a simulation prints that is stopped a moment after its third seed has begun, and how long stopping took."""
     code = INTERRUPTED.format(kind=kind, horizon=horizon, jobs=jobs, seeds=seeds, backend=backend)
-    with subprocess.Popen(python(code), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with to_be_stopped(HEAD + code, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "busy\n"
