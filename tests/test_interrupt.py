@@ -55,11 +55,11 @@ def test_python_drops_it(complaints: list[Any]) -> None:
 
 
 def test_it_is_remembered_and_nothing_is_printed(complaints: list[Any]) -> None:
-    with ctrl_c() as interrupted:
-        interrupted()
+    with ctrl_c() as stop:
+        stop.check()
         lose_ctrl_c()
         with pytest.raises(KeyboardInterrupt):
-            interrupted()
+            stop.check()
         Unlucky(ValueError)
     assert complaints == [ValueError]
     lose_ctrl_c()
@@ -71,22 +71,37 @@ def test_as_long_as_it_is_not_dropped_it_is_raised_at_once() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+def test_held_back_it_waits_until_it_is_asked_for() -> None:
+    with ctrl_c() as stop:
+        with stop.held_back():
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            stop.check()
+
+
+def test_the_second_one_does_not_wait() -> None:
+    with ctrl_c() as stop, stop.held_back():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
 def test_one_inside_another_is_the_same() -> None:
     with ctrl_c() as outer:
         with ctrl_c() as inner:
             lose_ctrl_c()
-        for interrupted in (inner, outer):
+        for stop in (inner, outer):
             with pytest.raises(KeyboardInterrupt):
-                interrupted()
+                stop.check()
 
 
 def test_a_program_that_handles_it_keeps_its_handler() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
-        with ctrl_c() as interrupted:
+        with ctrl_c() as stop:
             signal.raise_signal(signal.SIGINT)
-            interrupted()
+            stop.check()
     finally:
         signal.signal(signal.SIGINT, before)
     assert came == [signal.SIGINT]
@@ -96,8 +111,8 @@ def test_another_thread_changes_nothing() -> None:
     found: list[Any] = []
 
     def work() -> None:
-        with ctrl_c() as interrupted:
-            interrupted()
+        with ctrl_c() as stop:
+            stop.check()
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

@@ -1,54 +1,71 @@
-"""Ctrl-C that does not get lost. Python drops a KeyboardInterrupt that comes up while it collects garbage."""
+"""Ctrl-C that comes when it can do no harm, and does not get lost.
+
+Python raises a KeyboardInterrupt anywhere: in the middle of the standard library's locks, some of which then stay
+closed for ever, or while it collects garbage, where the exception is dropped.
+"""
 
 from __future__ import annotations
 
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 
-class _Remembering:
-    """A handler that raises, as Python's own does, and knows afterwards that it did."""
+class CtrlC:
+    """Raises, as Python's own handler does, but not while it is held back; and knows afterwards that it was called."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.came = self._held = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
-        signal.default_int_handler(number, frame)
+        again, self.came = self.came, True
+        if again or not self._held:  # who presses it twice does not want to wait
+            signal.default_int_handler(number, frame)
 
-    def again(self) -> None:
+    def check(self) -> None:
+        """Raise what came while it was held back, or was lost."""
         if self.came:
             raise KeyboardInterrupt
 
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Nothing is raised in here: keep it short, and `check` afterwards."""
+        before, self._held = self._held, True
+        try:
+            yield
+        finally:
+            self._held = before
+
 
 @contextmanager
-def ctrl_c() -> Iterator[Callable[[], None]]:
-    """While open, Ctrl-C is raised as ever, and remembered: the function that this gives raises it again.
+def ctrl_c() -> Iterator[CtrlC]:
+    """What to ask about Ctrl-C every now and then in long work. Inside another ``ctrl_c()`` the two are one.
 
-    Long work calls it every now and then. Inside another ``ctrl_c()`` the two are one. Where the user's program handles
-    Ctrl-C itself, ignores it, or works in another thread, nothing is changed and the function does nothing.
+    Where the user's program handles Ctrl-C itself, ignores it, or works in another thread, nothing is changed, and the
+    answer is always no.
     """
     found = signal.getsignal(signal.SIGINT)
-    if isinstance(found, _Remembering):
-        yield found.again
-    elif found is signal.default_int_handler and threading.current_thread() is threading.main_thread():
-        ours, complain = _Remembering(), sys.unraisablehook
-        signal.signal(signal.SIGINT, ours)
-        sys.unraisablehook = lambda lost: None if _is_ctrl_c(lost) else complain(lost)
-        try:
-            yield ours.again
-        finally:
-            signal.signal(signal.SIGINT, found)
-            sys.unraisablehook = complain
-    else:
-        yield lambda: None
+    if isinstance(found, CtrlC):
+        yield found
+        return
+    ours = CtrlC()
+    if found is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield ours
+        return
+    complain = sys.unraisablehook
+    signal.signal(signal.SIGINT, ours)
+    sys.unraisablehook = lambda lost: None if _is_ctrl_c(lost) else complain(lost)
+    try:
+        yield ours
+    finally:
+        signal.signal(signal.SIGINT, found)
+        sys.unraisablehook = complain
 
 
 def _is_ctrl_c(lost: Any) -> bool:
-    """Whether what Python drops and would print is what is raised again in a moment."""
+    """Whether what Python drops and would print is what `check` raises in a moment."""
     return lost.exc_type is KeyboardInterrupt

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from banditree._interrupt import ctrl_c
+from banditree._interrupt import CtrlC, ctrl_c
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.stream import native
 
@@ -75,20 +75,15 @@ def over_seeds(
     """
     backend, configured = _joblib_settings()
     workers = n_workers(configured if jobs is None else jobs)
-    with ctrl_c() as interrupted, _bar(steps, progress) as bar:
-
-        def show(done: int) -> None:
-            interrupted()
-            bar(done)
-
+    with ctrl_c() as stop, _bar(steps, progress) as show:
         if backend is not None:
-            yield from _through_joblib(backend, seeds, draw, run, jobs, show, steps)
+            yield from _through_joblib(backend, seeds, draw, run, jobs, steps, show, stop)
         else:
-            yield from _on_threads(seeds, draw, run, workers, slow, show)
+            yield from _on_threads(seeds, draw, run, workers, slow, show, stop)
 
 
 def _on_threads(
-    seeds: Sequence[int], draw: Draw, run: Run, workers: int, slow: bool, show: Callable[[int], None]
+    seeds: Sequence[int], draw: Draw, run: Run, workers: int, slow: bool, show: Callable[[int], None], stop: CtrlC
 ) -> Iterator[Any]:
     monitor = new_monitor()
     drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
@@ -103,16 +98,18 @@ def _on_threads(
             left = len(seeds)
             while left:
                 task = next(tasks, None)
-                if task is not None:
-                    pool.submit(*task).add_done_callback(finished.put)
+                with stop.held_back():  # an interrupt in a future's lock would leave it closed
+                    if task is not None:
+                        pool.submit(*task).add_done_callback(finished.put)
+                    show(monitor.steps)
+                stop.check()
                 try:
                     future = finished.get(timeout=LOOK if task is None else 0)
                 except Empty:
-                    pass
-                else:
-                    left -= 1
-                    yield future.result()
-                show(monitor.steps)
+                    continue
+                left -= 1
+                yield future.result()
+            show(monitor.steps)
         except KeyboardInterrupt:
             monitor.stop = True
             pool.shutdown(wait=True, cancel_futures=True)
@@ -144,7 +141,14 @@ def _joblib_settings() -> tuple[Any, int | None]:
 
 
 def _through_joblib(
-    backend: Any, seeds: Sequence[int], draw: Draw, run: Run, jobs: int | None, show: Callable[[int], None], steps: int
+    backend: Any,
+    seeds: Sequence[int],
+    draw: Draw,
+    run: Run,
+    jobs: int | None,
+    steps: int,
+    show: Callable[[int], None],
+    stop: CtrlC,
 ) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
@@ -154,6 +158,7 @@ def _through_joblib(
     for done, result in enumerate(results, start=1):
         show(steps * done // len(seeds))
         yield result
+        stop.check()
 
 
 def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[Any, None, None] | None:

@@ -92,7 +92,7 @@ def reproduce(
             results.forget(how.figure, how.variant)
     left = [(figure, how) for figure, how in planned if not _finished(results, how)]
     costs = {_task(how): _cost(figure, how) for figure, how in left} | {REPORT: 5.0}
-    with ctrl_c() as interrupted, bar(costs, progress) as show:
+    with ctrl_c() as stop, bar(costs, progress) as show:
         for figure, how in left:
             results.forget(how.figure, how.variant)
             started = time.perf_counter()
@@ -102,7 +102,7 @@ def reproduce(
                 draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
             seconds = time.perf_counter() - started
             results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
-            interrupted()
+            stop.check()
         with show(REPORT, 1):
             return _written(results.in_order(), jobs)
 
