@@ -125,11 +125,11 @@ def test_bounds_of_a_fixed_instance(runs: bt.Runs) -> None:
 
 def test_bounds_need_one_instance_with_means() -> None:
     drawn_anew = bt.simulate([bt.TS], bt.problems.unstructured(6, 2), horizon=5, seeds=1)
-    with pytest.raises(InvalidValue, match="one instance with known means"):
+    with pytest.raises(InvalidValue, match="one instance for all seeds, with rewards of 0 or 1"):
         drawn_anew.plot(bounds=True)
     problem = bt.problems.linear_from(bt.Tree(2), [[1.0, 0.0], [0.0, 1.0]])
     contexts = bt.simulate({"LinTS": lambda tree, rng: bt.LinTS(tree, dim=2, rng=rng)}, problem, horizon=5, seeds=1)
-    with pytest.raises(InvalidValue, match="one instance with known means"):
+    with pytest.raises(InvalidValue, match="one instance for all seeds, with rewards of 0 or 1"):
         contexts.plot(bounds=True)
 
 

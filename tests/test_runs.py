@@ -35,7 +35,7 @@ def by_hand() -> Runs:
         "bad": [run(2, 7, 0.5, 4), run(3, 8, 0.5, 5), run(4, 12, 1, 6)],
         "good": [run(1, 2, 1, 3), run(2, 4, 1, 3), run(3, 6, 1, 3)],
     }
-    return Runs.gather(runs, seeds=[5, 1, 8], times=np.array([10, 20]), problem=FIXED)
+    return Runs.gather(runs, seeds=[5, 1, 8], times=np.array([10, 20]), problem=FIXED, instance=FIXED.instance(0))
 
 
 def test_the_table_by_hand() -> None:
@@ -195,7 +195,9 @@ def test_a_file_keeps_everything(problem: Any, tmp_path: Path) -> None:
 def test_odd_numbers_are_kept(tmp_path: Path) -> None:
     values = np.array([0.1 + 0.2, 1e-300, np.inf])
     runs = {"own": [Run("readable", values, np.zeros(4, np.int64), np.nan)]}
-    Runs.gather(runs, seeds=[0], times=np.array([1, 2, 3]), problem=FIXED).save(tmp_path / "runs.csv")
+    Runs.gather(runs, seeds=[0], times=np.array([1, 2, 3]), problem=FIXED, instance=FIXED.instance(0)).save(
+        tmp_path / "runs.csv"
+    )
     loaded = Runs.load(tmp_path / "runs.csv")
     assert loaded.regret["own"][0].tolist() == values.tolist()
     assert np.isnan(loaded.evaluations["own"]).all()
@@ -258,3 +260,52 @@ def test_saving_replaces_a_file_whole_or_not_at_all(tmp_path: Path) -> None:
         broken.save(path)
     assert path.read_text() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_names_of_any_kind_are_kept(tmp_path: Path) -> None:
+    names = ["cr\rx", "a,b", '"', "line\nbreak", "#1 TS", "C# TSC", "é", " TS ", "1"]
+    runs = bt.simulate(dict.fromkeys(names, bt.TS), FIXED, horizon=3, seeds=2)
+    runs.save(tmp_path / "runs.csv")
+    loaded = Runs.load(tmp_path / "runs.csv")
+    assert loaded.policies == tuple(names)
+    assert all((loaded.regret[name] == runs.regret[name]).all() for name in names)
+    frame = pd.read_csv(tmp_path / "runs.csv", skiprows=1, dtype={"policy": str})
+    assert list(dict.fromkeys(frame["policy"])) == names
+    assert len(str(runs.table()).splitlines()) == 1 + len(names)
+
+
+def test_a_file_that_csv_cannot_read_is_damaged(tmp_path: Path) -> None:
+    runs = bt.simulate({"TS": bt.TS}, FIXED, horizon=9000, seeds=1, checkpoints=9000)
+    file = tmp_path / "runs.csv"
+    runs.save(file)
+    first, rest = file.read_text().split("\n", 1)
+    file.write_text(f'{first}\n"{rest}')
+    with pytest.raises(BadFile, match="is damaged"):
+        Runs.load(file)
+
+
+def test_an_engine_is_native_only_if_all_seeds_were() -> None:
+    class Own(bt.TS):
+        pass
+
+    def mixed(tree: bt.Tree, *, rng: Any) -> bt.TS:
+        return (Own if rng.spawn_key[0] == 1 else bt.TS)(tree, rng=rng)
+
+    assert bt.simulate([mixed], FIXED, horizon=3, seeds=2).engine["mixed"] == "readable"
+
+
+def test_seeds_of_a_fixed_problem_must_have_the_same_arms() -> None:
+    class Wrong:
+        fixed = True
+
+        def instance(self, rng: Any) -> Any:
+            return bt.problems.unstructured(2 + 2 * rng.spawn_key[0], 2).instance(rng)
+
+    with pytest.raises(InvalidValue, match=r"says fixed = True, but seeds have different numbers of arms"):
+        bt.simulate([bt.TS], Wrong(), horizon=3, seeds=2)
+
+
+def test_one_seed_is_one_seed() -> None:
+    runs = bt.simulate([bt.TS, bt.TSC], FIXED, horizon=3, seeds=1)
+    assert ": 1 seed, horizon 3" in repr(runs)
+    assert "1 paired seed)" in str(runs.compare("TS", "TSC"))

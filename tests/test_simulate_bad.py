@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
+from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, ProblemFailed, UnknownArm
 from tests.helpers import needs_native
-from tests.test_simulate import BOUNDED, FITTING, MEANS, THETA, TREE, OwnProblem, Uniformly
+from tests.test_simulate import BOUNDED, FITTING, TREE, OwnProblem, Uniformly
 
 CONTEXTUAL = FITTING["contexts"][0]
 GAUSSIAN = FITTING["gaussian"][0]
@@ -31,6 +32,16 @@ def simulate(policies: Any = (bt.TS,), problem: Any = BOUNDED, **options: Any) -
         ({"seeds": 0}, InvalidValue, "seeds=0"),
         ({"seeds": -1}, InvalidValue, "seeds=-1"),
         ({"seeds": "two"}, InvalidType, "seeds='two'"),
+        ({"seeds": b"ab"}, InvalidType, "seeds=b'ab'"),
+        ({"seeds": np.array(3)}, InvalidType, "seeds=array"),
+        ({"seeds": 10**10}, InvalidValue, "seeds=10000000000 must be from 1 to 10000000"),
+        ({"checkpoints": ""}, InvalidType, "checkpoints=''"),
+        ({"checkpoints": 10**8, "horizon": 10**9}, InvalidValue, "checkpoints=100000000"),
+        ({"progress": "no"}, InvalidType, "progress='no'"),
+        ({"policies": "TS"}, InvalidType, "policies='TS' must be a mapping"),
+        ({"policies": {"": bt.TS}}, InvalidType, "policy ''"),
+        ({"policies": {"\ud800": bt.TS}}, InvalidValue, "no text"),
+        ({"policies": {"plumless": bt.TS, "buckeroo": bt.TS}}, InvalidValue, "would draw the same numbers"),
         ({"seeds": []}, InvalidValue, "at least one seed"),
         ({"seeds": [1, -2]}, InvalidValue, "seed=-2"),
         ({"seeds": [1, 1]}, InvalidValue, "no seed twice"),
@@ -82,11 +93,23 @@ def test_a_policy_that_does_not_fit_is_named(policies: Any, problem: Any, error:
 
 
 @needs_native
-def test_a_truth_too_large_to_compute_with_is_told() -> None:
-    huge = bt.problems.linear_from(TREE, 1e308 * THETA)
-    policies = {"A": partial(bt.LinTS, dim=2), "B": partial(bt.LinTSC, dim=2)}
-    with pytest.raises(BanditreeError, match=r"policy '.', seed 0: .*scale"):
-        simulate(policies, huge, horizon=100)
+@needs_native
+@pytest.mark.parametrize(
+    ("problem", "factory", "scale"),
+    [(GAUSSIAN, partial(bt.TS, prior=bt.Gaussian()), "rewards"), (CONTEXTUAL, partial(bt.LinTS, dim=2), "contexts")],
+)
+def test_scores_that_are_not_numbers_are_told(problem: Any, factory: Any, scale: str) -> None:
+    def broken(tree: bt.Tree, *, rng: Any) -> bt.Policy:
+        policy: bt.Policy = factory(tree, rng=rng)
+        with policy.held() as state:
+            for array in state.rows.kept().values():
+                array[:] = np.nan
+        return policy
+
+    with pytest.raises(
+        PolicyFailed, match=f"policy 'broken', seed 0: met scores that are not numbers; scale the {scale}"
+    ):
+        simulate([broken], problem)
 
 
 class Raising(Uniformly):
@@ -171,13 +194,135 @@ def test_rewards_outside_the_support_on_a_problem_of_the_users_own() -> None:
         simulate([bt.TS], Money())
 
 
-def test_what_a_problem_raises_is_not_blamed_on_a_policy() -> None:
-    class Empty(OwnProblem):
-        def instance(self, rng: Any) -> Any:
-            instance = super().instance(rng)
-            instance.reward = lambda arm, rng, context=None: {}[arm]  # type: ignore[method-assign]
-            return instance
+class Odd(OwnProblem):
+    """A problem whose instance of seed 1 is not as it should be."""
 
-    with pytest.raises(KeyError) as caught:
-        simulate([bt.TS], Empty())
-    assert caught.value.args[0] in range(len(MEANS))
+    def __init__(self, **wrong: Any) -> None:
+        self.wrong = wrong
+
+    def instance(self, rng: Any) -> Any:
+        instance = super().instance(rng)
+        if rng.spawn_key[0] == 1:
+            for name, value in self.wrong.items():
+                setattr(instance, name, value)
+        return instance
+
+    def __repr__(self) -> str:
+        return "Odd()"
+
+
+def raising(*_: Any, **__: Any) -> Any:
+    raise ZeroDivisionError("no arms sold")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"reward": raising}, r"step 1: reward\(\d, rng\) raised ZeroDivisionError: no arms sold"),
+        ({"context": raising}, r"step 1: context\(rng\) raised ZeroDivisionError"),
+        ({"best": raising}, r"step 1: best\(\) or expected\(\d\) raised ZeroDivisionError"),
+        ({"expected": raising}, "raised ZeroDivisionError"),
+        ({"reward": lambda arm, rng, context=None: np.nan}, r"reward\(\d\) is nan; it must be a finite number"),
+        ({"reward": lambda arm, rng, context=None: "1"}, r"reward\(\d\) is '1'"),
+        ({"reward": lambda arm, rng, context=None: None}, r"reward\(\d\) is None"),
+        ({"expected": lambda arm, context=None: np.nan}, r"expected\(\d\) is nan"),
+        ({"best": lambda context=None: -1.0}, r"best\(\) is -1.0, and expected\(\d\) is .*, which is more"),
+    ],
+)
+def test_what_a_problem_gets_wrong_is_not_blamed_on_a_policy(wrong: Any, words: str) -> None:
+    with pytest.raises(ProblemFailed, match=rf"problem Odd\(\), seed 1, {words}|problem .*seed 1.*{words}") as failed:
+        simulate([bt.TS], Odd(**wrong), seeds=4)
+    assert failed.value.runs is not None
+    assert 0 in failed.value.runs.seeds
+
+
+def test_what_a_policy_does_to_its_context_does_not_change_the_truth() -> None:
+    class Writes(Uniformly):
+        def choose(self, context: Any = None) -> Any:
+            context[:] = 0
+            return super().choose()
+
+    with pytest.raises(PolicyFailed, match=r"policy 'Writes', seed 0: raised at step 1: ValueError: .*read-only"):
+        simulate([Writes], CONTEXTUAL)
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "words"),
+    [
+        (lambda: None, InvalidType, "None is no instance: it has no tree and no context"),
+        (lambda: TREE, InvalidType, "is no instance: it has no tree"),
+        (lambda: 1 / 0, ProblemFailed, "raised ZeroDivisionError"),
+        (lambda: next(iter(())), ProblemFailed, "raised StopIteration"),
+        (lambda: bt.Tree({}), InvalidValue, "seed 0: instance"),
+    ],
+)
+def test_what_is_drawn_must_be_an_instance(made: Callable[[], Any], error: type[Exception], words: str) -> None:
+    class Drawing:
+        def instance(self, rng: Any) -> Any:
+            return made()
+
+        def __repr__(self) -> str:
+            return "Drawing()"
+
+    with pytest.raises(error, match=rf"problem Drawing\(\), seed 0: instance\(rng\).*{words}|{words}"):
+        simulate([bt.TS], Drawing())
+
+
+def test_a_misfit_at_a_late_seed_does_not_lose_the_others() -> None:
+    def late(tree: bt.Tree, *, rng: Any) -> Any:
+        return bt.LinTS(tree, dim=3, rng=rng) if rng.spawn_key[0] == 2 else bt.TS(tree, rng=rng)
+
+    with pytest.raises(InvalidValue, match=r"policy 'late' \(seed 2\) needs contexts of 3") as failed:
+        simulate([late], seeds=4)
+    assert failed.value.runs is not None
+    assert set(failed.value.runs.seeds) >= {0, 1}
+
+
+def test_a_policy_that_fails_at_one_seed_keeps_its_others() -> None:
+    def late(tree: bt.Tree, *, rng: Any) -> Any:
+        return Raising(tree, rng=rng) if rng.spawn_key[0] == 2 else Uniformly(tree, rng=rng)
+
+    with pytest.raises(PolicyFailed, match="policy 'late', seed 2") as failed:
+        simulate({"late": late, "TS": bt.TS, "also": Raising}, seeds=4)
+    assert failed.value.runs.policies == ("TS",)
+    assert {name: runs.seeds for name, runs in failed.value.finished.items()} == {"late": (0, 1, 3), "TS": (0, 1, 2, 3)}
+    assert "Also: policy 'also', seed 1: raised at step 7" in "\n".join(failed.value.__notes__)
+
+
+def test_one_policy_for_all_seeds_is_refused() -> None:
+    warm = bt.TSC(TREE, rng=1)
+    with pytest.raises(InvalidValue, match=r"policy 'warm' \(seed 1\) is the object of another seed; build a new one"):
+        simulate({"warm": lambda tree, rng: warm})
+
+    class Small:
+        __slots__ = ("arms",)  # no weak references
+
+        def __init__(self, tree: bt.Tree, *, rng: Any) -> None:
+            self.arms = tree.arms
+
+        def choose(self) -> Any:
+            return self.arms[0]
+
+        def update(self, arm: Any, reward: float) -> None:
+            pass
+
+    assert simulate([Small]).seeds == (0, 1)
+
+
+def test_a_patched_policy_is_played_as_patched() -> None:
+    def patched(tree: bt.Tree, *, rng: Any) -> Any:
+        policy = bt.TSC(tree, rng=rng)
+        policy.choose = lambda context=None: tree.arms[0]  # type: ignore[method-assign]
+        return policy
+
+    runs = simulate([patched])
+    assert runs.engine["patched"] == "readable"
+    assert (runs.plays["patched"][:, 0] == 20).all()
+
+
+def test_on_goes_around_everything_else() -> None:
+    with pytest.raises(InvalidType, match=r"bt\.on\('tree', \.\.\.\) goes around everything else"):
+        simulate({"inside": partial(bt.on("tree", bt.TS))})
+    for inner in (bt.on("tree", bt.TS), "TS"):
+        with pytest.raises(InvalidType, match=r"bt\.on\('tree', .*\): give a policy class"):
+            bt.on("tree", inner)  # type: ignore[arg-type]

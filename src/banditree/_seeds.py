@@ -70,8 +70,8 @@ def over_seeds(
     """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
 
     ``slow`` says that ``draw`` keeps Python busy: with several workers it is done in processes. Where the user has set
-    joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there. On Ctrl-C the results
-    of seeds that are finished by then still come, and then the KeyboardInterrupt.
+    joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there. On Ctrl-C, or when a
+    task raises, the results of seeds that are finished by then still come, and then the exception.
     """
     backend, configured = _joblib_settings()
     workers = n_workers(configured if jobs is None else jobs)
@@ -110,7 +110,7 @@ def _on_threads(
                 left -= 1
                 yield future.result()
             show(monitor.steps)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Exception):  # what is finished still counts
             monitor.stop = True
             pool.shutdown(wait=True, cancel_futures=True)
             while not finished.empty():

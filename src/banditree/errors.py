@@ -4,7 +4,12 @@ from typing import Any
 
 
 class BanditreeError(Exception):
-    """Base of every error raised on purpose by banditree."""
+    """Base of every error raised on purpose by banditree.
+
+    Where it ends a simulation, ``runs`` holds what was finished, None where nothing was.
+    """
+
+    runs: Any = None
 
     def __str__(self) -> str:
         # KeyError would show its message in quotes; we want the sentence.
@@ -34,10 +39,14 @@ class BadFile(BanditreeError, ValueError):
 class PolicyFailed(BanditreeError, RuntimeError):
     """A policy raised, or returned an arm that is not there, in the middle of a simulation.
 
-    ``runs`` holds what the other policies did, None where there is no other.
+    ``runs`` holds what the other policies did; ``finished`` has the finished seeds of each one: {policy: its runs}.
     """
 
-    runs: Any = None
+    finished: Any = None
+
+
+class ProblemFailed(BanditreeError, RuntimeError):
+    """A problem of the user's own raised, or gave something that is no instance, reward or expected value."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree._student import student
+from banditree._words import count
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.store import write_whole
 from banditree.tables import Table
@@ -69,8 +70,8 @@ class Comparison:
         low, high = self.interval
         less = "less" if self.difference < 0 else "more"
         return (
-            f"{self.a} has {abs(self.difference):.4g} {less} regret than {self.b} "
-            f"(95% interval of the difference {low:.4g} to {high:.4g}, z = {self.z:.2f}, {self.seeds} paired seeds)"
+            f"{self.a} has {abs(self.difference):.4g} {less} regret than {self.b} (95% interval of the difference "
+            f"{low:.4g} to {high:.4g}, z = {self.z:.2f}, {count(self.seeds, 'paired seed')})"
         )
 
 
@@ -81,7 +82,7 @@ class Runs:
     times: NDArray[np.int64]  # (times,) the last is the horizon
     seeds: tuple[int, ...]
     regret: Mapping[str, Floats]  # {policy: (seeds, times)} cumulative pseudo-regret
-    engine: Mapping[str, str]  # {policy: "native" or "readable"}
+    engine: Mapping[str, str]  # {policy: "native" or "readable", the latter if some seed was}
     evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children drawn or scored a step
     seconds: Mapping[str, float]  # {policy: wall time of all its runs}
     clusters: Mapping[str, Sequence[Mapping[Any, float]]]  # {policy: for each seed {top cluster: plays}}
@@ -91,15 +92,26 @@ class Runs:
     instance: Any = None  # the instance, where all seeds have the same one; not saved
 
     @classmethod
-    def gather(cls, runs: Mapping[str, list[Run]], *, seeds: Sequence[int], times: NDArray[Any], problem: Any) -> Runs:
-        """Put single runs together, each list in the order of the seeds."""
-        fixed = bool(getattr(problem, "fixed", False))
-        instance = problem.instance(0) if fixed else None
+    def gather(
+        cls,
+        runs: Mapping[str, list[Run]],
+        *,
+        seeds: Sequence[int],
+        times: NDArray[Any],
+        problem: Any,
+        instance: Any = None,
+    ) -> Runs:
+        """Put single runs together, each list in the order of the seeds. ``instance`` is None where seeds differ."""
+        fixed = instance is not None
+        if fixed and len({len(run.plays) for each in runs.values() for run in each}) > 1:
+            raise InvalidValue(
+                f"{problem!r:.60} says fixed = True, but seeds have different numbers of arms; leave it out"
+            )
         return cls(
             times=times,
             seeds=tuple(seeds),
             regret={name: np.array([run.regret for run in each]) for name, each in runs.items()},
-            engine={name: each[0].engine for name, each in runs.items()},
+            engine={name: max(run.engine for run in each) for name, each in runs.items()},
             evaluations={name: np.array([run.evaluations for run in each]) for name, each in runs.items()},
             seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
             clusters={name: [run.clusters for run in each] for name, each in runs.items()},
@@ -118,7 +130,7 @@ class Runs:
         """The place of a time among the checkpoints."""
         if time is None:
             return -1
-        places = np.flatnonzero(self.times == time)
+        places = np.flatnonzero(self.times == time) if np.isscalar(time) else np.empty(0)
         if len(places) == 0:
             raise InvalidValue(
                 f"regret was not written down at time {time}; times are {self.times[:3]} ... {self.times[-1]}"
@@ -144,7 +156,7 @@ class Runs:
     def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
         """Paired over seeds: regret of ``a`` minus regret of ``b``."""
         for name in (a, b):
-            if name not in self.regret:
+            if name not in self.policies:
                 raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
         difference = self.regret[a][:, self._at(time)] - self.regret[b][:, self._at(time)]
         n = len(difference)
@@ -191,9 +203,9 @@ class Runs:
         }
         text = io.StringIO()
         text.write(MARK + json.dumps(rest) + "\n")
-        writer = csv.writer(text, lineterminator="\n")
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # names may hold anything
         writer.writerow(COLUMNS)
-        writer.writerows((name, seed, time, repr(value)) for name, seed, time, value in self._records())
+        writer.writerows(self._records())
         write_whole(path, [text.getvalue().encode()])
 
     @classmethod
@@ -229,9 +241,9 @@ class Runs:
                 arms=tuple(rest["arms"]),
                 problem=rest["problem"],
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
             raise BadFile(f"{path} is damaged: {error}") from None
 
     def __repr__(self) -> str:
-        head = f"{self.problem}: {len(self.seeds)} seeds, horizon {int(self.times[-1]):,}"
+        head = f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
         return f"{head}\n{self.table()}"

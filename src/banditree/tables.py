@@ -83,5 +83,9 @@ def _text(value: Any) -> str:
     if _numbers(value):
         return " … ".join(map(_text, value))
     if isinstance(value, tuple):
-        return " / ".join(map(str, value)) or "(all)"
-    return str(value)
+        return _line(" / ".join(map(str, value))) or "(all)"
+    return _line(str(value))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.splitlines()) if len(text.splitlines()) > 1 else text

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._arms import numbers
+from banditree._arms import by_arm
 from banditree._check import choice
 from banditree._grow import Name
 from banditree.errors import InvalidType, InvalidValue
-from banditree.problems.rewards import Rewards
+from banditree.problems.rewards import FARTHEST, Rewards
 from banditree.stream import generator
 from banditree.tree import Tree
 
@@ -45,11 +45,16 @@ class Instance:
     contexts: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("means", "theta"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, numbers(name, getattr(self, name)))
+        trees: Any = self.trees
+        if not isinstance(trees, Mapping) or not all(isinstance(tree, Tree) for tree in trees.values()):
+            raise InvalidType(f"trees={trees!r:.60} must be a mapping from names to bt.Tree, also for a single one")
         if not self.trees:
             raise InvalidValue("an instance needs at least one tree")
+        if not isinstance(self.rewards, Rewards):
+            raise InvalidType(f"rewards={self.rewards!r:.60} must be such as bt.problems.Bernoulli()")
+        for name in ("means", "theta"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, by_arm(self.tree, name, getattr(self, name)))
         arms = set(self.arms)
         for name, tree in self.trees.items():
             if tree.arms != self.arms and set(tree.arms) != arms:
@@ -65,10 +70,11 @@ class Instance:
         low, high = self.rewards.support
         if means.shape != (self.tree.n_arms,):
             raise InvalidValue(f"means have shape {means.shape}; {self.tree!r} needs ({self.tree.n_arms},)")
-        wrong = ~(np.isfinite(means) & (low <= means) & (means <= high))
+        low, high = max(low, -FARTHEST), min(high, FARTHEST)
+        wrong = ~((low <= means) & (means <= high))  # NaN too
         if wrong.any():
             arm = self.arms[int(wrong.argmax())]
-            allowed = "finite" if high == np.inf else f"from {low:g} to {high:g}"
+            allowed = f"from {low:g} to {high:g}"
             raise InvalidValue(f"mean {float(means[wrong][0])} of arm {arm!r} must be {allowed} for {self.rewards}")
         if self.contexts is not None:
             raise InvalidType("contexts go with theta; means do not depend on a context")
@@ -76,9 +82,10 @@ class Instance:
     def _check_theta(self, theta: Floats) -> None:
         if theta.ndim != 2 or len(theta) != self.tree.n_arms or theta.shape[1] == 0:
             raise InvalidValue(f"theta has shape {theta.shape}; {self.tree!r} needs ({self.tree.n_arms}, dim)")
-        wrong = ~np.isfinite(theta).all(axis=1)
+        wrong = ~(np.abs(theta) <= FARTHEST).all(axis=1)  # NaN too
         if wrong.any():
-            raise InvalidValue(f"theta of arm {self.arms[int(wrong.argmax())]!r} is not finite: {theta[wrong][0]}")
+            arm = self.arms[int(wrong.argmax())]
+            raise InvalidValue(f"theta of arm {arm!r} is not finite, or above {FARTHEST:g}: {theta[wrong][0]}")
         if np.isfinite(self.rewards.support).any():
             raise InvalidValue(f"{self.rewards} is bounded and theta.x is not; use Uniform() or Gaussian(sd)")
         choice("contexts", self.contexts, CONTEXTS)
@@ -135,7 +142,10 @@ class Instance:
     def _checked(self, context: Any) -> Floats:
         if context is None:
             raise InvalidType(f"rewards here are linear in a context; give context=x with {self.dim} numbers")
-        given = np.asarray(context, np.float64)
+        try:
+            given = np.asarray(context, np.float64)
+        except (TypeError, ValueError):
+            raise InvalidType(f"context={context!r:.60} must be {self.dim} numbers") from None
         if given.shape != (self.dim,):
             raise InvalidValue(f"context has shape {given.shape}; it must be ({self.dim},)")
         return given

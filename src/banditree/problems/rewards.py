@@ -7,7 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from banditree._check import positive
+from banditree._check import positive, real
+from banditree.beliefs.base import LARGEST
+
+FARTHEST = LARGEST / 1e10  # expected value, coefficient or standard deviation: rewards then stay below the largest
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Bounded(Rewards):
     support = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        positive("concentration", self.concentration)
+        real("concentration", positive("concentration", self.concentration), 1e-6, 1e12)
 
     def draw(self, mean: float, rng: Any) -> float:
         if mean in (0.0, 1.0):
@@ -54,7 +57,7 @@ class Gaussian(Rewards):
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("sd", self.sd)
+        real("sd", positive("sd", self.sd), high=FARTHEST)
 
     def draw(self, mean: float, rng: Any) -> float:
         return mean + self.sd * float(rng.standard_normal())

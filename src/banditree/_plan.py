@@ -1,0 +1,263 @@
+"""What is done for one seed, on whatever machine: draw the instance, build every policy, run them all."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree._seeds import Monitor
+from banditree._world import Met, World, draw
+from banditree.algorithms import ALGORITHMS
+from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
+from banditree.policy import Policy
+from banditree.problems.instance import Instance
+from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
+from banditree.runs import Run
+from banditree.stream import generator, native, native_stream
+from banditree.tree import Tree
+
+Factory = Callable[..., Any]
+
+INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # what a random stream is for
+
+
+@dataclass(frozen=True)
+class On:
+    """A factory that is to build on another of the instance's trees."""
+
+    tree: str
+    factory: Factory
+
+    def __call__(self, tree: Any, *, rng: Any) -> Any:
+        raise InvalidType(f"bt.on({self.tree!r}, ...) goes around everything else: bt.on({self.tree!r}, partial(...))")
+
+
+def on(tree: str, factory: Factory) -> On:
+    """A policy for `simulate`, built on the instance's tree of this name.
+
+    >>> import banditree as bt
+    >>> policies = {"TSC": bt.TSC, "HTS": bt.on("ward", bt.HTS)}
+    """
+    if isinstance(factory, On) or not callable(factory):
+        raise InvalidType(f"bt.on({tree!r}, {factory!r:.60}): give a policy class, or what builds a policy")
+    return On(tree, factory)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Where all randomness of a simulation comes from: one seed, and a key for each use. Nothing depends on order."""
+
+    root: np.random.SeedSequence
+
+    def seed(self, *key: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
+
+    def instance(self, seed: int) -> np.random.SeedSequence:
+        return self.seed(seed, INSTANCE)
+
+    def contexts(self, seed: int, *, own: bool = False) -> Any:
+        """``own`` is for an instance of the user's own, which expects a NumPy Generator."""
+        return _stream(self.seed(seed, CONTEXTS), own)
+
+    def rewards(self, seed: int, name: str, *, own: bool = False) -> Any:
+        return _stream(self.seed(seed, REWARDS, key_of(name)), own)
+
+    def policy(self, seed: int, name: str) -> np.random.SeedSequence:
+        return self.seed(seed, POLICY, key_of(name))
+
+
+def key_of(name: str) -> int:
+    """A policy's name as a part of the keys of its streams."""
+    return zlib.crc32(name.encode())
+
+
+def _stream(seed: np.random.SeedSequence, own: bool) -> Any:
+    return generator(seed) if own or native is None else native_stream(seed)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a worker needs for one seed, on whatever machine."""
+
+    factories: dict[str, Factory]
+    problem: Any
+    streams: Streams
+    horizon: int
+    times: NDArray[np.int64]
+    met: Met = field(default_factory=Met, repr=False)
+
+    def draw(self, seed: int) -> Any:
+        return draw(self.problem, self.streams.instance(seed), seed)
+
+    def run(self, seed: int, instance: Any, monitor: Monitor) -> tuple[int, dict[str, Run | PolicyFailed]]:
+        """Every policy on this instance: those that can in the native engine together, the others one by one."""
+        found: dict[str, Run | PolicyFailed] = {}
+        natively: dict[str, Policy] = {}
+        for name, factory in self.factories.items():
+            policy = self._built(name, factory, seed, instance)
+            if isinstance(policy, PolicyFailed):
+                found[name] = policy
+            elif _runs_natively(policy, instance):
+                natively[name] = policy
+            else:
+                found[name] = self._step(name, policy, seed, instance, monitor)
+        if natively:
+            found.update(self._run_natively(natively, seed, instance, monitor))
+        return seed, found
+
+    def _built(self, name: str, factory: Factory, seed: int, instance: Any) -> Any:
+        tree, who = instance.tree, f"policy {name!r} (seed {seed})"
+        if isinstance(factory, On):
+            if factory.tree not in instance.trees:
+                known = ", ".join(instance.trees)
+                raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {known}")
+            tree, factory = instance.trees[factory.tree], factory.factory
+        try:
+            policy = factory(tree, rng=self.streams.policy(seed, name))
+        except BanditreeError as error:
+            raise type(error)(f"{who}: {error}") from error
+        except Exception as error:
+            return _failed(name, seed, "could not be built", error)
+        if not self.met.first_time(policy):
+            raise InvalidValue(f"{who} is the object of another seed; build a new one in each call, as bt.load does")
+        _check_fit(who, policy, instance)
+        return policy
+
+    def _run_natively(
+        self, policies: dict[str, Policy], seed: int, instance: Instance, monitor: Monitor
+    ) -> dict[str, Run | PolicyFailed]:
+        assert native is not None
+        truth = instance.means if instance.theta is None else instance.theta
+        assert truth is not None
+        parameter = getattr(instance.rewards, "concentration", getattr(instance.rewards, "sd", 0.0))
+        players, runs = [], []
+        for name, policy in policies.items():
+            run = Run.empty("native", len(self.times), len(instance.arms))
+            same = policy.tree is instance.tree or policy.tree.arms == instance.tree.arms
+            places = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
+            players.append((policy.walk, places, self.streams.rewards(seed, name), run.regret, run.plays))
+            runs.append(run)
+        before = [policy.walk.evaluations for policy in policies.values()]
+        with ExitStack() as held:  # the engine steps these policies without the GIL: other threads wait
+            for policy in policies.values():
+                held.enter_context(policy.held())
+            seconds = native.run(
+                truth=np.ascontiguousarray(truth),
+                dim=instance.dim or 0,
+                rewards=type(instance.rewards).__name__,
+                parameter=parameter,
+                contexts=instance.contexts or "",
+                context_stream=self.streams.contexts(seed),
+                horizon=self.horizon,
+                times=self.times,
+                players=players,
+                monitor=monitor,
+            )
+        _raise_if_stopped(monitor)
+        found: dict[str, Run | PolicyFailed] = {}
+        for name, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
+            if taken < 0:
+                large = "rewards" if instance.dim is None else "contexts and the coefficients"
+                what = f"met scores that are not numbers; scale the {large}"
+                found[name] = _failed(name, seed, what, None)
+                continue
+            run.seconds = taken
+            run.evaluations = (policies[name].walk.evaluations - evaluations) / self.horizon
+            self._close(run, instance.tree)
+            found[name] = run
+        return found
+
+    def _step(self, name: str, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
+        """A run from Python. Twin of ``native/simulate.hpp``."""
+        run = Run.empty("readable", len(self.times), instance.tree.n_arms)
+        own = not _is_built_in(instance)
+        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, own=own)
+        walk = policy.walk if isinstance(policy, Policy) else None
+        before = walk.evaluations if walk is not None else 0
+        world = World(instance, self.problem, seed)
+        started, regret, at = time.perf_counter(), 0.0, 0
+        for t in range(1, self.horizon + 1):
+            _raise_if_stopped(monitor)
+            known = world.context(contexts)
+            try:
+                arm = policy.choose(**known)
+            except Exception as error:
+                return _failed(name, seed, f"raised at step {t}", error)
+            try:
+                place = instance.tree.position(arm)
+            except UnknownArm as error:
+                return _failed(name, seed, f"chose an arm that is not there at step {t}", error)
+            reward = world.reward(arm, rewards, known)
+            try:
+                policy.update(arm, reward, **known)
+            except Exception as error:
+                return _failed(name, seed, f"raised at step {t}", error)
+            regret += world.gap(arm, known)
+            run.plays[place] += 1
+            if t == self.times[at]:
+                run.regret[at], at = regret, at + 1
+            if t % 64 == 0 or t == self.horizon:
+                monitor.add(t % 64 or 64)
+        run.seconds = time.perf_counter() - started
+        run.evaluations = (walk.evaluations - before) / self.horizon if walk is not None else np.nan
+        self._close(run, instance.tree)
+        return run
+
+    def _close(self, run: Run, tree: Tree) -> None:
+        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms."""
+        run.by_cluster(tree)
+        if not getattr(self.problem, "fixed", False):
+            run.plays = run.plays[:0].copy()
+
+
+def _runs_natively(policy: Any, instance: Any) -> bool:
+    """Whether nothing of the user's own is in the loop."""
+    built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
+    if not built_in or {"choose", "update"} & vars(policy).keys():  # as patched objects have
+        return False
+    return _is_built_in(instance) and bool(policy.engine == "native")
+
+
+def _is_built_in(instance: Any) -> bool:
+    """Whether rewards and contexts are drawn by code of ours."""
+    return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
+
+
+def _check_fit(who: str, policy: Any, instance: Any) -> None:
+    """Find out before the run whether a policy of ours can play this instance."""
+    if not isinstance(policy, Policy) or not isinstance(instance, Instance):
+        return
+    if policy.dim != instance.dim:
+        have, need = (_dimension(dim) for dim in (instance.dim, policy.dim))
+        raise InvalidValue(f"{who} needs {need}, the problem has {have}")
+    strangers = [arm for arm in policy.tree.arms if arm not in instance.tree]
+    if strangers:
+        raise UnknownArm(f"{who} has arm {strangers[0]!r}, which the instance does not")
+    low, high = policy.support
+    if instance.rewards.support[0] < low or instance.rewards.support[1] > high:
+        raise InvalidValue(
+            f"{who} believes in rewards in [{low:g}, {high:g}], {instance.rewards} leaves that; {policy.support_hint}"
+        )
+
+
+def _dimension(dim: int | None) -> str:
+    return "no contexts" if dim is None else f"contexts of {dim} numbers"
+
+
+def _failed(name: str, seed: int, what: str, error: BaseException | None) -> PolicyFailed:
+    cause = "" if error is None else f": {type(error).__name__}: {error}"
+    failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}{cause}")
+    failure.__cause__ = error
+    return failure
+
+
+def _raise_if_stopped(monitor: Monitor) -> None:
+    if monitor.stop:
+        raise KeyboardInterrupt

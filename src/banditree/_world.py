@@ -1,0 +1,99 @@
+"""Code of the user's own in a simulation: its mistakes are told as its own."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from banditree.errors import BanditreeError, InvalidType, ProblemFailed
+from banditree.problems.protocols import AnyInstance
+
+NEEDED = ("tree", "context", "reward", "expected", "best")  # of an instance; `trees` where `bt.on` asks for one
+ROUNDING = 1e-9  # by which an arm may seem better than the best one
+
+
+def blamed(what: str, error: Exception) -> BanditreeError:
+    """The error to raise instead, which names what raised it."""
+    if isinstance(error, BanditreeError):
+        return type(error)(f"{what}: {error}")
+    return ProblemFailed(f"{what} raised {type(error).__name__}: {error}")
+
+
+def draw(problem: Any, rng: Any, seed: int) -> Any:
+    """An instance that has all that a simulation asks of it."""
+    try:
+        instance = problem.instance(rng)
+        missing = [name for name in NEEDED if not hasattr(instance, name)]
+        if missing:
+            raise InvalidType(f"{instance!r:.60} is no instance: it has no {' and no '.join(missing)}")
+        return instance
+    except Exception as error:
+        raise blamed(f"problem {problem!r:.60}, seed {seed}: instance(rng)", error) from error
+
+
+class World:
+    """An instance as a run meets it. What it gives is checked, and no policy can change the context it is told."""
+
+    def __init__(self, instance: AnyInstance, problem: Any, seed: int) -> None:
+        self.instance, self.problem, self.seed, self.t = instance, problem, seed, 0
+
+    def context(self, rng: Any) -> dict[str, Any]:
+        """The next step: what the policy is told before it chooses, as keywords."""
+        self.t += 1
+        try:
+            x = self.instance.context(rng)
+        except Exception as error:
+            raise blamed(self._told("context(rng)"), error) from error
+        if isinstance(x, np.ndarray):
+            x = x.copy()
+            x.flags.writeable = False
+        return {} if x is None else {"context": x}
+
+    def reward(self, arm: Any, rng: Any, known: dict[str, Any]) -> Any:
+        try:
+            reward = self.instance.reward(arm, rng, **known)
+        except Exception as error:
+            raise blamed(self._told(f"reward({arm!r}, rng)"), error) from error
+        return self._finite(reward, "reward", arm)
+
+    def gap(self, arm: Any, known: dict[str, Any]) -> float:
+        """By how much this arm is worse than the best one, in expectation."""
+        try:
+            best, expected = self.instance.best(**known), self.instance.expected(arm, **known)
+        except Exception as error:
+            raise blamed(self._told(f"best() or expected({arm!r})"), error) from error
+        gap = float(self._finite(best, "best")) - float(self._finite(expected, "expected", arm))
+        if gap < -ROUNDING * max(1.0, abs(best)):
+            raise ProblemFailed(self._told(f"best() is {best}, and expected({arm!r}) is {expected}, which is more"))
+        return gap
+
+    def _finite(self, value: Any, what: str, *arm: Any) -> Any:
+        if not isinstance(value, int | float | np.number | np.bool_) or not math.isfinite(value):
+            call = f"{what}({', '.join(map(repr, arm))})"
+            raise ProblemFailed(self._told(f"{call} is {value!r}; it must be a finite number"))
+        return value
+
+    def _told(self, what: str) -> str:
+        return f"problem {self.problem!r:.60}, seed {self.seed}, step {self.t}: {what}"
+
+
+class Met:
+    """The policies that have played: each may play one seed. They are not kept alive, nor sent to other machines."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, weakref.ref[Any]] = {}
+
+    def first_time(self, policy: Any) -> bool:
+        known = self._met.get(id(policy))
+        if known is not None and known() is policy:
+            return False
+        with suppress(TypeError):  # where an object has no room for a weak reference, there is nothing to say
+            self._met[id(policy)] = weakref.ref(policy)
+        return True
+
+    def __reduce__(self) -> Any:
+        return Met, ()
