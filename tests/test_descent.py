@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from typing import Any
 
@@ -121,3 +122,17 @@ def test_the_generator_of_the_readable_engine_is_the_users() -> None:
         policy = bt.TS(SHOP, rng=rng)
     assert policy._stream is rng
     assert generator(rng) is rng
+
+
+@pytest.mark.parametrize("shape", ["(3,)", "(3, 2)", "()", "(1, 3)"])
+def test_scores_of_another_shape_are_told(shape: str) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Wrong(bt.Rule):
+        def score(self, view: bt.View) -> Any:
+            mean = view.mean()
+            return {"(3,)": mean[:, 0], "(3, 2)": np.tile(mean, 2), "()": 1.0, "(1, 3)": mean.T}[shape]
+
+    policy = bt.Policy(bt.Tree(3), belief=bt.Beta(), rule=Wrong(), rng=1)
+    for call in (policy.choose, lambda: policy.choose_many(3)):
+        with pytest.raises(InvalidValue, match=rf"Wrong\(\) gave scores of shape {re.escape(shape)} where \(k, m\)"):
+            call()

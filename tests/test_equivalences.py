@@ -235,3 +235,34 @@ def test_large_batches_agree_draw_for_draw(name: str, seed: int) -> None:
     X = None if native.dim is None else np.random.default_rng(seed).standard_normal((n, native.dim))
     chosen = [feed(policy, history).choose_many(n, contexts=X) for policy in (native, readable)]
     assert np.array_equal(chosen[0], chosen[1])
+
+
+@pytest.mark.parametrize("n", [5, 700])  # the native engine takes the one reward by reward, the other arm by arm
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_of_any_size_is_the_same_as_one_by_one(engine: str, name: str, n: int) -> None:
+    tree = bt.Tree({"a": ["a1", "a2", "a3"], "b": {"c": ["c1", "c2"], "d": ["d1"]}, "e": list(range(60))})
+    batched, stepped = make(name, tree), make(name, tree)
+    rng = np.random.default_rng(n)
+    places, rewards = rng.integers(0, tree.n_arms, n), rng.integers(0, 2, n)
+    X = None if batched.dim is None else rng.integers(-2, 3, (n, DIM)).astype(float)
+    for policy in (batched, stepped):
+        policy.choose(None if X is None else X[0])  # builds what the engine derives
+    batched.update_many(tree.ids(places), rewards, contexts=X)
+    for i, place in enumerate(places):
+        stepped.update(tree.arms[place], int(rewards[i]), None if X is None else X[i])
+    assert same(state(batched), state(stepped), **({} if X is None else {"rtol": 1e-9, "atol": 1e-11}))
+    for k in range(20):
+        x = None if X is None else X[k % n]
+        assert batched.choose(x) == stepped.choose(x)
+
+
+@pytest.mark.parametrize("n", [5, 700])
+def test_a_batch_of_any_size_is_learned_whole_or_not_at_all(engine: str, n: int) -> None:
+    for name, bad in [("TSC", 1.5), ("HTS", np.nan), ("LinTSC", np.inf), ("UCB1", -np.inf), ("LinTSC", 1e101)]:
+        policy = make(name, bt.Tree({"a": [0, 1], "b": [2, 3]}))
+        before = state(policy)
+        rewards = np.zeros(n)
+        rewards[-1] = bad
+        with pytest.raises(InvalidValue, match="for arm 3"):
+            policy.update_many([0] * (n - 1) + [3], rewards, contexts=None if policy.dim is None else np.ones((n, DIM)))
+        assert same(before, state(policy))

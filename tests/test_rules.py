@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy import integrate, stats
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue
 from banditree.rules import RULES
-from tests.helpers import SHOP, feed
+from tests.helpers import SHOP, feed, needs_native
 
 P_FLOOR = 1e-6
 ERRORS = 6.0  # standard errors; 2e-9
@@ -271,13 +272,19 @@ def close(counts: Any, expected: Any) -> bool:
     return bool((np.abs(counts / n - expected) <= ERRORS * errors + 1e-4).all())
 
 
+MANY = 50
+
 NODES: dict[str, list[tuple[float, float]]] = {
     "two": [(3, 5), (4, 4)],
     "several": [(1, 1), (10, 12), (50, 60), (2, 9)],
     "below 1": [(0.5, 0.5), (0.2, 0.1), (3, 4)],
-    # As many children as the native engine walks by its shortcut.
-    "many": [(1 + i % 7, 2 + i % 5) for i in range(40)],
+    "many": [(1 + i % 7, 2 + i % 5) for i in range(MANY)],
 }
+
+
+@needs_native
+def test_many_are_as_many_as_the_native_engine_walks_by_its_shortcut() -> None:
+    assert bt.TS(bt.Tree(MANY)).walk.narrowest <= MANY
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -289,10 +296,10 @@ def test_winning_frequencies(name: str, engine: str) -> None:
     assert not close(counts, wins(swapped))
 
 
-def test_many_children_follow_every_change(engine: str) -> None:
+def test_many_children_follow_every_change(engine: str, tmp_path: Path) -> None:
     """A wide node keeps its frequencies right through single rewards, batches, changes of the tree, and loading."""
-    k = 40
-    policy = bt.TS(bt.Tree(k), rng=2)
+    k = MANY
+    policy: bt.Policy = bt.TS(bt.Tree(k), rng=2)
     rng = np.random.default_rng(0)
     a, b = np.ones(k), np.ones(k)
 
@@ -323,6 +330,9 @@ def test_many_children_follow_every_change(engine: str) -> None:
     a[0], b[0] = 1, 1
     assert right()
     learn(60, batch=False)
+    assert right()
+    policy.save(tmp_path / "policy")
+    policy = bt.load(tmp_path / "policy", rng=3)
     assert right()
     a[:], b[:] = np.roll(a, 1), np.roll(b, 1)
     assert not right()  # the control: the same beliefs one place on

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from benchmarks.arena import Arena
 from benchmarks.contestants import OURS
 from benchmarks.findings import Section, Table, Target
@@ -17,26 +15,26 @@ Python loop of `update` and `choose`. Both on the native engine.
 """
 
 
+FEW = 10  # rewards of a small batch, as they come in from a queue
+
+
 def run(arena: Arena, options: Options) -> Section:
-    sizes = {"update": options.batch, "choose": options.decisions}
-    taken: dict[str, list[float]] = defaultdict(list)  # seconds each
-    for round_ in range(options.own_rounds):
-        for call, n in sizes.items():
-            for how in ("one", "many"):
-                answer = arena.ask(OURS, "batches", what=f"{call} {how}", n=n, seed=round_)
-                taken[f"{call} {how}"].append(answer["seconds"])
+    # What is called, how many times in all and in one call, and the goal against single calls.
+    cases: list[tuple[str, int, int, float | None]] = [
+        ("update", options.batch, options.batch, 50.0),
+        ("update", options.batch // 10, FEW, None),
+        ("choose", options.decisions, options.decisions, 1.5),
+    ]
     rows, targets = [], []
-    for (call, n), goal in zip(sizes.items(), (50.0, 1.5), strict=True):
-        one, many = taken[f"{call} one"], taken[f"{call} many"]
-        faster = ratio(one, many)
-        rows.append(
-            (
-                f"{call}_many of {n:,}",
-                (Spread.of(one) * 1e9).text(),
-                (Spread.of(many) * 1e9).text(),
-                times(faster.median),
-            )
-        )
-        targets.append(Target(f"{call}_many of {n:,}, against a loop of {call}", faster, goal))
+    for call, n, size, goal in cases:
+        taken: dict[int, list[float]] = {1: [], size: []}  # seconds each
+        for round_ in range(options.own_rounds):
+            for at_once, seconds in taken.items():
+                seconds.append(arena.ask(OURS, "batches", what=call, n=n, size=at_once, seed=round_)["seconds"])
+        faster = ratio(taken[1], taken[size])
+        each = ((Spread.of(taken[at_once]) * 1e9).text() for at_once in taken)
+        rows.append((f"{call}_many of {size:,}", *each, times(faster.median)))
+        if goal is not None:
+            targets.append(Target(f"{call}_many of {size:,}, against a loop of {call}", faster, goal))
     table = Table(("call", "loop, ns each", "batch, ns each", "faster"), rows)
     return Section("Many at once", TEXT, tables=[("", table)], targets=targets)

@@ -32,7 +32,7 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
 
 
 def rewards(values: Any, n: int) -> Floats:
-    """Many rewards as floats, one for each of n arms; the support is checked while they are added up."""
+    """Many rewards as floats, one for each of n arms."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -45,6 +45,14 @@ def rewards(values: Any, n: int) -> Floats:
         odd = next((value for value in values if not isinstance(value, int | float)), values)
         raise InvalidType(f"reward {odd!r} is a {type(odd).__name__}; give numbers")
     return np.ascontiguousarray(array, np.float64)
+
+
+def first_outside(values: Floats, rows: Rows) -> int | None:
+    """The place of the first reward that `reward` refuses, None where there is none."""
+    low, high = max(rows.support[0], -LARGEST), min(rows.support[1], LARGEST)
+    if not len(values) or (low <= values.min() and values.max() <= high):  # NaN is neither
+        return None
+    return int((~((low <= values) & (values <= high))).argmax())
 
 
 def context(value: Any, dim: int | None, owner: str) -> Floats | None:
@@ -78,7 +86,7 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         array = np.asarray(value)
     except ValueError:
         raise InvalidValue(f"{need}; these are of different lengths") from None
-    if array.shape != shape:
+    if array.shape != shape and not (array.size == 0 and array.ndim == 1 and len(shape) == 2 and shape[0] == 0):
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {value!r} holds something else")

@@ -45,6 +45,12 @@ class Shape:
             values[nodes] = np.add.reduceat(values[first:last], self.start[nodes] - first, axis=0)
         return values
 
+    def touched(self, count: NDArray[Any]) -> NDArray[np.intp]:
+        """The nodes at or above arms whose count, (arms,), is not 0; the root first: (k,)."""
+        counts = np.zeros(self.n_nodes)
+        counts[self.node_of] = count
+        return np.flatnonzero(self.sum_up(counts))
+
     def hand_down(self, values: NDArray[Any], from_level: int) -> NDArray[Any]:
         """Give every node below ``from_level`` its parent's value, in place, from the top down: (nodes, ...)."""
         for level in range(from_level + 1, len(self.levels) - 1):

@@ -46,8 +46,13 @@ def descend(
             these = who[at : at + block]
             here = None if contexts is None else contexts[these]
             children = np.arange(first, last)
-            scores = rule.score(View(rows, node, children, here, len(these), rng, summary))
-            step[at : at + block] = best(np.broadcast_to(scores, (last - first, len(these))), rng, rule)
+            scores = np.asarray(rule.score(View(rows, node, children, here, len(these), rng, summary)))
+            full = len(children), len(these)
+            if scores.shape not in (full, (len(children), 1)):
+                raise InvalidValue(
+                    f"{rule} gave scores of shape {scores.shape} where (k, m) = {full}, or (k, 1), is due"
+                )
+            step[at : at + block] = best(np.broadcast_to(scores, full), rng, rule)
         groups = [(first + int(child), who[step == child]) for child in np.unique(step)]
         waiting.extend(reversed(groups))
     return found, evaluations
@@ -96,7 +101,8 @@ def absorb(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | No
     """Many rewards at once: the same as one by one, because evidence adds up."""
     rows.absorb(shape, batch)
     if summary is not None:
-        summarise(shape, rows, rule, summary, shape.inner[::-1])
+        touched = shape.touched(batch.count)
+        summarise(shape, rows, rule, summary, touched[shape.content[touched] < 0][::-1])
 
 
 def group(positions: NDArray[np.int64], rewards: Floats, n_arms: int) -> tuple[Floats, Floats]:
@@ -140,6 +146,10 @@ class Walk:
             found, evaluations = descend(self.shape, self.rows, self.rule, self.summary, contexts, m, self.rng)
             self.evaluations += evaluations
             return found
+
+    def update_few(self, arms: NDArray[np.int64], rewards: Floats, contexts: Floats | None) -> bool:
+        """A step of Python costs as much as many nodes of a batch: leave it to the batch."""
+        return False
 
     def update(self, arm: int, reward: Any, context: Any) -> bool:
         low, high = self.rows.support

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditree import descent
 from banditree._shape import Shape
 from banditree.beliefs import BetaRows, CountsRows, GaussianRows, LinearRows, Rows
-from banditree.beliefs.base import LARGEST, Floats
+from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
 from banditree.rules import UCB, BestArm, Rule, Thompson
 from banditree.stream import generator, native, native_stream
@@ -40,6 +40,7 @@ class Walk(Protocol):
     def choose(self, context: Any) -> int: ...
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
     def update(self, arm: int, reward: Any, context: Any) -> bool: ...
+    def update_few(self, arms: NDArray[np.int64], rewards: Floats, contexts: Floats | None) -> bool: ...
 
 
 def engine() -> str:
@@ -111,12 +112,10 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
     return walk
 
 
-def group(positions: NDArray[np.int64], rewards: Floats, support: tuple[float, float], n_arms: int) -> Any:
-    """(count, total) of each arm's rewards, or the place of the first reward outside the support."""
-    low, high = max(support[0], -LARGEST), min(support[1], LARGEST)
-    if engine() == "native" and native is not None:
-        count, total = np.zeros(n_arms), np.zeros(n_arms)
-        bad = native.group(positions, rewards, low, high, count, total)
-        return (count, total) if bad < 0 else bad
-    outside = ~((rewards >= low) & (rewards <= high))
-    return int(outside.argmax()) if outside.any() else descent.group(positions, rewards, n_arms)
+def group(positions: NDArray[np.int64], rewards: Floats, n_arms: int, on: str) -> tuple[Floats, Floats]:
+    """How many rewards each arm got, and their sum: (arms,) each."""
+    if on == "readable" or native is None:
+        return descent.group(positions, rewards, n_arms)
+    count, total = np.zeros(n_arms), np.zeros(n_arms)
+    native.group(positions, rewards, count, total)
+    return count, total

@@ -151,15 +151,19 @@ class Policy:
 
     def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied."""
-        with self.held() as state:
+        with self._lock:
+            state = self._state
             places = state.tree.positions(arms)
             numbers = _inputs.rewards(rewards, len(places))
+            bad = _inputs.first_outside(numbers, state.rows)
+            if bad is not None:
+                _inputs.reward(float(numbers[bad]), state.rows, state.arms[places[bad]])
             ready = _inputs.contexts(contexts, len(places), self.dim, self._name)
-            grouped = engines.group(places, numbers, state.rows.support, state.tree.n_arms)
-            if isinstance(grouped, int):
-                _inputs.reward(float(numbers[grouped]), state.rows, state.arms[places[grouped]])
-            batch = Batch(places, numbers, ready, *grouped)
-            descent.absorb(state.tree.shape, state.rows, self.rule, state.summary, batch)
+            if state.walk.update_few(places, numbers, ready):
+                return
+            with self.held():
+                batch = Batch(places, numbers, ready, *engines.group(places, numbers, state.tree.n_arms, self._engine))
+                descent.absorb(state.tree.shape, state.rows, self.rule, state.summary, batch)
 
     # A living catalogue
 

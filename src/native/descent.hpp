@@ -15,6 +15,9 @@
 
 namespace banditree {
 
+// LARGEST of beliefs/base.py, of a reward or an entry of a context: sums of them and of their squares stay finite.
+constexpr double largest = 1e100;
+
 // What Python and the simulator see of a walk, whatever its belief and rule.
 struct Walk {
     virtual ~Walk() = default;
@@ -104,7 +107,6 @@ struct Walker final : Walk {
     std::int32_t& narrowest() override { return shortcut.narrowest; }
 
     bool supports(double reward) const override {
-        constexpr double largest = 1e100;  // LARGEST of beliefs/base.py: sums stay finite
         return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
     }
 

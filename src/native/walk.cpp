@@ -44,8 +44,6 @@ bool to_double(nb::handle value, double& out) {
     return true;
 }
 
-constexpr double largest_context = 1e100;  // LARGEST of beliefs/linear.py: squares, and any sum of them, stay finite
-
 // A context ready to use: none where none is needed, else doubles of the right length and size.
 bool to_context(nb::handle value, std::size_t dim, Doubles& keep, const double*& out) {
     out = nullptr;
@@ -54,7 +52,7 @@ bool to_context(nb::handle value, std::size_t dim, Doubles& keep, const double*&
     if (keep.ndim() != 1 || keep.shape(0) != dim) return false;
     out = keep.data();
     for (std::size_t i = 0; i < dim; ++i)
-        if (!(std::fabs(out[i]) <= largest_context)) return false;  // NaN too
+        if (!(std::fabs(out[i]) <= largest)) return false;  // NaN too
     return true;
 }
 
@@ -95,20 +93,20 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     throw nb::value_error("no such belief");
 }
 
-// How many rewards each arm got, and their sum. Returns the place of the first reward outside [low, high], or -1.
-std::int64_t group(const Positions& positions, const Doubles& rewards, double low, double high,
-                   nb::ndarray<double, nb::ndim<1>, nb::c_contig> count,
-                   nb::ndarray<double, nb::ndim<1>, nb::c_contig> total) {
+// How many rewards each arm got, and their sum.
+void group(const Positions& positions, const Doubles& rewards, nb::ndarray<double, nb::ndim<1>, nb::c_contig> count,
+           nb::ndarray<double, nb::ndim<1>, nb::c_contig> total) {
     const std::int64_t* arm = positions.data();
     const double* reward = rewards.data();
     double *n = count.data(), *sum = total.data();
     for (std::size_t i = 0; i < positions.shape(0); ++i) {
-        if (!(reward[i] >= low && reward[i] <= high)) return static_cast<std::int64_t>(i);
         n[arm[i]] += 1.0;
         sum[arm[i]] += reward[i];
     }
-    return -1;
 }
+
+// Whether so many rewards are learned sooner one by one than by going through all arms at once, as NumPy does.
+bool few(std::size_t n_rewards, std::int32_t n_arms) { return n_rewards <= 256 + static_cast<std::size_t>(n_arms) / 16; }
 
 }  // namespace
 
@@ -183,9 +181,23 @@ void bind_walk(nb::module_& m) {
                 self.walk->update(arm, r, x);
                 return true;
             },
-            nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none());
-    m.def("group", &group, nb::arg("positions"), nb::arg("rewards"), nb::arg("low"), nb::arg("high"),
-          nb::arg("count"), nb::arg("total"));
+            nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
+        .def(
+            "update_few",  // checked before; all of them or, where they are many, none
+            [](BoundWalk& self, Positions arms, Doubles rewards, nb::object contexts) {
+                Walk& walk = *self.walk;
+                if (self.closed || !few(arms.shape(0), walk.tree.n_arms)) return false;
+                Doubles keep;
+                if (walk.dim() > 0 && !nb::try_cast(contexts, keep, false))
+                    throw nb::value_error("contexts do not fit this policy");
+                const double* x = walk.dim() > 0 ? keep.data() : nullptr;
+                for (std::size_t i = 0; i < arms.shape(0); ++i)
+                    walk.update(static_cast<std::int32_t>(arms.data()[i]), rewards.data()[i],
+                                x ? x + i * walk.dim() : nullptr);
+                return true;
+            },
+            nb::arg("arms"), nb::arg("rewards"), nb::arg("contexts").none());
+    m.def("group", &group, nb::arg("positions"), nb::arg("rewards"), nb::arg("count"), nb::arg("total"));
 }
 
 }  // namespace banditree

@@ -141,9 +141,7 @@ class LinearRows(Rows):
         arrays: tuple[Floats, ...] = (batch.count, batch.total, gram, moment)
         for name, values in zip(self.EVIDENCE, arrays, strict=True):
             self.add_from_arms(shape, name, values)
-        touched = np.zeros(shape.n_nodes)
-        touched[shape.node_of] = batch.count
-        self.settle(np.flatnonzero(shape.sum_up(touched)))
+        self.settle(shape.touched(batch.count))
 
     def settle(self, nodes: NDArray[np.intp]) -> None:
         b = self._b(nodes)
