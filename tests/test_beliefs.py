@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,17 @@ def test_linear_priors_by_cluster(engine: str) -> None:
     assert means == dict.fromkeys(means, 0.0) | {("hats",): 3.0}
 
 
+@dataclass(frozen=True)
+class Needy(bt.Beta):
+    """A belief without a default."""
+
+    a: float
+    b: float = 1.0
+
+    def __init__(self, a: float) -> None:
+        object.__setattr__(self, "a", a)
+
+
 BAD_PRIORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: bt.Beta(0, 1), InvalidValue, "Beta: a=0 must be above 0"),
     (lambda: bt.Beta(1, -2), InvalidValue, "Beta: b=-2"),
@@ -233,10 +245,27 @@ BAD_PRIORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
         "the dim and v of the whole tree, 2 and 1.0",
     ),
     (
-        lambda: bt.Policy(SHOP, belief={"hats": bt.Linear(2, v=3)}, rule=GREEDY),
+        lambda: bt.Policy(SHOP, belief={"hats": bt.Linear(2, v=3), "shoes": bt.Linear(2, v=1)}, rule=GREEDY),
         InvalidValue,
         "the dim and v of the whole tree",
     ),
+    (
+        lambda: bt.Policy(SHOP, belief={"hats": bt.Linear(2), "shoes": bt.Linear(3)}, rule=GREEDY),
+        InvalidType,
+        r"say what all other nodes believe, as in \{None: ..., 'hats': ...\}: say how long the contexts are",
+    ),
+    (
+        lambda: bt.HTS(SHOP, prior={"hats": Needy(a=3.0)}),
+        InvalidType,
+        r"say what all other nodes believe, as in \{None: ..., 'hats': ...\}: .*missing 1 required",
+    ),
+    (
+        lambda: bt.HTS(SHOP, prior={"hats": bt.Beta(3, 9), ("hats",): bt.Beta(9, 3)}),
+        InvalidValue,
+        r"prior for \('hats',\): there is another one for the same node",
+    ),
+    (lambda: bt.Beta(1e308, 1), InvalidValue, r"Beta: a=1e\+308 must be from"),
+    (lambda: bt.Beta(1, 5e-324), InvalidValue, "Beta: b=5e-324 must be from"),
 ]
 
 
@@ -258,3 +287,11 @@ def test_the_registry_has_every_belief() -> None:
     for kind in BELIEFS.values():
         belief = kind(2) if kind is bt.Linear else kind()
         assert kind(**belief.parameters()) == belief
+
+
+def test_what_is_common_to_the_tree_is_taken_from_the_priors_given() -> None:
+    policy = bt.HTS(SHOP, prior={"hats": bt.Gaussian(sd=100, mean=5), "h1": bt.Gaussian(sd=100)})
+    assert policy.belief == bt.Gaussian(sd=100)
+    linear = bt.Policy(SHOP, belief={"hats": bt.Linear(2, v=3, mean=1)}, rule=GREEDY)
+    assert linear.belief == bt.Linear(2, v=3)
+    assert bt.HTS(SHOP, prior={"hats": bt.Beta(3, 9)}).belief == bt.Beta()

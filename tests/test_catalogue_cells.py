@@ -32,6 +32,12 @@ def test_numbers_that_are_text(text: str, number: float) -> None:
     assert (found.tolist(), wrong) == ([number], {})
 
 
+@pytest.mark.parametrize("text", ["1_000", "\u0663\u0660\u0660"])
+def test_numbers_of_pythons_own_are_not_meant(text: str) -> None:
+    _, wrong = cells.numbers([text, "3"])
+    assert wrong == {0: f"{text!r} is not a number"}
+
+
 @pytest.mark.parametrize("text", ["0,012", "00,120", "1,2", "1,25%", "1.200,5", "1.200.000", "12,00,000"])
 def test_numbers_of_other_countries_are_not_guessed(text: str) -> None:
     _, wrong = cells.numbers([text])

@@ -310,11 +310,11 @@ def test_the_terminal_shows_notes_misplaced_arms_and_large_tables() -> None:
 
 
 def told(text: str) -> list[tuple[list[str], list[str], dict[str, float]]]:
-    """Of each console block: its commands, its lines of words alone, and the regret of each policy."""
+    """Of each console block: its commands, its words with every number as #, and the regret of each policy."""
     found = []
     for block in make_catalogue.CONSOLE.finditer(text):
         lines = block[1].splitlines()
-        words = [line for line in lines if not re.search(r"\d", line) and not line.endswith(".")]
+        words = [re.sub(r"\d[\d.,]*", "#", " ".join(line.split())) for line in lines if not line.startswith("$")]
         rows = re.findall(r"^(TS|TSC|HTS\(depth=2\)|UCT) +([\d.]+) ", block[1], re.MULTILINE)
         found.append(([line for line in lines if line.startswith("$")], words, {name: float(n) for name, n in rows}))
     return found

@@ -19,7 +19,7 @@ import pytest
 import banditree as bt
 from banditree import store
 from banditree.beliefs.beta import BetaRows
-from banditree.errors import BadFile, BanditreeError, InvalidType
+from banditree.errors import BadFile, BadPath, BanditreeError, InvalidType, MissingFile
 from tests.helpers import DIM, NAMES, SHOP, TREES, events, feed, make, run, same, state
 
 
@@ -162,6 +162,35 @@ def test_parts_of_ones_own_are_passed_again(tmp_path: Path) -> None:
     assert loaded.rule == Shy(0.5)
 
 
+def test_a_part_of_ones_own_may_hold_anything(tmp_path: Path) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Weighing(bt.Rule):
+        weigh: Any
+
+        def score(self, view: bt.View) -> Any:
+            return self.weigh(view.mean())
+
+    policy = bt.Policy(SHOP, belief=bt.Beta(), rule=Weighing(np.sqrt), rng=0)
+    policy.save(tmp_path / "p")
+    assert bt.load(tmp_path / "p", rule=Weighing(np.sqrt)).choose() in SHOP
+    with pytest.raises(InvalidType, match="cannot be saved: it is a function, neither numbers nor text"):
+        store.write(tmp_path / "p", "policy", {"odd": lambda: 0}, {})
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"belief": bt.Gaussian()}, r"belief=Gaussian\(.*\): the file was saved with a Beta"),
+        ({"belief": {"hats": bt.Gaussian()}}, "the file was saved with a Beta"),
+        ({"rule": bt.UCB()}, r"rule=UCB\(.*\): the file was saved with a Thompson"),
+        ({"belief": {}}, "a prior is a belief"),
+    ],
+)
+def test_other_parts_than_those_saved_are_refused(parts: Any, says: str, small: Path) -> None:
+    with pytest.raises(InvalidType, match=says):
+        bt.load(small, **parts)
+
+
 def test_one_hundred_thousand_arms(engine: str, tmp_path: Path) -> None:
     policy = bt.TSC(bt.Tree.from_labels(np.arange(100_000) % 300), rng=0)
     rng = np.random.default_rng(0)
@@ -267,10 +296,17 @@ def test_pickle_is_never_used(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"cannot read .*nothing: No such file") as missing:
         bt.load(tmp_path / "nothing")
+    assert isinstance(missing.value, BanditreeError)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         bt.TS(SHOP).save(tmp_path / "no" / "folder")
+    with pytest.raises(BadPath, match=r"cannot read .*: Is a directory"):
+        bt.load(tmp_path)
+    with pytest.raises(BadPath, match="it is a folder"):
+        bt.TS(SHOP).save(tmp_path)
+    with pytest.raises(MissingFile):
+        bt.Runs.load(tmp_path / "nothing")
 
 
 # Crashes

@@ -247,6 +247,8 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     ({"a": ["x"], "b": ["x"]}, InvalidValue, "arm 'x' appears more than once"),
     ([{"a": [1]}, {"a": [2]}], InvalidValue, "cluster 'a' appears twice"),
     ("abc", InvalidType, "the tree is 'abc'"),
+    ({"a"}, InvalidType, "a set has no order; give a list"),
+    ({"a": frozenset("x")}, InvalidType, "cluster 'a': a set has no order"),
     (None, InvalidType, "the tree is None"),
     (True, InvalidType, "the tree is True"),
     (2.5, InvalidType, "the tree is 2.5"),

@@ -38,10 +38,16 @@ def names(values: Iterable[Any], what: str) -> list[Name]:
     """Check that ids are strings or ints (NumPy's become Python's)."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
+    _refuse_sets(values, f"{what}s")
     found = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if set(map(type, found)) <= {str, int}:
         return found
     return [_name(value, what) for value in found]
+
+
+def _refuse_sets(values: Any, where: str) -> None:
+    if isinstance(values, set | frozenset):  # the same seed would give another run in another process
+        raise InvalidType(f"{where}: a set has no order; give a list, for example sorted(...)")
 
 
 def _name(value: Any, what: str) -> Name:
@@ -86,6 +92,7 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
     elif isinstance(part, str | bytes) or not isinstance(part, Iterable):
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:
+        _refuse_sets(part, where)
         for item in part.tolist() if isinstance(part, np.ndarray) else part:
             children.extend(item.items() if isinstance(item, Mapping) else [_name(item, "arm")])
     if not children:
@@ -97,6 +104,7 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
     """One path an arm, cluster names from coarse to fine and the arm last."""
     if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
         raise InvalidType(f"paths must be a list with one path an arm, not {paths!r}")
+    _refuse_sets(paths, "paths")
     rough = Rough()
     clusters: dict[tuple[int, Name], int] = {}
     parents: list[int] = []
@@ -124,7 +132,7 @@ def _is_path(path: Any) -> bool:
 def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Rough:
     """One cluster label an arm."""
     found = names(labels, "label")
-    ids = _ids(arms, len(found), "labels")
+    ids = ids_of(arms, len(found), "labels")
     rough = Rough()
     cluster: dict[Name, int] = {}
     for label in found:
@@ -150,7 +158,7 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
     in_order = bool((pairs < n + np.arange(n - 1)[:, None]).all())
     if (pairs != matrix[:, :2]).any() or not in_order or (merged != np.arange(2 * n - 2)).any():
         raise InvalidValue("this is no linkage matrix: each arm and each earlier cluster must be merged exactly once")
-    ids = _ids(arms, n, "rows of the linkage")
+    ids = ids_of(arms, n, "rows of the linkage")
     rough = Rough()
     node_of = {2 * n - 2: 0}  # SciPy's number of a cluster -> ours
     arm_parent = [0] * n
@@ -165,7 +173,8 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
     return rough
 
 
-def _ids(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
+def ids_of(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
+    """The ids of n arms: those given, one each, or 0, 1, ..."""
     ids: list[Name] = list(range(n)) if arms is None else names(arms, "arm")
     if len(ids) != n:
         raise InvalidValue(f"{len(ids)} arms for {n} {what}; there must be one each")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -156,11 +156,18 @@ def load(
     policy = kind.__new__(kind)
     with _whole(path):
         tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), header["arms"], header["clusters"])
-        prior = belief or {
-            None: _rebuilt(header["belief"], BELIEFS, "belief"),
-            **{_key(key): _rebuilt(own, BELIEFS, "belief") for key, own in header["own"]},
-        }
-        rule, depth = rule or _rebuilt(header["rule"], RULES, "rule"), header["depth"]
+        for given, what in ((belief, "belief"), (rule, "rule")):
+            _check_kind(given, header[what]["kind"], what)
+        prior = (
+            belief
+            if belief is not None
+            else {
+                None: _rebuilt(header["belief"], BELIEFS, "belief"),
+                **{_key(key): _rebuilt(own, BELIEFS, "belief") for key, own in header["own"]},
+            }
+        )
+        rule = rule if rule is not None else _rebuilt(header["rule"], RULES, "rule")
+        depth = header["depth"]
         depth = None if depth is None else whole("depth", depth, 0)
     # Priors of a file may be for arms and clusters that have left the tree since; what the user passes must fit it.
     policy._start(tree, prior, rule, depth, rng, strict=belief is not None)
@@ -178,6 +185,14 @@ def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
         raise  # a part of the user's own, to be passed again
     except (KeyError, IndexError, AttributeError, ValueError) as error:
         raise BadFile(f"{path} does not hold a whole policy: {error}") from error
+
+
+def _check_kind(given: Any, saved: str, what: str) -> None:
+    """A file of built-in parts goes on with parts of the same kind."""
+    parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
+    for part in parts:
+        if saved in (*BELIEFS, *RULES) and type(part).__name__ != saved:
+            raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
 
 
 def _rebuilt(described: dict[str, Any], kinds: dict[str, Any], what: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree._check import choice, whole
+from banditree._grow import ids_of
 from banditree.errors import InvalidValue, MissingExtra
 from banditree.stream import Stream, generator
 from banditree.tree import Tree
@@ -46,7 +47,7 @@ def kmeans(
     branching = whole("branching", branching, 2)
     depth = whole("depth", depth, 0)
     n_init = whole("n_init", n_init, 1)
-    ids = _ids(arms, len(points))
+    ids = ids_of(arms, len(points), "rows of X")
     stream = generator(rng)
     paths: list[tuple[Any, ...]] = [()] * len(points)
     level = [np.arange(len(points))]  # the clusters to split next: positions of their arms
@@ -74,7 +75,7 @@ def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = No
     """
     points = _features(X)
     method = choice("linkage", linkage, LINKAGES)
-    ids = _ids(arms, len(points))
+    ids = ids_of(arms, len(points), "rows of X")
     if len(points) == 1:
         return Tree(ids)  # nothing to merge
     try:
@@ -180,10 +181,3 @@ def _features(X: Any) -> Floats:
         row, column = np.argwhere(~np.isfinite(points))[0]
         raise InvalidValue(f"X[{row}, {column}] is {points[row, column]}; fill in or leave out what is not finite")
     return points / (np.abs(points).max() or 1.0)
-
-
-def _ids(arms: Iterable[Any] | None, n: int) -> list[Any]:
-    ids = list(range(n)) if arms is None else list(arms)
-    if len(ids) != n:
-        raise InvalidValue(f"{len(ids)} arms for {n} rows of X; there must be one each")
-    return ids

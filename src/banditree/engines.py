@@ -26,7 +26,7 @@ NATIVE_ROWS: dict[type[Rows], str] = {
 }
 NATIVE_RULES: tuple[type[Rule], ...] = (Thompson, UCB, BestArm)
 
-_forced: list[tuple[str, bool]] = []  # (engine, whether exact shortcuts are taken), the innermost `using` last
+_forced: list[list[Any]] = []  # [engine, whether exact shortcuts are taken], the latest `using` last
 
 
 class Walk(Protocol):
@@ -61,15 +61,16 @@ def engine() -> str:
 
 @contextmanager
 def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
-    """Build policies on one engine for a while, whatever the environment says.
+    """Build policies on one engine for a while, in all threads, whatever the environment says.
 
     Without ``shortcuts`` the native engine draws from every child of wide nodes too, in the order of the readable one.
     """
-    _forced.append((name, shortcuts))
+    ours = [name, shortcuts]
+    _forced.append(ours)
     try:
         yield
-    finally:
-        _forced.pop()
+    finally:  # another thread may have come after us, and stay
+        _forced[:] = [each for each in _forced if each is not ours]
 
 
 def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:

@@ -36,6 +36,18 @@ class BadFile(BanditreeError, ValueError):
     """A file that is truncated, corrupt, newer than this version, or of another kind."""
 
 
+class BadPath(BanditreeError, OSError):
+    """A path where nothing can be read or written: a device, or what this user may not touch."""
+
+
+class NotAFile(BadPath, IsADirectoryError):
+    """A folder where a file is needed."""
+
+
+class MissingFile(BadPath, FileNotFoundError):
+    """A file, or the folder for one, that is not there."""
+
+
 class PolicyFailed(BanditreeError, RuntimeError):
     """A policy raised, or returned an arm that is not there, in the middle of a simulation.
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from banditree import _inputs, descent, engines, store
 from banditree._check import whole
 from banditree._grow import Name
-from banditree.beliefs import Belief, Rows
+from banditree.beliefs import BELIEFS, Belief, Rows
 from banditree.beliefs.base import Batch
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
-from banditree.rules import Rule
+from banditree.rules import RULES, Rule
 from banditree.tables import Table
 from banditree.tree import Tree
 
@@ -37,7 +37,8 @@ class State(NamedTuple):
 class Policy:
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
-    ``belief`` is what is believed of each node beforehand (or a mapping that gives some clusters or arms their own),
+    ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
+    of clusters, paths such as ("clothes", "hats"), and None for all other nodes.
     ``rule`` scores the children of a node, ``depth`` is how much of the tree is walked (None: all of it). ``rng`` is an
     int, a SeedSequence or a Generator; without it every policy draws afresh.
 
@@ -112,6 +113,7 @@ class Policy:
             ready = _inputs.context(context, self.dim, self._name)
             place = self._state.walk.choose(ready)
             if place < 0:
+                self._refuse_while_held()
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
             return self._state.arms[place]
 
@@ -125,6 +127,7 @@ class Policy:
             ready = _inputs.contexts(contexts, n, self.dim, self._name)
             found = self._state.walk.choose_many(len(ready) if ready is not None else n or 0, ready)
             if found is None:
+                self._refuse_while_held()
                 raise InvalidValue("some contexts are too large to compute with; scale your contexts")
             return self._state.tree.ids(found)
 
@@ -147,6 +150,7 @@ class Policy:
             place = state.tree.position(arm)
             ready = _inputs.reward(reward, state.rows, arm), _inputs.context(context, self.dim, self._name)
             if not state.walk.update(place, *ready):
+                self._refuse_while_held()
                 raise InvalidValue(f"the {self.engine} engine refused reward {reward!r} for arm {arm!r}")
 
     def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
@@ -201,6 +205,7 @@ class Policy:
             everywhere = np.arange(new.tree.shape.n_nodes)
             new_rows.settle(everywhere[new_rows.plays(everywhere) > 0])
             self._refresh(new)
+            new.walk.close()  # until nobody holds the policy
             self.tree, self._state = tree, new
 
     def _grown(self, tree: Tree, rng: Any = None) -> State:
@@ -236,6 +241,10 @@ class Policy:
                     self._state.walk.reset()
                 if not self._holds:
                     self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
+
+    def _refuse_while_held(self) -> None:
+        if self._holds:
+            raise InvalidValue(f"this {self._name} is held; choose and update before or after `with policy.held()`")
 
     # Looking
 
@@ -304,4 +313,6 @@ def _check_tree(tree: Any) -> None:
 
 
 def _described(part: Belief | Rule) -> dict[str, Any]:
-    return {"kind": type(part).__name__, **part.parameters()}
+    """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
+    built_in = type(part) in (*BELIEFS.values(), *RULES.values())
+    return {"kind": type(part).__name__, **(part.parameters() if built_in else {})}

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from banditree._student import student
 from banditree._words import count
 from banditree.errors import BadFile, InvalidValue, MissingExtra
-from banditree.store import write_whole
+from banditree.store import read_whole, write_whole
 from banditree.tables import Table
 from banditree.tree import Tree
 
@@ -211,7 +210,7 @@ class Runs:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Runs:
         """What `save` wrote, without loss."""
-        first, _, text = Path(path).read_bytes().decode("utf-8", "replace").partition("\n")
+        first, _, text = read_whole(path).decode("utf-8", "replace").partition("\n")
         if not first.startswith(MARK):
             raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
         try:

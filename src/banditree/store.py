@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue
+from banditree.errors import BadFile, BadPath, InvalidType, MissingFile, NotAFile
 
 # magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of the rest
 MAGIC = b"banditree\x00"
@@ -27,9 +27,7 @@ def write(
     """Write a file atomically: whoever reads it finds the old one or the new one, whatever happens in between."""
     plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
-    text = json.dumps(
-        {"kind": kind, "arrays": index, **header}, default=np.generic.item
-    ).encode()  # NumPy's numbers too
+    text = json.dumps({"kind": kind, "arrays": index, **header}, default=_plain).encode()
     start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
     pieces: list[Any] = [start, *(array.data.cast("B") for array in plain.values() if array.size)]
     digest = hashlib.sha256()
@@ -38,15 +36,22 @@ def write(
     write_whole(path, [*pieces, digest.digest()])
 
 
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise InvalidType(f"{value!r:.60} cannot be saved: it is a {type(value).__name__}, neither numbers nor text")
+
+
 def place(path: str | os.PathLike[str]) -> Path:
     """The file that writing to this path would make or replace, found through links; or why nothing can be written."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}; make it first")
+        raise MissingFile(f"cannot write {path}: there is no folder {target.parent}; make it first")
     if target.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder; give the name of a file")
+        raise NotAFile(f"cannot write {path}: it is a folder; give the name of a file")
     if target.exists() and not target.is_file():
-        raise InvalidValue(f"cannot write {path}: it is a device or a pipe; give the name of a file")
+        raise BadPath(f"cannot write {path}: it is a device or a pipe; give the name of a file")
     return target
 
 
@@ -72,9 +77,18 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
         raise
 
 
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """All of a file."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        kinds = {FileNotFoundError: MissingFile, IsADirectoryError: NotAFile}
+        raise kinds.get(type(error), BadPath)(f"cannot read {path}: {error.strerror}") from None
+
+
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file that `write` wrote."""
-    data = Path(path).read_bytes()
+    data = read_whole(path)
     fixed = len(MAGIC) + 16
     if not data.startswith(MAGIC) or len(data) < fixed + CHECKSUM:
         raise BadFile(f"{path} is not a banditree file, or was cut off; give a file that save() wrote")

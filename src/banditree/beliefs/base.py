@@ -34,6 +34,7 @@ class Belief(ABC):
     """What is believed of a node before any reward. Subclasses are frozen dataclasses whose fields are the prior."""
 
     can_sample: ClassVar[bool] = True  # whether there is a prior, so that there is something to draw from
+    common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which are the same in the whole tree
 
     @property
     def dim(self) -> int | None:

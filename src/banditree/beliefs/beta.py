@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import positive
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree._check import positive, real
+from banditree.beliefs.base import LARGEST, Belief, Floats, Nodes, Rows, per_node
 from banditree.stream import beta_log_odds
 
 
@@ -26,8 +26,8 @@ class Beta(Belief):
     b: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("Beta: a", self.a)
-        positive("Beta: b", self.b)
+        for what, value in {"a": self.a, "b": self.b}.items():
+            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1e-300, LARGEST)
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:
         return BetaRows(per_node(n_nodes, self.a, own, "a"), per_node(n_nodes, self.b, own, "b"))

@@ -23,6 +23,8 @@ class Gaussian(Belief):
     Gaussian(sd=2.0, mean=0.0, prior_sd=2.0)
     """
 
+    common = ("sd",)
+
     sd: float = 1.0
     mean: float = 0.0
     prior_sd: float | None = None

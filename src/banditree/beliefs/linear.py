@@ -30,6 +30,8 @@ class Linear(Belief):
     Linear(dim=2, v=1.0, mean=(0.0, 0.0), precision=1.0)
     """
 
+    common = ("dim", "v")
+
     size: int
     v: float
     mean: tuple[float, ...]

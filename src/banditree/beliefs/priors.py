@@ -13,7 +13,10 @@ Prior = Belief | Mapping[Any, Belief]
 
 
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
-    """The belief of all nodes without one of their own (key None, or the default of its kind), and the rest by key."""
+    """The belief of all nodes without one of their own, and the rest by key.
+
+    It is that of the key None; without it, the default of its kind, with those of its `common` that all agree on.
+    """
     if isinstance(prior, Belief):
         return prior, {}
     given: Any = prior
@@ -28,8 +31,13 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     own = {key: belief for key, belief in prior.items() if key is not None}
     if None in prior:
         return prior[None], own
-    some = next(iter(own.values()))
-    return (type(some)(some.dim) if some.dim is not None else kind()), own  # type: ignore[call-arg]
+    values = {name: {getattr(belief, name) for belief in own.values()} for name in kind.common}
+    try:
+        return kind(**{name: found.pop() for name, found in values.items() if len(found) == 1}), own
+    except (TypeError, ValueError) as error:
+        raise InvalidType(
+            f"say what all other nodes believe, as in {{None: ..., {next(iter(own))!r}: ...}}: {error}"
+        ) from None
 
 
 def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
@@ -49,7 +57,10 @@ def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
             raise InvalidValue(f"prior for {key!r}: several nodes have this name; use one of the paths {paths}")
         if not paths and not is_arm:
             raise UnknownArm(f"prior for {key!r}: {tree!r} has no arm or cluster of this name or path")
-        found[paths[0] if paths else key[-1] if isinstance(key, tuple) else key] = belief
+        node = paths[0] if paths else key[-1] if isinstance(key, tuple) else key
+        if node in found:
+            raise InvalidValue(f"prior for {key!r}: there is another one for the same node; leave one of them out")
+        found[node] = belief
     return found
 
 

@@ -39,22 +39,34 @@ def looks_empty(text: str) -> bool:
 
 def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]:
     """The numbers, NaN where there is none, and what is wrong with the others by their place: (values,)."""
-    try:
-        found = np.array(values, object).astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        parsed, wrong = np.full(len(values), np.nan), {}
+    found = _at_once(values)
+    wrong: dict[int, str] = {}
+    if found is None:
+        found = np.full(len(values), np.nan)
         for place, value in enumerate(values):
             number = _number(value)
             if isinstance(number, str):
                 wrong[place] = number
             else:
-                parsed[place] = number
-        found = parsed
-    else:
-        wrong = {}
+                found[place] = number
     for place in np.flatnonzero(np.isinf(found)).tolist():
         wrong[place] = f"{values[place]!r} is not finite"
     return found, wrong
+
+
+def _at_once(values: Sequence[Any]) -> NDArray[np.float64] | None:
+    """The same where every cell is a number as it stands, or None: (values,)."""
+    if any(isinstance(value, str) and _is_python(value) for value in values):
+        return None
+    try:
+        return np.array(values, object).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _is_python(text: str) -> bool:
+    """Whether this may be a number to Python, as 1_000 is, that a table would not mean."""
+    return "_" in text or not text.isascii()
 
 
 def not_a_count(value: Any, number: float) -> str | None:
@@ -76,6 +88,8 @@ def _number(value: Any) -> float | str:
     if THOUSANDS.fullmatch(plain):
         plain = plain.replace(",", "")
     try:
+        if _is_python(plain):
+            raise ValueError
         return float(plain) / 100 if text.endswith("%") else float(plain)
     except ValueError:
         marks = "; a point marks decimals and a comma thousands, as in 1,200.5" if re.search(r"\d[.,]\d", text) else ""
