@@ -56,8 +56,7 @@ def _modules() -> list[ModuleType]:
 
 def _find(name: str) -> Any:
     module, _, last = name.rpartition(".")
-    found = getattr(import_module(f"banditree.{module}") if module else bt, last)
-    return getattr(found, last) if isinstance(found, ModuleType) else found  # bt.simulate is a module that is called
+    return getattr(import_module(f"banditree.{module}") if module else bt, last)
 
 
 def _short(module: ModuleType) -> str:

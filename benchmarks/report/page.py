@@ -58,7 +58,8 @@ def _wins(arena: Arena, sections: Sequence[Section]) -> str:
     if not arena.peers:
         return ""
     wins = [f"- {win}" for section in sections for win in section.peer_wins]
-    return "## Where a peer wins\n\n" + ("\n".join(wins) if wins else "Nowhere in this run.") + "\n"
+    rule = "Faster, smaller, or with less regret by more than two standard errors (two of our sd for a single run).\n\n"
+    return "## Where a peer wins\n\n" + rule + ("\n".join(wins) if wins else "Nowhere in this run.") + "\n"
 
 
 def _contestants(versions: Mapping[str, str], failures: Mapping[str, str]) -> str:

@@ -20,7 +20,8 @@ class Tree:
     """Arms grouped in clusters, clusters in clusters, to any depth (the paper's :math:`\\mathcal{T}`). Never changes.
 
     ``spec`` is a number of arms or a list of arm ids (flat), or a mapping from cluster names to specs (clusters, and
-    clusters in clusters). Arm ids are strings or ints, unique over the tree; cluster names are unique among siblings.
+    clusters in clusters); a list may hold mappings among its arms. Arm ids are strings or ints, unique over the tree;
+    cluster names are unique among siblings.
 
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": {"warm": ["h1", "h2"], "sun": ["h3"]}})
     >>> tree

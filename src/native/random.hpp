@@ -194,7 +194,7 @@ struct Stream {
         return std::fabs(x) < inside ? x : normal_outside(word, mark);
     }
 
-    // The hundredth of the draws that fell beside the sure part of their layer.
+    // The few draws (one in 234) that fell beside the sure part of their layer.
     BANDITREE_RARE double normal_outside(std::uint64_t word, std::uint64_t mark) {
         for (;; word = bits()) {
             const std::size_t i = layer(word);

@@ -34,7 +34,7 @@ def load(source: Any, wanted: Sequence[str]) -> Columns:
         path = Path(source)
         if not path.is_file():
             what = "is a directory" if path.is_dir() else "does not exist"
-            raise InvalidValue(f"{str(path)!r} {what}; give a CSV or Parquet file, or a data frame")
+            raise InvalidValue(f"{str(path)!r} {what}; give a CSV or Parquet file")
         if path.suffix.lower() in (".parquet", ".pq"):
             return _from_frame(_parquet(path), wanted, path.name)
         return _from_csv(path, wanted)

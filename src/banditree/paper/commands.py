@@ -26,7 +26,7 @@ def reproduce_command(
         list[str] | None, typer.Argument(metavar="FIGURE", help="Figures to run; all of them by default.")
     ] = None,
     show_list: Annotated[bool, typer.Option("--list", help="Show the figures and their variants, and stop.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the paper's seeds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the paper's seeds, at least 5.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Seeds. Default: as many as the paper.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reproduction"),
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: all cores. Numbers do not depend on it.")] = -1,
