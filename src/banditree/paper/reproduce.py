@@ -77,9 +77,9 @@ def reproduce(
 ) -> Path:
     """Run figures of the paper into a folder, and give the path of the report.
 
-    ``quick`` takes a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run anew; with
-    ``resume`` those that were finished in the same way before are not. Other figures in the folder are kept, and the
-    report covers all that it has.
+    ``quick`` takes a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run anew;
+    with ``resume`` those that were finished in the same way before are not. Other figures in the folder are kept, and
+    the report covers all that it has.
     """
     tasks = plan(figures, variants)
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
