@@ -50,7 +50,7 @@ reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --out reproduction
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
-	$(BIN)/python -m banditree.catalogue.advice_table --out docs/advice-table.md
+	$(BIN)/python -m docs.make_advice_table --out docs/advice-table.md
 
 clean: ## remove .venv and everything built
 	rm -rf $(VENV) .venv-peers build dist reproduction htmlcov .coverage .coverage.* \

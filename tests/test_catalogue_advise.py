@@ -11,13 +11,13 @@ import pytest
 from banditree.catalogue import Advice, Catalogue, advise, inspect, simulate
 from banditree.catalogue import advice as weighing
 from banditree.catalogue.advice import Pairs, weigh
-from banditree.catalogue.advice_table import World, draw, main, row, worlds
 from banditree.catalogue.candidates import Candidate, depths, for_tree, named
 from banditree.catalogue.simulation import default_seeds
 from banditree.engines import engine
 from banditree.errors import InvalidType, InvalidValue
 from banditree.runs import Runs
 from banditree.tree import Tree
+from docs.make_advice_table import World, draw, main, row, worlds
 
 SHOP = Tree({"shoes": {"warm": ["s1", "s2"], "light": ["s3"]}, "hats": ["h1", "h2", "h3"]})
 KNOWN = Catalogue(SHOP, means=[0.1, 0.2, 0.1, 0.5, 0.6, 0.5])

@@ -300,8 +300,11 @@ def test_no_bar_where_there_is_no_terminal_and_none_without_rich(
         assert tick is None
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "rich", None)
-    with bar({"figure 1b": 4.0}, True) as show, show("figure 1b", 4) as tick:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b", 4) as tick:
         assert tick is None
+    with pytest.raises(MissingExtra, match="a progress bar needs rich"), bar({"figure 1b": 4.0}, True):
+        pass
     assert capsys.readouterr().err == ""
 
 

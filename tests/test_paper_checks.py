@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from banditree.paper.claims import CLAIMS, FAILS, HOLDS, OPEN, PART, Verdict, judge_claim
-from banditree.paper.claims.checks import Check, Estimate, Finding, conclude, jackknife, mean, needed
+from banditree.paper.claims.checks import Check, Finding, Measured, conclude, jackknife, mean, needed
 from banditree.paper.claims.data import Missing
 from banditree.paper.claims.shapes import bending, exponent, quarters
 from banditree.runs import Runs
@@ -38,8 +38,8 @@ def test_what_is_needed_is_student_s_quantile(seeds: int, quantile: float) -> No
 def test_the_extreme_of_many_numbers_needs_more() -> None:
     stats = pytest.importorskip("scipy.stats")
     assert needed(50, among=36) == pytest.approx(stats.t.ppf(1 - 0.0027 / 72, 49), rel=1e-3)
-    assert Check("it is", Estimate(3.5, 1.0, 1000)).result == "yes"
-    assert Check("it is", Estimate(3.5, 1.0, 1000, among=36)).result == "open"
+    assert Check("it is", Measured(3.5, 1.0, 1000)).result == "yes"
+    assert Check("it is", Measured(3.5, 1.0, 1000, among=36)).result == "open"
 
 
 def test_one_seed_decides_nothing() -> None:
@@ -74,16 +74,16 @@ def test_the_jackknife_agrees_with_the_spread_of_a_ratio() -> None:
 
 
 def test_exact_numbers_decide_by_their_side() -> None:
-    assert Check("more", Estimate(1.0, 0.0, 5)).result == "yes"
-    assert Check("more", Estimate(-1.0, 0.0, 5)).result == "no"
-    assert Check("less", Estimate(-1.0, 0.0, 5), above=False).margin == np.inf
+    assert Check("more", Measured(1.0, 0.0, 5)).result == "yes"
+    assert Check("more", Measured(-1.0, 0.0, 5)).result == "no"
+    assert Check("less", Measured(-1.0, 0.0, 5), above=False).margin == np.inf
 
 
 def test_conclusions() -> None:
-    yes, no, unclear = (Check("it is", Estimate(z, 1.0, 1000)) for z in (9.0, -9.0, 0.0))
-    guard = Check("no more than that", Estimate(0.0, 1.0, 1000), proof=False)
-    broken = Check("no more than that", Estimate(-9.0, 1.0, 1000), proof=False)
-    aside = Check("nearer to a line", Estimate(9.0, 1.0, 1000), core=False)
+    yes, no, unclear = (Check("it is", Measured(z, 1.0, 1000)) for z in (9.0, -9.0, 0.0))
+    guard = Check("no more than that", Measured(0.0, 1.0, 1000), proof=False)
+    broken = Check("no more than that", Measured(-9.0, 1.0, 1000), proof=False)
+    aside = Check("nearer to a line", Measured(9.0, 1.0, 1000), core=False)
     assert conclude([yes, guard]) == conclude([yes, aside]) == HOLDS
     assert conclude([no, aside]) == FAILS
     assert conclude([yes, no]) == conclude([yes, broken]) == conclude([yes, no, unclear]) == PART

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from banditree._interrupt import CtrlC, ctrl_c
-from banditree.errors import InvalidType, InvalidValue, MissingExtra
+from banditree._screen import screen
+from banditree.errors import InvalidType, InvalidValue
 from banditree.stream import native
 
 Draw = Callable[[int], Any]
@@ -176,27 +176,11 @@ def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[A
 
 @contextmanager
 def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
-    """A function to call with the steps done so far. A bar on a terminal, nothing elsewhere; ``progress`` overrules."""
-    shown = sys.stderr.isatty() if progress is None else progress
-    try:
-        from rich import progress as rich
-        from rich.console import Console
-    except ImportError:
-        if progress:
-            raise MissingExtra("a progress bar needs rich: pip install 'banditree[cli]', or progress=None") from None
-        shown = False
-    if not shown or threading.current_thread() is not threading.main_thread():
-        yield lambda _: None
-        return
-    columns = (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.TaskProgressColumn(),
-        rich.TextColumn("{task.fields[rate]}"),
-        rich.TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with rich.Progress(*columns, console=console, transient=console.is_terminal) as bar:
+    """A function to call with the steps done so far; on a terminal it shows how many a second, and the time left."""
+    with screen(progress, _columns) as bar:
+        if bar is None:
+            yield lambda _: None
+            return
         task = bar.add_task("simulating", total=steps, rate="")
 
         def show(done: int) -> None:
@@ -205,3 +189,13 @@ def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
             bar.update(task, completed=done, rate=rate)
 
         yield show
+
+
+def _columns(rich: Any) -> tuple[Any, ...]:
+    return (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[rate]}"),
+        rich.TimeRemainingColumn(),
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from banditree._html import text
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.sentences import short
 
@@ -45,7 +45,3 @@ def outline(catalogue: Catalogue, means: Mapping[tuple[Any, ...], float]) -> str
         return f"<ul class='tree'>{''.join(parts)}</ul>"
 
     return branch(0, ())
-
-
-def text(value: Any) -> str:
-    return html.escape(str(value))

@@ -33,7 +33,7 @@ def needed(seeds: int, among: int = 1) -> float:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Measured:
     """A number, its standard error over seeds, and how many seeds there were."""
 
     value: float
@@ -41,18 +41,18 @@ class Estimate:
     seeds: int
     among: int = 1  # how many numbers it was picked from, for being extreme
 
-    def __sub__(self, other: Estimate) -> Estimate:
+    def __sub__(self, other: Measured) -> Measured:
         """The difference of two numbers from runs that share nothing."""
-        return Estimate(self.value - other.value, sqrt(self.se**2 + other.se**2), min(self.seeds, other.seeds))
+        return Measured(self.value - other.value, sqrt(self.se**2 + other.se**2), min(self.seeds, other.seeds))
 
 
-def mean(sample: Floats) -> Estimate:
+def mean(sample: Floats) -> Measured:
     """The mean over seeds: (seeds,)."""
     n = len(sample)
-    return Estimate(float(sample.mean()), float(sample.std(ddof=1)) / sqrt(n) if n > 1 else nan, n)
+    return Measured(float(sample.mean()), float(sample.std(ddof=1)) / sqrt(n) if n > 1 else nan, n)
 
 
-def jackknife(function: Callable[[Floats], float], samples: Floats) -> Estimate:
+def jackknife(function: Callable[[Floats], float], samples: Floats) -> Measured:
     """A smooth function of means over seeds, ``samples`` being (seeds, numbers): each seed is left out once.
 
     For a function that is linear this is the mean and its usual standard error.
@@ -65,10 +65,10 @@ def jackknife(function: Callable[[Floats], float], samples: Floats) -> Estimate:
     n = len(samples)
     value = function(samples.mean(axis=0))
     if n < 2:
-        return Estimate(value, nan, n)
+        return Measured(value, nan, n)
     without = (samples.sum(axis=0) - samples) / (n - 1)  # (seeds, numbers)
     found = np.array([function(means) for means in without])
-    return Estimate(value, float(np.sqrt((n - 1) * found.var())), n)
+    return Measured(value, float(np.sqrt((n - 1) * found.var())), n)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Check:
     """
 
     what: str  # completes "the seeds show that ..."
-    estimate: Estimate
+    estimate: Measured
     threshold: float = 0.0
     above: bool = True
     proof: bool = True

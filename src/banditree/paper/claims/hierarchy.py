@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from banditree.paper.claims.checks import Check, Estimate, Finding, Floats, mean
+from banditree.paper.claims.checks import Check, Finding, Floats, Measured, mean
 from banditree.paper.claims.claim import Claim
 from banditree.paper.claims.data import Data
 from banditree.paper.claims.shapes import ratio_slope, straighter
@@ -68,7 +68,7 @@ def log_n(data: Data) -> Finding:
 
 def _doubling(
     regret: Floats, x: Floats, start: int, end: int, *, minus: float = 0.0, of: tuple[int, int] = (0, 1)
-) -> Estimate:
+) -> Measured:
     """What a doubling costs from one size to another, less some times what it costs between two others; x is log2 N."""
     cost = (regret[:, end] - regret[:, start]) / (x[end] - x[start])
     other = (regret[:, of[1]] - regret[:, of[0]]) / (x[of[1]] - x[of[0]])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from banditree import theory
-from banditree.paper.claims.checks import Check, Estimate, Finding, Floats, mean
+from banditree.paper.claims.checks import Check, Finding, Floats, Measured, mean
 from banditree.paper.claims.claim import Claim, Evaluate
 from banditree.paper.claims.data import Data, Missing
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
@@ -47,7 +47,7 @@ def counted(figures: Sequence[str], holds: Holds, what: str, *, expected: bool =
             n, true = len(found), sum(found)
             right = true if expected else n - true
             side = "all" if expected else "none"
-            estimate = Estimate(right / n, 0.0, n)
+            estimate = Measured(right / n, 0.0, n)
             checks.append(Check(f"{what} {side} of those of {figure}", estimate, threshold=1 - 0.5 / n))
             numbers |= {f"instances of {figure}": float(n), f"instances of {figure} where it holds": float(true)}
             listed.append(f"{_out_of(true, n)} instances looked at of {figure}")

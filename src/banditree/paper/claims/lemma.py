@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banditree import TSC, problems, theory
-from banditree.paper.claims.checks import Check, Estimate, Finding, Floats, mean
+from banditree.paper.claims.checks import Check, Finding, Floats, Measured, mean
 from banditree.paper.claims.claim import Claim
 from banditree.paper.claims.data import Data, Missing
 from banditree.paper.figures import FIGURES
@@ -33,7 +33,7 @@ def coefficient(problem: Any) -> float:
     return max(theory.cluster_plays(instance.tree, instance.means).values())
 
 
-def level(data: Data, figure: str) -> tuple[Estimate, float, str]:
+def level(data: Data, figure: str) -> tuple[Measured, float, str]:
     """Plays over the bound, minus 1, averaged over a seed's sub-optimal clusters; the worst setting of a figure."""
     problem_of = {setting.label: setting.problem for setting in FIGURES[figure].settings(data.variant)}
     found = []
@@ -45,7 +45,7 @@ def level(data: Data, figure: str) -> tuple[Estimate, float, str]:
     return worst, worst.value + 1, label
 
 
-def growth(distance: float, *, horizon: int, seeds: int, jobs: int | None) -> tuple[Estimate, float]:
+def growth(distance: float, *, horizon: int, seeds: int, jobs: int | None) -> tuple[Measured, float]:
     """Plays gained from ``horizon`` to ten times that, minus what the bound allows; their ratio. The worst cluster."""
     allowed = coefficient(_fixed(distance)) * (logs(LONGER * horizon) - logs(horizon))
     gains = [mean(plays - allowed) for plays in _gained(distance, horizon, seeds, jobs)]

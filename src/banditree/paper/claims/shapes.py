@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.paper.claims.checks import Estimate, Floats, jackknife, mean
+from banditree.paper.claims.checks import Floats, Measured, jackknife, mean
 from banditree.paper.claims.data import Missing
 
 
@@ -19,12 +19,12 @@ def slope_weights(x: Floats) -> Floats:
     return weights
 
 
-def slope(x: Floats, y: Floats) -> Estimate:
+def slope(x: Floats, y: Floats) -> Measured:
     """Least-squares slope of regret on a parameter, from x (settings,) and y (seeds, settings)."""
     return mean(y @ slope_weights(x))
 
 
-def steps(y: Floats, *, rising: bool) -> Estimate:
+def steps(y: Floats, *, rising: bool) -> Measured:
     """The step from one setting to any later one that goes most clearly the wrong way: y is (seeds, settings).
 
     Its sign is turned so that a step against the trend is positive.
@@ -42,7 +42,7 @@ def residual(x: Floats, y: Floats) -> float:
     return float(((y - fitted) ** 2).sum())
 
 
-def straighter(x: Floats, than: Floats, y: Floats) -> Estimate:
+def straighter(x: Floats, than: Floats, y: Floats) -> Measured:
     """Whether regret is a line in x rather than in another scale: from -1 (in that exactly) to 1 (in x exactly).
 
     (r_than - r_x) / (r_than + r_x) of the residual sums of squares of the two fits, from x and ``than`` (settings,)
@@ -56,7 +56,7 @@ def straighter(x: Floats, than: Floats, y: Floats) -> Estimate:
     return jackknife(score, y)
 
 
-def explained(x: Floats, y: Floats) -> Estimate:
+def explained(x: Floats, y: Floats) -> Measured:
     """The share of the variance between settings that a straight line in x explains: R squared."""
 
     def share(means: Floats) -> float:
@@ -66,12 +66,12 @@ def explained(x: Floats, y: Floats) -> Estimate:
     return jackknife(share, y)
 
 
-def log_ratio(a: Floats, b: Floats) -> Estimate:
+def log_ratio(a: Floats, b: Floats) -> Measured:
     """log of mean a over mean b, paired: (seeds,) both."""
     return jackknife(lambda means: float(np.log(means[0] / means[1])), np.stack([a, b], axis=1))
 
 
-def ratio_slope(x: Floats, a: Floats, b: Floats) -> Estimate:
+def ratio_slope(x: Floats, a: Floats, b: Floats) -> Measured:
     """Slope on x of the log of mean a over mean b: x (settings,), a and b (seeds, settings), paired."""
     n = len(x)
     weights = slope_weights(x)
@@ -92,7 +92,7 @@ def quarters(times: NDArray[np.int64], regret: Floats) -> tuple[Floats, Floats]:
     return regret[:, half] - regret[:, quarter], regret[:, -1] - regret[:, half]
 
 
-def bending(times: NDArray[np.int64], regret: Floats, exponent: float) -> Estimate:
+def bending(times: NDArray[np.int64], regret: Floats, exponent: float) -> Measured:
     """How much more regret the second half of a run brings than growth like t^exponent would: above 0 is straighter.
 
     Regret that grows like a + b t^exponent gains 2^exponent times as much from T/2 to T as from T/4 to T/2, whatever a

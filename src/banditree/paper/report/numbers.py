@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from banditree._html import number, table
 from banditree.paper.claims.data import parameter
-from banditree.paper.report.html import number, table
 from banditree.runs import Runs
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from importlib import metadata, resources
 
 import banditree
+from banditree._html import number, picture, table, tag, text
 from banditree.paper.claims import NOT_JUDGED, VERDICTS, Verdict
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, drawn
 from banditree.paper.report.cards import badge, card, overview
-from banditree.paper.report.html import number, picture, table, tag, text
 from banditree.paper.report.numbers import numbers
 from banditree.paper.report.theory import HORIZON, N_HIERARCHY, Theory
 from banditree.paper.results import Results, stem

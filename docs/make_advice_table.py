@@ -1,6 +1,6 @@
 """Is the advice right? Instances as in the paper, given as catalogues with counts, and what the advised policy costs.
 
-``python -m banditree.catalogue.advice_table --out docs/advice-table.md`` makes the table of the docs.
+``python -m docs.make_advice_table --out docs/advice-table.md`` makes the table of the docs.
 """
 
 from __future__ import annotations
