@@ -264,7 +264,7 @@ class Policy:
                 at = None if ready is None else ready[None]
                 mean = state.rows.mean(nodes, at)[:, 0]
                 low, high = state.rows.interval(nodes, at)
-            paths = [state.tree.path_of_node(node) for node in nodes.tolist()]
+            paths = state.tree.paths_of_nodes()
         interval = list(zip(low.tolist(), high.tolist(), strict=True))
         columns = (paths, plays.astype(int).tolist(), mean.tolist(), interval)
         return Table(("path", "plays", "mean", "interval"), list(zip(*columns, strict=True)))

@@ -153,11 +153,16 @@ class Tree:
 
     def paths(self) -> list[tuple[Name, ...]]:
         """The path of every arm, in the user's order."""
+        of_node = self.paths_of_nodes()
+        return [of_node[node] for node in self.shape.node_of.tolist()]
+
+    def paths_of_nodes(self) -> list[tuple[Name, ...]]:
+        """The path of every node, the root's () first."""
         known: list[tuple[Name, ...]] = [()] * self.shape.n_nodes
         for node, parent in enumerate(self.shape.parent.tolist()):
             if node:
                 known[node] = (*known[parent], self.name(node))
-        return [known[node] for node in self.shape.node_of.tolist()]
+        return known
 
     # Finding arms
 
