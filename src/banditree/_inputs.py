@@ -32,7 +32,7 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
 
 
 def rewards(values: Any, n: int) -> Floats:
-    """Many rewards as floats, one for each of n arms."""
+    """Many rewards as floats, one for each of n arms; the engines look whether the belief allows them."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -45,14 +45,6 @@ def rewards(values: Any, n: int) -> Floats:
         odd = next((value for value in values if not isinstance(value, int | float)), values)
         raise InvalidType(f"reward {odd!r} is a {type(odd).__name__}; give numbers")
     return np.ascontiguousarray(array, np.float64)
-
-
-def first_outside(values: Floats, rows: Rows) -> int | None:
-    """The place of the first reward that `reward` refuses, None where there is none."""
-    low, high = max(rows.support[0], -LARGEST), min(rows.support[1], LARGEST)
-    if not len(values) or (low <= values.min() and values.max() <= high):  # NaN is neither
-        return None
-    return int((~((low <= values) & (values <= high))).argmax())
 
 
 def context(value: Any, dim: int | None, owner: str) -> Floats | None:

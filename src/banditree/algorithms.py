@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from banditree import store
 from banditree._check import choice, whole
 from banditree.beliefs import BELIEFS, Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
@@ -151,6 +150,8 @@ def load(
 
     A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``.
     """
+    from banditree import store  # as in Policy.save
+
     header, arrays = store.read(path, "policy")
     kind = ALGORITHMS.get(header.get("policy", ""), Policy)
     policy = kind.__new__(kind)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditree import descent
 from banditree._shape import Shape
 from banditree.beliefs import BetaRows, CountsRows, GaussianRows, LinearRows, Rows
-from banditree.beliefs.base import Floats
+from banditree.beliefs.base import LARGEST, Floats
 from banditree.errors import InvalidValue
 from banditree.rules import UCB, BestArm, Rule, Thompson
 from banditree.stream import generator, native, native_stream
@@ -113,10 +113,12 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
     return walk
 
 
-def group(positions: NDArray[np.int64], rewards: Floats, n_arms: int, on: str) -> tuple[Floats, Floats]:
-    """How many rewards each arm got, and their sum: (arms,) each."""
-    if on == "readable" or native is None:
-        return descent.group(positions, rewards, n_arms)
-    count, total = np.zeros(n_arms), np.zeros(n_arms)
-    native.group(positions, rewards, count, total)
-    return count, total
+def group(positions: NDArray[np.int64], rewards: Floats, support: tuple[float, float], n_arms: int, on: str) -> Any:
+    """How many rewards each arm got, and their sum, (arms,) each; or the place of the first reward not allowed."""
+    low, high = max(support[0], -LARGEST), min(support[1], LARGEST)
+    if on == "native" and native is not None:
+        both = np.zeros((n_arms, 2))  # side by side: one look at the memory for both
+        bad = native.group(positions, rewards, low, high, both)
+        return both.T if bad < 0 else bad
+    outside = ~((rewards >= low) & (rewards <= high))  # NaN too
+    return int(outside.argmax()) if outside.any() else descent.group(positions, rewards, n_arms)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree import _inputs, descent, engines, store
+from banditree import _inputs, descent, engines
 from banditree._check import whole
 from banditree._grow import Name
 from banditree.beliefs import BELIEFS, Belief, Rows
@@ -159,14 +159,14 @@ class Policy:
             state = self._state
             places = state.tree.positions(arms)
             numbers = _inputs.rewards(rewards, len(places))
-            bad = _inputs.first_outside(numbers, state.rows)
-            if bad is not None:
-                _inputs.reward(float(numbers[bad]), state.rows, state.arms[places[bad]])
             ready = _inputs.contexts(contexts, len(places), self.dim, self._name)
             if state.walk.update_few(places, numbers, ready):
                 return
+            grouped = engines.group(places, numbers, state.rows.support, state.tree.n_arms, self._engine)
+            if isinstance(grouped, int):
+                _inputs.reward(float(numbers[grouped]), state.rows, state.arms[places[grouped]])
             with self.held():
-                batch = Batch(places, numbers, ready, *engines.group(places, numbers, state.tree.n_arms, self._engine))
+                batch = Batch(places, numbers, ready, *grouped)
                 descent.absorb(state.tree.shape, state.rows, self.rule, state.summary, batch)
 
     # A living catalogue
@@ -282,6 +282,8 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
+        from banditree import store  # what it needs takes a tenth of the time of `import banditree`
+
         with self.held(changes=False) as state:
             parent, content, arms, names = self.tree.to_arrays()
             header = {

@@ -175,14 +175,18 @@ class Tree:
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
         """The places of many arms: (len(arms),). A NumPy array of ints is looked up without touching Python objects."""
-        if isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
+        whole_numbers = isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu"
+        if whole_numbers and self._table is not None and (self._table[0] >= 0 or arms.dtype != np.uint64):
             low, table = self._table
             if len(arms) == 0:
                 return np.empty(0, np.int64)
-            if low <= int(arms.min()) and int(arms.max()) < low + len(table):
-                wide = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
-                found = table[wide - low] if low or not self._counts_up else wide
-                if self._counts_up or int(found.min()) >= 0:
+            offset = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
+            offset = offset - low if low else offset
+            if int(offset.view(np.uint64).max()) < len(table):  # what is below 0 is huge so
+                if self._counts_up:
+                    return offset
+                found = table[offset]
+                if int(found.min()) >= 0:
                     return found
         if isinstance(arms, np.ndarray):
             arms = arms.tolist()

@@ -93,16 +93,19 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     throw nb::value_error("no such belief");
 }
 
-// How many rewards each arm got, and their sum.
-void group(const Positions& positions, const Doubles& rewards, nb::ndarray<double, nb::ndim<1>, nb::c_contig> count,
-           nb::ndarray<double, nb::ndim<1>, nb::c_contig> total) {
+// Adds to each arm's two numbers how many rewards it got, and their sum. Returns the place of the first reward outside
+// [low, high], or -1.
+std::int64_t group(const Positions& positions, const Doubles& rewards, double low, double high,
+                   nb::ndarray<double, nb::ndim<2>, nb::c_contig> both) {
     const std::int64_t* arm = positions.data();
     const double* reward = rewards.data();
-    double *n = count.data(), *sum = total.data();
+    double* of = both.data();
     for (std::size_t i = 0; i < positions.shape(0); ++i) {
-        n[arm[i]] += 1.0;
-        sum[arm[i]] += reward[i];
+        if (!(reward[i] >= low && reward[i] <= high)) return static_cast<std::int64_t>(i);
+        of[2 * arm[i]] += 1.0;
+        of[2 * arm[i] + 1] += reward[i];
     }
+    return -1;
 }
 
 // Whether so many rewards are learned sooner one by one than by going through all arms at once, as NumPy does.
@@ -183,21 +186,24 @@ void bind_walk(nb::module_& m) {
             },
             nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
         .def(
-            "update_few",  // checked before; all of them or, where they are many, none
+            "update_few",  // all of them; or none, where they are many, or one is not allowed
             [](BoundWalk& self, Positions arms, Doubles rewards, nb::object contexts) {
                 Walk& walk = *self.walk;
-                if (self.closed || !few(arms.shape(0), walk.tree.n_arms)) return false;
+                const std::size_t n = arms.shape(0);
+                if (self.closed || !few(n, walk.tree.n_arms)) return false;
+                for (std::size_t i = 0; i < n; ++i)
+                    if (!walk.supports(rewards.data()[i])) return false;
                 Doubles keep;
                 if (walk.dim() > 0 && !nb::try_cast(contexts, keep, false))
                     throw nb::value_error("contexts do not fit this policy");
                 const double* x = walk.dim() > 0 ? keep.data() : nullptr;
-                for (std::size_t i = 0; i < arms.shape(0); ++i)
+                for (std::size_t i = 0; i < n; ++i)
                     walk.update(static_cast<std::int32_t>(arms.data()[i]), rewards.data()[i],
                                 x ? x + i * walk.dim() : nullptr);
                 return true;
             },
             nb::arg("arms"), nb::arg("rewards"), nb::arg("contexts").none());
-    m.def("group", &group, nb::arg("positions"), nb::arg("rewards"), nb::arg("count"), nb::arg("total"));
+    m.def("group", &group, nb::arg("positions"), nb::arg("rewards"), nb::arg("low"), nb::arg("high"), nb::arg("both"));
 }
 
 }  // namespace banditree
