@@ -175,24 +175,26 @@ class Tree:
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
         """The places of many arms: (len(arms),). A NumPy array of ints is looked up without touching Python objects."""
-        whole_numbers = isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu"
-        if whole_numbers and self._table is not None and (self._table[0] >= 0 or arms.dtype != np.uint64):
-            low, table = self._table
-            if len(arms) == 0:
-                return np.empty(0, np.int64)
-            offset = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
-            offset = offset - low if low else offset
-            if int(offset.view(np.uint64).max()) < len(table):  # what is below 0 is huge so
-                if self._counts_up:
-                    return offset
-                found = table[offset]
-                if int(found.min()) >= 0:
-                    return found
+        if isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
+            found = self._looked_up(arms, *self._table)
+            if found is not None:
+                return found
         if isinstance(arms, np.ndarray):
             arms = arms.tolist()
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise InvalidType(f"arms must be a list or an array of arm ids, not {arms!r}")
         return np.fromiter((self.position(arm) for arm in arms), np.int64)
+
+    def _looked_up(self, arms: NDArray[Any], low: int, table: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """The places of ints by the table, None where one is not there or the types do not allow it."""
+        if len(arms) == 0 or (low < 0 and arms.dtype.kind == "u"):
+            return None
+        offset = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
+        offset = offset - low if low else offset
+        if int(offset.view(np.uint64).max()) >= len(table):  # what is below 0 is huge so
+            return None
+        found = offset if self._counts_up else table[offset]
+        return found if self._counts_up or int(found.min()) >= 0 else None
 
     def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
         """The arms at these places, as an array of ints where all ids are ints, else of objects."""
