@@ -195,15 +195,16 @@ class Policy:
             new = self._grown(tree)
             new.walk.narrowest = old.walk.narrowest
             stays = [arm for arm in new.arms if arm in old.places]
-            here, there = new.tree.positions(stays), old.tree.positions(stays)
+            here, there = (state.tree.shape.node_of[state.tree.positions(stays)] for state in (new, old))  # their nodes
             new_rows, old_rows = new.rows, old.rows
             for name in old_rows.EVIDENCE:
-                evidence = getattr(old_rows, name)[old.tree.shape.node_of[there]]
-                at_arms = np.zeros((new.tree.n_arms, *evidence.shape[1:]))
-                at_arms[here] = evidence
-                new_rows.add_from_arms(new.tree.shape, name, at_arms)
-            everywhere = np.arange(new.tree.shape.n_nodes)
-            new_rows.settle(everywhere[new_rows.plays(everywhere) > 0])
+                at_nodes = np.zeros_like(getattr(new_rows, name))
+                at_nodes[here] = getattr(old_rows, name)[there]
+                getattr(new_rows, name)[...] = new.tree.shape.sum_up(at_nodes)
+            for name in old_rows.DERIVED:
+                getattr(new_rows, name)[here] = getattr(old_rows, name)[there]
+            inner = new.tree.shape.inner
+            new_rows.settle(inner[new_rows.plays(inner) > 0])
             self._refresh(new)
             new.walk.close()  # until nobody holds the policy
             self.tree, self._state = tree, new
