@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ struct Walk {
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
     virtual bool supports(double reward) const = 0;
     virtual void update(std::int32_t arm, double reward, const double* context) = 0;
+    // The same for n rewards, contexts end to end. What the rule keeps is brought up to date once for all of them.
+    virtual void update_few(const std::int64_t* arms, const double* rewards, const double* contexts, std::size_t n) = 0;
     // Python has changed the evidence: forget what was derived from it.
     virtual void reset() = 0;
     // Nodes with at least this many children are walked by an exact shortcut, where there is one; the largest number there
@@ -111,6 +114,24 @@ struct Walker final : Walk {
     }
 
     void update(std::int32_t arm, double reward, const double* context) override {
+        observe(arm, reward, context);
+        for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
+    }
+
+    void update_few(const std::int64_t* arms, const double* rewards, const double* contexts, std::size_t n) override {
+        std::vector<std::int32_t> touched;
+        for (std::size_t i = 0; i < n; ++i) {
+            observe(static_cast<std::int32_t>(arms[i]), rewards[i], contexts ? contexts + i * rows.dim() : nullptr);
+            touched.insert(touched.end(), path.begin(), path.end() - 1);
+        }
+        std::sort(touched.begin(), touched.end(), std::greater<>());  // a child's number is above its parent's
+        touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+        for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
+    }
+
+  private:
+    // A reward, for every node on the way up.
+    void observe(std::int32_t arm, double reward, const double* context) {
         // The way up is mostly the way down just taken; looking it up costs a miss of the cache a level in a large tree.
         if (path.empty() || tree.content[path.back()] != arm) {
             path.clear();
@@ -121,10 +142,8 @@ struct Walker final : Walk {
             rows.observe(path[i], reward, context);
             if (i > 0) shortcut.follow(tree, rows, path[i - 1], path[i]);
         }
-        for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
     }
 
-  private:
     // Sort keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so great
     // that the counts alone would take longer.
     static void sort_by(std::int32_t* key, std::int32_t k, std::int32_t* value, std::int32_t* scratch, std::size_t n) {

@@ -196,10 +196,7 @@ void bind_walk(nb::module_& m) {
                 Doubles keep;
                 if (walk.dim() > 0 && !nb::try_cast(contexts, keep, false))
                     throw nb::value_error("contexts do not fit this policy");
-                const double* x = walk.dim() > 0 ? keep.data() : nullptr;
-                for (std::size_t i = 0; i < n; ++i)
-                    walk.update(static_cast<std::int32_t>(arms.data()[i]), rewards.data()[i],
-                                x ? x + i * walk.dim() : nullptr);
+                walk.update_few(arms.data(), rewards.data(), walk.dim() > 0 ? keep.data() : nullptr, n);
                 return true;
             },
             nb::arg("arms"), nb::arg("rewards"), nb::arg("contexts").none());

@@ -123,8 +123,7 @@ class WideThompson {
     }
 
     // The n children in turn: candidates under the tangent where it bounds anything, else one plain draw, which has a good
-    // chance to raise the bar above the mode, where it does. u decides the first gap, if
-    // there is one.
+    // chance to raise the bar above the mode, where it does. u decides the first gap.
     static bool thinned(const Kind& here, double n, double slope, double u, Bar& bar, Stream& rng) {
         bool won = false;
         for (double left = n; left > 0.0; u = rng.random()) {
