@@ -67,8 +67,16 @@ def test_it_is_remembered_and_nothing_is_printed(complaints: list[Any]) -> None:
 
 
 def test_as_long_as_it_is_not_dropped_it_is_raised_at_once() -> None:
-    with ctrl_c(), pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
+    done: list[str] = []
+
+    def work() -> None:
+        with ctrl_c():
+            signal.raise_signal(signal.SIGINT)
+            done.append("more")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == []
 
 
 def test_held_back_it_waits_until_it_is_asked_for() -> None:
@@ -77,6 +85,7 @@ def test_held_back_it_waits_until_it_is_asked_for() -> None:
             signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             stop.check()
+        stop.check()  # once is enough
 
 
 def test_the_second_one_does_not_wait() -> None:
@@ -84,15 +93,16 @@ def test_the_second_one_does_not_wait() -> None:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+        stop.came = False
 
 
-def test_one_inside_another_is_the_same() -> None:
+@pytest.mark.parametrize("asked", [0, 1])
+def test_one_inside_another_is_the_same(asked: int) -> None:
     with ctrl_c() as outer:
         with ctrl_c() as inner:
             lose_ctrl_c()
-        for stop in (inner, outer):
-            with pytest.raises(KeyboardInterrupt):
-                stop.check()
+        with pytest.raises(KeyboardInterrupt):
+            (inner, outer)[asked].check()
 
 
 def test_a_program_that_handles_it_keeps_its_handler() -> None:
@@ -105,6 +115,30 @@ def test_a_program_that_handles_it_keeps_its_handler() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert came == [signal.SIGINT]
+
+
+def test_one_that_is_dropped_last_is_raised_at_the_end() -> None:
+    with pytest.raises(KeyboardInterrupt), ctrl_c():
+        lose_ctrl_c()
+
+
+def test_one_at_the_very_end_is_raised_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the handler is put away: `signal.signal` lets it run first."""
+    put = signal.signal
+
+    def late(number: int, handler: Any) -> Any:
+        if handler is signal.default_int_handler:
+            signal.raise_signal(signal.SIGINT)
+        return put(number, handler)
+
+    monkeypatch.setattr(signal, "signal", late)
+    with pytest.raises(KeyboardInterrupt), ctrl_c():
+        pass
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with ctrl_c() as stop:
+        stop.check()
+    assert bt.simulate([bt.TS], PROBLEM, horizon=5, seeds=2).seeds == (0, 1)
 
 
 def test_another_thread_changes_nothing() -> None:

@@ -221,3 +221,12 @@ def test_a_policy_stays_on_its_engine(built: str) -> None:
         policy.update_many(["h4"], [1])
         assert policy.choose() in policy.tree
         assert policy.engine == built
+
+
+@pytest.mark.parametrize("name", ["TSC", "LinTSC"])
+def test_nothing_is_learned_from_nothing(engine: str, name: str) -> None:
+    policy = make(name, SHOP)
+    contexts: Any = None if policy.dim is None else []
+    policy.update_many([], [], contexts=contexts)
+    assert len(policy.choose_many(0, contexts=contexts)) == 0
+    assert policy.table()[0].plays == 0

@@ -301,8 +301,9 @@ def test_seeds_of_a_fixed_problem_must_have_the_same_arms() -> None:
         def instance(self, rng: Any) -> Any:
             return bt.problems.unstructured(2 + 2 * rng.spawn_key[0], 2).instance(rng)
 
-    with pytest.raises(InvalidValue, match=r"says fixed = True, but seeds have different numbers of arms"):
-        bt.simulate([bt.TS], Wrong(), horizon=3, seeds=2)
+    with pytest.warns(UserWarning, match=r"says fixed = True, but seeds have different arms; plays are left out"):
+        runs = bt.simulate([bt.TS], Wrong(), horizon=3, seeds=2)
+    assert (runs.seeds, runs.plays, runs.instance) == ((0, 1), {}, None)
 
 
 def test_one_seed_is_one_seed() -> None:

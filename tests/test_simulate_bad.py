@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import banditree as bt
+from banditree._world import NEEDED
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, ProblemFailed, UnknownArm
 from tests.helpers import needs_native
 from tests.test_simulate import BOUNDED, FITTING, TREE, OwnProblem, Uniformly
@@ -224,6 +226,7 @@ def raising(*_: Any, **__: Any) -> Any:
         ({"expected": raising}, "raised ZeroDivisionError"),
         ({"reward": lambda arm, rng, context=None: np.nan}, r"reward\(\d\) is nan; it must be a finite number"),
         ({"reward": lambda arm, rng, context=None: "1"}, r"reward\(\d\) is '1'"),
+        ({"reward": lambda arm, rng, context=None: 10**400}, r"reward\(\d\) is 1000.*; it must be a finite number"),
         ({"reward": lambda arm, rng, context=None: None}, r"reward\(\d\) is None"),
         ({"expected": lambda arm, context=None: np.nan}, r"expected\(\d\) is nan"),
         ({"best": lambda context=None: -1.0}, r"best\(\) is -1.0, and expected\(\d\) is .*, which is more"),
@@ -234,6 +237,41 @@ def test_what_a_problem_gets_wrong_is_not_blamed_on_a_policy(wrong: Any, words: 
         simulate([bt.TS], Odd(**wrong), seeds=4)
     assert failed.value.runs is not None
     assert 0 in failed.value.runs.seeds
+
+
+def test_numbers_of_other_kinds_are_taken() -> None:
+    """Of 32 bits, which round otherwise in a product and in a single row of it; and arrays of one number."""
+
+    class Single(OwnProblem):
+        def instance(self, rng: Any) -> Any:
+            instance = super().instance(rng)
+            mean = instance.expected
+            single: dict[str, Any] = {
+                "expected": lambda arm, context=None: np.array(mean(arm)),
+                "best": lambda context=None: np.float32(max(map(mean, TREE.arms))),
+                "reward": lambda arm, rng, context=None: np.array(0.5),
+            }
+            vars(instance).update(single)
+            return instance
+
+    assert simulate([bt.TS], Single()).seeds == (0, 1)
+
+
+def test_runs_outlive_a_problem_that_fails_at_last() -> None:
+    class Tired(OwnProblem):
+        fixed = True
+        drawn = 0
+
+        def instance(self, rng: Any) -> Any:
+            self.drawn += 1
+            if self.drawn > 3:
+                raise MemoryError
+            return super().instance(rng)
+
+    with pytest.raises(ProblemFailed, match="seed 3") as failed:
+        simulate([bt.TS], Tired(), seeds=6)
+    assert failed.value.runs.seeds == (0, 1, 2)
+    assert simulate([bt.TS], Tired(), seeds=3).seeds == (0, 1, 2)
 
 
 def test_what_a_policy_does_to_its_context_does_not_change_the_truth() -> None:
@@ -251,6 +289,11 @@ def test_what_a_policy_does_to_its_context_does_not_change_the_truth() -> None:
     [
         (lambda: None, InvalidType, "None is no instance: it has no tree and no context"),
         (lambda: TREE, InvalidType, "is no instance: it has no tree"),
+        (
+            lambda: SimpleNamespace(**dict.fromkeys(NEEDED)),
+            InvalidType,
+            r"the tree of .* is None; it must be a bt\.Tree",
+        ),
         (lambda: 1 / 0, ProblemFailed, "raised ZeroDivisionError"),
         (lambda: next(iter(())), ProblemFailed, "raised StopIteration"),
         (lambda: bt.Tree({}), InvalidValue, "seed 0: instance"),
@@ -291,7 +334,9 @@ def test_a_policy_that_fails_at_one_seed_keeps_its_others() -> None:
 
 def test_one_policy_for_all_seeds_is_refused() -> None:
     warm = bt.TSC(TREE, rng=1)
-    with pytest.raises(InvalidValue, match=r"policy 'warm' \(seed 1\) is the object of another seed; build a new one"):
+    with pytest.raises(
+        InvalidValue, match=r"policy 'warm' \(seed 1\) is an object that has played already; build a new"
+    ):
         simulate({"warm": lambda tree, rng: warm})
 
     class Small:
@@ -318,6 +363,17 @@ def test_a_patched_policy_is_played_as_patched() -> None:
     runs = simulate([patched])
     assert runs.engine["patched"] == "readable"
     assert (runs.plays["patched"][:, 0] == 20).all()
+
+
+def test_on_needs_a_tree_of_that_name() -> None:
+    class Nameless(OwnProblem):
+        def instance(self, rng: Any) -> Any:
+            found = super().instance(rng)
+            return SimpleNamespace(**{name: getattr(found, name) for name in NEEDED})
+
+    assert simulate([bt.TS], Nameless()).seeds == (0, 1)
+    with pytest.raises(InvalidValue, match="no tree 'ward'; there are none by name"):
+        simulate({"TS": bt.on("ward", bt.TS)}, Nameless())
 
 
 def test_on_goes_around_everything_else() -> None:

@@ -171,6 +171,17 @@ def test_a_part_of_ones_own_may_hold_anything(tmp_path: Path) -> None:
         store.write(tmp_path / "p", "policy", {"odd": lambda: 0}, {})
 
 
+def test_a_part_of_ones_own_is_not_taken_for_a_built_in_of_its_name(tmp_path: Path) -> None:
+    Beta: Any = dataclasses.dataclass(frozen=True)(type("Beta", (bt.Beta,), {}))
+    policy = bt.TS(SHOP, prior=Beta(5, 7))
+    policy.save(tmp_path / "p")
+    with pytest.raises(InvalidType, match=r"a belief of its user's own, .*Beta; pass it as belief="):
+        bt.load(tmp_path / "p")
+    assert bt.load(tmp_path / "p", belief=Beta(5, 7)).belief == Beta(5, 7)
+    bt.TS(SHOP, prior=bt.Beta(5, 7)).save(tmp_path / "p")
+    assert bt.load(tmp_path / "p", belief=Beta(5, 7)).belief == Beta(5, 7)  # a kind of Beta
+
+
 @pytest.mark.parametrize(
     ("parts", "says"),
     [

@@ -30,7 +30,6 @@ MEANS = [0.2, 0.3, 0.8]
         ([[0.1, 0.2, 0.3]], InvalidValue, r"shape \(1, 3\)"),
         ([[0.1], [0.2, 0.3]], InvalidValue, "different lengths"),
         (["0.1", "0.2", "0.3"], InvalidType, "must be numbers"),
-        ([True, False, True], InvalidType, "must be numbers"),
         (0.5, InvalidType, "must be numbers, in the order of the arms"),
     ],
 )

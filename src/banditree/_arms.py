@@ -26,13 +26,15 @@ def numbers(what: str, values: Any) -> Floats:
         array = np.asarray(values)
     except ValueError:
         raise unlike from None
-    numeric = array.dtype.kind in "fiu" or not array.size
+    numeric = array.dtype.kind in "fiub" or not array.size
     if array.dtype.kind == "O":  # decimals and fractions are numbers, None and text are not
         numeric = all(hasattr(value, "__float__") for value in array.flat)
     if array.ndim == 0 or not numeric:
         raise InvalidType(f"{what} must be numbers, in the order of the arms or as {{arm: ...}}, not {values!r:.60}")
     try:
         kept: Floats = array.astype(np.float64)
+    except OverflowError:
+        raise InvalidValue(f"{what} has a number that is too large to compute with") from None
     except (TypeError, ValueError):
         raise unlike from None
     kept.flags.writeable = False

@@ -27,9 +27,8 @@ def leave(message: str, code: int) -> NoReturn:
 def mistakes() -> Iterator[None]:
     """A message and an exit code for what users get wrong, and for Ctrl-C."""
     try:
-        with ctrl_c() as stop:
+        with ctrl_c():
             yield
-            stop.check()
     except BrokenPipeError:  # the reader left, as head does: no mistake, and nobody to tell
         raise
     except NotADirectoryError as error:

@@ -78,7 +78,9 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         array = np.asarray(value)
     except ValueError:
         raise InvalidValue(f"{need}; these are of different lengths") from None
-    if array.shape != shape and not (array.size == 0 and array.ndim == 1 and len(shape) == 2 and shape[0] == 0):
+    if array.shape == (0,) and shape[0] == 0:
+        array = np.empty(shape)  # an empty list of contexts
+    if array.shape != shape:
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {value!r} holds something else")

@@ -19,26 +19,28 @@ class CtrlC:
     """Raises, as Python's own handler does, but not while it is held back; and knows afterwards that it was called."""
 
     def __init__(self) -> None:
-        self.came = self._held = False
+        self.came = self.held = False
+        self.open = True  # while it is to be used: a handler that could not be put away is not used again
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         again, self.came = self.came, True
-        if again or not self._held:  # who presses it twice does not want to wait
+        if self.open and (again or not self.held):  # who presses it twice does not want to wait
             signal.default_int_handler(number, frame)
 
     def check(self) -> None:
         """Raise what came while it was held back, or was lost."""
         if self.came:
+            self.came = False
             raise KeyboardInterrupt
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
         """Nothing is raised in here: keep it short, and `check` afterwards."""
-        before, self._held = self._held, True
+        before, self.held = self.held, True
         try:
             yield
         finally:
-            self._held = before
+            self.held = before
 
 
 @contextmanager
@@ -48,22 +50,24 @@ def ctrl_c() -> Iterator[CtrlC]:
     Where the user's program handles Ctrl-C itself, ignores it, or works in another thread, nothing is changed, and the
     answer is always no.
     """
-    found = signal.getsignal(signal.SIGINT)
-    if isinstance(found, CtrlC):
+    found, main = signal.getsignal(signal.SIGINT), threading.current_thread() is threading.main_thread()
+    if main and isinstance(found, CtrlC) and found.open:
         yield found
-        return
-    ours = CtrlC()
-    if found is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield ours
-        return
-    complain = sys.unraisablehook
-    signal.signal(signal.SIGINT, ours)
-    sys.unraisablehook = lambda lost: None if _is_ctrl_c(lost) else complain(lost)
-    try:
-        yield ours
-    finally:
-        signal.signal(signal.SIGINT, found)
-        sys.unraisablehook = complain
+    elif main and (found is signal.default_int_handler or isinstance(found, CtrlC)):
+        ours, complain = CtrlC(), sys.unraisablehook
+        try:
+            sys.unraisablehook = lambda lost: None if _is_ctrl_c(lost) else complain(lost)
+            signal.signal(signal.SIGINT, ours)
+            yield ours
+            ours.check()
+        finally:
+            before, ours.open = ours.came, False  # from here on it only remembers, or it would prevent its own end
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = complain
+            if ours.came and not before:
+                raise KeyboardInterrupt
+    else:
+        yield CtrlC()
 
 
 def _is_ctrl_c(lost: Any) -> bool:

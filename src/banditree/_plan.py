@@ -115,10 +115,10 @@ class Plan:
     def _built(self, name: str, factory: Factory, seed: int, instance: Any) -> Any:
         tree, who = instance.tree, f"policy {name!r} (seed {seed})"
         if isinstance(factory, On):
-            if factory.tree not in instance.trees:
-                known = ", ".join(instance.trees)
-                raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {known}")
-            tree, factory = instance.trees[factory.tree], factory.factory
+            trees = getattr(instance, "trees", {})
+            if factory.tree not in trees:
+                raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {', '.join(trees) or 'none by name'}")
+            tree, factory = trees[factory.tree], factory.factory
         try:
             policy = factory(tree, rng=self.streams.policy(seed, name))
         except BanditreeError as error:
@@ -126,7 +126,9 @@ class Plan:
         except Exception as error:
             return _failed(name, seed, "could not be built", error)
         if not self.met.first_time(policy):
-            raise InvalidValue(f"{who} is the object of another seed; build a new one in each call, as bt.load does")
+            raise InvalidValue(
+                f"{who} is an object that has played already; build a new one in each call, as bt.load does"
+            )
         _check_fit(who, policy, instance)
         return policy
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import weakref
 from contextlib import suppress
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from banditree.errors import BanditreeError, InvalidType, ProblemFailed
 from banditree.problems.protocols import AnyInstance
+from banditree.tree import Tree
 
 NEEDED = ("tree", "context", "reward", "expected", "best")  # of an instance; `trees` where `bt.on` asks for one
-ROUNDING = 1e-9  # by which an arm may seem better than the best one
+ROUNDING = 1e-5  # by which an arm may seem better than the best one, as numbers of 32 bits do
 
 
 def blamed(what: str, error: Exception) -> BanditreeError:
@@ -30,6 +32,8 @@ def draw(problem: Any, rng: Any, seed: int) -> Any:
         missing = [name for name in NEEDED if not hasattr(instance, name)]
         if missing:
             raise InvalidType(f"{instance!r:.60} is no instance: it has no {' and no '.join(missing)}")
+        if not isinstance(instance.tree, Tree):
+            raise InvalidType(f"the tree of {instance!r:.60} is {instance.tree!r:.60}; it must be a bt.Tree")
         return instance
     except Exception as error:
         raise blamed(f"problem {problem!r:.60}, seed {seed}: instance(rng)", error) from error
@@ -66,32 +70,43 @@ class World:
             best, expected = self.instance.best(**known), self.instance.expected(arm, **known)
         except Exception as error:
             raise blamed(self._told(f"best() or expected({arm!r})"), error) from error
-        gap = float(self._finite(best, "best")) - float(self._finite(expected, "expected", arm))
-        if gap < -ROUNDING * max(1.0, abs(best)):
+        best, expected = self._finite(best, "best"), self._finite(expected, "expected", arm)
+        gap = float(best) - float(expected)
+        if gap < 0 and gap < -ROUNDING * max(abs(best), abs(expected)):
             raise ProblemFailed(self._told(f"best() is {best}, and expected({arm!r}) is {expected}, which is more"))
         return gap
 
     def _finite(self, value: Any, what: str, *arm: Any) -> Any:
-        if not isinstance(value, int | float | np.number | np.bool_) or not math.isfinite(value):
-            call = f"{what}({', '.join(map(repr, arm))})"
-            raise ProblemFailed(self._told(f"{call} is {value!r}; it must be a finite number"))
-        return value
+        if type(value) is float and math.isfinite(value):  # as most are
+            return value
+        value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        try:
+            if isinstance(value, int | float | np.number | np.bool_) and math.isfinite(value):
+                return value
+        except OverflowError:
+            pass
+        call = f"{what}({', '.join(map(repr, arm))})"
+        raise ProblemFailed(self._told(f"{call} is {value!r:.60}; it must be a finite number"))
 
     def _told(self, what: str) -> str:
         return f"problem {self.problem!r:.60}, seed {self.seed}, step {self.t}: {what}"
 
 
 class Met:
-    """The policies that have played: each may play one seed. They are not kept alive, nor sent to other machines."""
+    """The policies that have played: each may play once. They are not kept alive, nor sent to other machines."""
 
     def __init__(self) -> None:
         self._met: dict[int, weakref.ref[Any]] = {}
+        self._lock = Lock()
 
     def first_time(self, policy: Any) -> bool:
-        known = self._met.get(id(policy))
-        if known is not None and known() is policy:
-            return False
-        with suppress(TypeError):  # where an object has no room for a weak reference, there is nothing to say
+        with (
+            self._lock,
+            suppress(TypeError),
+        ):  # where an object has no room for a weak reference, there is nothing to say
+            known = self._met.get(id(policy))
+            if known is not None and known() is policy:
+                return False
             self._met[id(policy)] = weakref.ref(policy)
         return True
 

@@ -157,8 +157,8 @@ def load(
     policy = kind.__new__(kind)
     with _whole(path):
         tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), header["arms"], header["clusters"])
-        for given, what in ((belief, "belief"), (rule, "rule")):
-            _check_kind(given, header[what]["kind"], what)
+        _check_kind(belief, header["belief"]["kind"], BELIEFS, "belief")
+        _check_kind(rule, header["rule"]["kind"], RULES, "rule")
         prior = (
             belief
             if belief is not None
@@ -188,11 +188,11 @@ def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
         raise BadFile(f"{path} does not hold a whole policy: {error}") from error
 
 
-def _check_kind(given: Any, saved: str, what: str) -> None:
+def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
     """A file of built-in parts goes on with parts of the same kind."""
     parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
     for part in parts:
-        if saved in (*BELIEFS, *RULES) and type(part).__name__ != saved:
+        if saved in kinds and not isinstance(part, kinds[saved]):
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
 
 

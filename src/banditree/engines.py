@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,7 +27,14 @@ NATIVE_ROWS: dict[type[Rows], str] = {
 }
 NATIVE_RULES: tuple[type[Rule], ...] = (Thompson, UCB, BestArm)
 
-_forced: list[list[Any]] = []  # [engine, whether exact shortcuts are taken], the latest `using` last
+
+@dataclass(frozen=True, eq=False)
+class _Forced:
+    engine: str
+    shortcuts: bool
+
+
+_forced: list[_Forced] = []  # by `using`, the latest last
 
 
 class Walk(Protocol):
@@ -51,7 +59,7 @@ def engine() -> str:
     >>> engine() in ("native", "readable")
     True
     """
-    wanted = _forced[-1][0] if _forced else os.environ.get("BANDITREE_ENGINE", "")
+    wanted = _forced[-1].engine if _forced else os.environ.get("BANDITREE_ENGINE", "")
     if wanted not in ("", "native", "readable"):
         raise InvalidValue(f"BANDITREE_ENGINE={wanted!r} must be 'native' or 'readable'")
     if wanted == "native" and native is None:
@@ -65,12 +73,12 @@ def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
 
     Without ``shortcuts`` the native engine draws from every child of wide nodes too, in the order of the readable one.
     """
-    ours = [name, shortcuts]
+    ours = _Forced(name, shortcuts)
     _forced.append(ours)
     try:
         yield
     finally:  # another thread may have come after us, and stay
-        _forced[:] = [each for each in _forced if each is not ours]
+        _forced.remove(ours)
 
 
 def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
@@ -108,7 +116,7 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
         summary=summary,
         stream=stream,
     )
-    if _forced and not _forced[-1][1]:
+    if _forced and not _forced[-1].shortcuts:
         walk.narrowest = 2**31 - 1
     return walk
 

@@ -37,7 +37,7 @@ class BadFile(BanditreeError, ValueError):
 
 
 class BadPath(BanditreeError, OSError):
-    """A path where nothing can be read or written: a device, or what this user may not touch."""
+    """A path where nothing can be read or written, such as a device."""
 
 
 class NotAFile(BadPath, IsADirectoryError):

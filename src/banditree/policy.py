@@ -317,5 +317,6 @@ def _check_tree(tree: Any) -> None:
 
 def _described(part: Belief | Rule) -> dict[str, Any]:
     """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
-    built_in = type(part) in (*BELIEFS.values(), *RULES.values())
-    return {"kind": type(part).__name__, **(part.parameters() if built_in else {})}
+    if type(part) in (*BELIEFS.values(), *RULES.values()):
+        return {"kind": type(part).__name__, **part.parameters()}
+    return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -103,9 +104,10 @@ class Runs:
         """Put single runs together, each list in the order of the seeds. ``instance`` is None where seeds differ."""
         fixed = instance is not None
         if fixed and len({len(run.plays) for each in runs.values() for run in each}) > 1:
-            raise InvalidValue(
-                f"{problem!r:.60} says fixed = True, but seeds have different numbers of arms; leave it out"
+            warnings.warn(
+                f"{problem!r:.60} says fixed = True, but seeds have different arms; plays are left out", stacklevel=4
             )
+            fixed, instance = False, None
         return cls(
             times=times,
             seeds=tuple(seeds),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeGuard
@@ -74,7 +74,7 @@ def simulate(
     except KeyboardInterrupt:
         stopped = Interrupted(f"stopped with {len(results)} of {len(indices)} seeds finished")
         raise _with_runs(stopped, _gathered(plan, _in_order(indices, results), results)) from None
-    except BanditreeError as error:  # found at one seed; those that are finished are not lost
+    except Exception as error:  # found at one seed; those that are finished are not lost
         _with_runs(error, _gathered(plan, _in_order(indices, results), results))
         raise
     runs = _gathered(plan, indices, results)
@@ -109,7 +109,10 @@ def _gathered(plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> Run
             found[name] = runs
     if not found:
         return None
-    instance = plan.draw(seeds[0]) if getattr(plan.problem, "fixed", False) else None
+    instance = None
+    if getattr(plan.problem, "fixed", False):
+        with suppress(BanditreeError):  # a problem that fails only now does not take the runs with it
+            instance = plan.draw(seeds[0])
     return Runs.gather(found, seeds=seeds, times=plan.times, problem=plan.problem, instance=instance)
 
 

@@ -83,7 +83,9 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         kinds = {FileNotFoundError: MissingFile, IsADirectoryError: NotAFile}
-        raise kinds.get(type(error), BadPath)(f"cannot read {path}: {error.strerror}") from None
+        if type(error) not in kinds:
+            raise  # Python's own sentence will do
+        raise kinds[type(error)](f"cannot read {path}: {error.strerror}") from None
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
