@@ -20,11 +20,10 @@ class CtrlC:
 
     def __init__(self) -> None:
         self.came = self.held = False
-        self.open = True  # while it is to be used: a handler that could not be put away is not used again
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         again, self.came = self.came, True
-        if self.open and (again or not self.held):  # who presses it twice does not want to wait
+        if again or not self.held:  # who presses it twice does not want to wait
             signal.default_int_handler(number, frame)
 
     def check(self) -> None:
@@ -51,9 +50,9 @@ def ctrl_c() -> Iterator[CtrlC]:
     answer is always no.
     """
     found, main = signal.getsignal(signal.SIGINT), threading.current_thread() is threading.main_thread()
-    if main and isinstance(found, CtrlC) and found.open:
+    if main and isinstance(found, CtrlC):
         yield found
-    elif main and (found is signal.default_int_handler or isinstance(found, CtrlC)):
+    elif main and found is signal.default_int_handler:
         ours, complain = CtrlC(), sys.unraisablehook
         try:
             sys.unraisablehook = lambda lost: None if _is_ctrl_c(lost) else complain(lost)
@@ -61,11 +60,11 @@ def ctrl_c() -> Iterator[CtrlC]:
             yield ours
             ours.check()
         finally:
-            before, ours.open = ours.came, False  # from here on it only remembers, or it would prevent its own end
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            sys.unraisablehook = complain
-            if ours.came and not before:
-                raise KeyboardInterrupt
+            ours.came = False  # it was raised, or is on its way
+            with ours.held_back():  # one that comes now would prevent the end of its own handler
+                signal.signal(signal.SIGINT, found)
+                sys.unraisablehook = complain
+            ours.check()
     else:
         yield CtrlC()
 

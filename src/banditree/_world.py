@@ -100,10 +100,8 @@ class Met:
         self._lock = Lock()
 
     def first_time(self, policy: Any) -> bool:
-        with (
-            self._lock,
-            suppress(TypeError),
-        ):  # where an object has no room for a weak reference, there is nothing to say
+        """Whether it has not played yet; of an object without room for a weak reference, nothing is known."""
+        with self._lock, suppress(TypeError):
             known = self._met.get(id(policy))
             if known is not None and known() is policy:
                 return False

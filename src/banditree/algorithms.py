@@ -159,14 +159,7 @@ def load(
         tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), header["arms"], header["clusters"])
         _check_kind(belief, header["belief"]["kind"], BELIEFS, "belief")
         _check_kind(rule, header["rule"]["kind"], RULES, "rule")
-        prior = (
-            belief
-            if belief is not None
-            else {
-                None: _rebuilt(header["belief"], BELIEFS, "belief"),
-                **{_key(key): _rebuilt(own, BELIEFS, "belief") for key, own in header["own"]},
-            }
-        )
+        prior = belief if belief is not None else _saved_prior(header)
         rule = rule if rule is not None else _rebuilt(header["rule"], RULES, "rule")
         depth = header["depth"]
         depth = None if depth is None else whole("depth", depth, 0)
@@ -194,6 +187,11 @@ def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) ->
     for part in parts:
         if saved in kinds and not isinstance(part, kinds[saved]):
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
+
+
+def _saved_prior(header: Mapping[str, Any]) -> Prior:
+    own = {_key(key): _rebuilt(described, BELIEFS, "belief") for key, described in header["own"]}
+    return {None: _rebuilt(header["belief"], BELIEFS, "belief"), **own}
 
 
 def _rebuilt(described: dict[str, Any], kinds: dict[str, Any], what: str) -> Any:

@@ -38,9 +38,9 @@ class Policy:
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
-    of clusters, paths such as ("clothes", "hats"), and None for all other nodes.
-    ``rule`` scores the children of a node, ``depth`` is how much of the tree is walked (None: all of it). ``rng`` is an
-    int, a SeedSequence or a Generator; without it every policy draws afresh.
+    of clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a
+    node, ``depth`` is how much of the tree is walked (None: all of it). ``rng`` is an int, a SeedSequence or a
+    Generator; without it every policy draws afresh.
 
     Works cold. ``choose`` never changes a belief, and rewards may come at any later time, in any order. Calls from
     several threads take turns: each is done whole, and no reward is lost.
@@ -198,9 +198,7 @@ class Policy:
             here, there = (state.tree.shape.node_of[state.tree.positions(stays)] for state in (new, old))  # their nodes
             new_rows, old_rows = new.rows, old.rows
             for name in old_rows.EVIDENCE:
-                at_nodes = np.zeros_like(getattr(new_rows, name))
-                at_nodes[here] = getattr(old_rows, name)[there]
-                getattr(new_rows, name)[...] = new.tree.shape.sum_up(at_nodes)
+                new_rows.add_from_arms(new.tree.shape, name, getattr(old_rows, name)[there], here)
             for name in old_rows.DERIVED:
                 getattr(new_rows, name)[here] = getattr(old_rows, name)[there]
             inner = new.tree.shape.inner

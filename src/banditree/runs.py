@@ -50,6 +50,10 @@ class Run:
         self.clusters = {tree.name(node): int(plays[node]) for node in tree.top_nodes()}
 
 
+def _one_engine(runs: list[Run]) -> str:
+    return "native" if all(run.engine == "native" for run in runs) else "readable"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Two policies on the same seeds: the mean difference of their regret, a minus b, with a 95% interval."""
@@ -112,7 +116,7 @@ class Runs:
             times=times,
             seeds=tuple(seeds),
             regret={name: np.array([run.regret for run in each]) for name, each in runs.items()},
-            engine={name: max(run.engine for run in each) for name, each in runs.items()},
+            engine={name: _one_engine(each) for name, each in runs.items()},
             evaluations={name: np.array([run.evaluations for run in each]) for name, each in runs.items()},
             seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
             clusters={name: [run.clusters for run in each] for name, each in runs.items()},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -73,11 +72,12 @@ def simulate(
                 results[seed] = found
     except KeyboardInterrupt:
         stopped = Interrupted(f"stopped with {len(results)} of {len(indices)} seeds finished")
-        raise _with_runs(stopped, _gathered(plan, _in_order(indices, results), results)) from None
+        _add_runs(stopped, plan, indices, results)
+        raise stopped from None
     except Exception as error:  # found at one seed; those that are finished are not lost
-        _with_runs(error, _gathered(plan, _in_order(indices, results), results))
+        _add_runs(error, plan, indices, results)
         raise
-    runs = _gathered(plan, indices, results)
+    runs = _gathered(plan, plan.factories, indices, results)
     failures = [run for seed in indices for run in results[seed].values() if isinstance(run, PolicyFailed)]
     if failures:
         first, *others = failures
@@ -89,21 +89,17 @@ def simulate(
     return runs
 
 
-def _with_runs(error: Any, runs: Runs | None) -> Any:
-    error.runs = runs
-    if runs is not None:
+def _add_runs(error: Any, plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> None:
+    """Give an exception the seeds that are finished."""
+    error.runs = _gathered(plan, plan.factories, [seed for seed in seeds if seed in results], results)
+    if error.runs is not None:
         error.add_note("The finished seeds are in .runs of this exception.")
-    return error
 
 
-def _in_order(indices: list[int], results: Mapping[int, Found]) -> list[int]:
-    return [seed for seed in indices if seed in results]
-
-
-def _gathered(plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> Runs | None:
-    """The policies that finished on all these seeds, None where there is nothing."""
+def _gathered(plan: Plan, names: Iterable[str], seeds: list[int], results: Mapping[int, Found]) -> Runs | None:
+    """Those of these policies that finished on all these seeds, None where there is nothing."""
     found: dict[str, list[Run]] = {}
-    for name in plan.factories:
+    for name in names:
         runs = [run for seed in seeds if isinstance(run := results[seed][name], Run)]
         if runs and len(runs) == len(seeds):
             found[name] = runs
@@ -121,8 +117,7 @@ def _finished(plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> dic
     found = {}
     for name in plan.factories:
         own = [seed for seed in seeds if isinstance(results[seed][name], Run)]
-        one = {seed: {name: results[seed][name]} for seed in own}
-        runs = _gathered(replace(plan, factories={name: plan.factories[name]}), own, one)
+        runs = _gathered(plan, [name], own, results)
         if runs is not None:
             found[name] = runs
     return found

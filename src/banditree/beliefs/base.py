@@ -103,11 +103,11 @@ class Rows(ABC):
         for name, values in zip(self.EVIDENCE, arms, strict=True):
             self.add_from_arms(shape, name, values)
 
-    def add_from_arms(self, shape: Shape, name: str, values: NDArray[Any]) -> None:
-        """Add evidence given for each arm, (arms, ...), to its leaf and to all nodes above."""
+    def add_from_arms(self, shape: Shape, name: str, values: NDArray[Any], leaves: Any = None) -> None:
+        """Add evidence given for each arm, (arms, ...), or for some leaves, to these and to all nodes above."""
         target = getattr(self, name)
         total = np.zeros_like(target)
-        total[shape.node_of] = values
+        total[shape.node_of if leaves is None else leaves] = values
         target += shape.sum_up(total)
 
     def settle(self, nodes: NDArray[np.intp]) -> None:  # noqa: B027 (most beliefs derive nothing)

@@ -115,15 +115,7 @@ def simulate_command(
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
         silent = quiet or as_json
         try:
-            found = simulate(
-                catalogue,
-                horizon=horizon,
-                policies=_split("--policy", policy or []) or None,
-                seeds=seeds,
-                rng=rng,
-                jobs=jobs,
-                progress=False if quiet else None,
-            )
+            found = simulate(catalogue, horizon=horizon, **_how(policy, seeds, rng, jobs, quiet))
         except Interrupted as stopped:  # what is finished is not lost
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
@@ -168,15 +160,7 @@ def advise_command(
     with mistakes():
         check_places(html, source=items)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
-        found = advise(
-            catalogue,
-            horizon=horizon,
-            policies=_split("--policy", policy or []) or None,
-            seeds=seeds,
-            rng=rng,
-            jobs=jobs,
-            progress=False if quiet else None,
-        )
+        found = advise(catalogue, horizon=horizon, **_how(policy, seeds, rng, jobs, quiet))
         _print(found, as_json, found.name if quiet else render.advice(found))
         if html is not None:
             write_whole(html, [page(found, title=items.name).encode()])
@@ -195,6 +179,12 @@ def example_command(
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
             typer.echo(f"Wrote {file}. Try: banditree inspect {options}")
+
+
+def _how(policy: list[str] | None, seeds: int | None, rng: int, jobs: int, quiet: bool) -> dict[str, Any]:
+    """What the commands that simulate pass on."""
+    policies = _split("--policy", policy or []) or None
+    return {"policies": policies, "seeds": seeds, "rng": rng, "jobs": jobs, "progress": False if quiet else None}
 
 
 def _read(

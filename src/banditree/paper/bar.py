@@ -16,7 +16,7 @@ Show = Callable[[str, int], AbstractContextManager[Tick | None]]
 def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
     """A bar over {task: expected seconds}; ``show(task, ticks)`` is open while one runs.
 
-    On a terminal unless ``progress`` is False; elsewhere, and without Rich, nothing is shown and nothing ticks.
+    Where `screen` shows nothing, nothing ticks.
     """
     with screen(progress, _columns, speed_estimate_period=120) as bar:
         if bar is None:
