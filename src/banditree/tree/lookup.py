@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,10 @@ PLAIN = {str, int}  # types that are ids as they are; True and 1.0 equal 1 but a
 
 
 class Lookup:
-    """The ids of the arms of one tree. Ids are strings or ints."""
+    """The ids of the arms of one tree, strings or ints. ``tree`` describes the tree, for errors."""
 
-    def __init__(self, arms: Sequence[Name]) -> None:
-        self.arms = tuple(arms)
+    def __init__(self, arms: Sequence[Name], tree: Callable[[], str]) -> None:
+        self.arms, self._tree = tuple(arms), tree
         self.index = dict(zip(self.arms, range(len(self.arms)), strict=True))
         if len(self.index) < len(self.arms):
             twice = next(arm for at, arm in enumerate(self.arms) if self.index[arm] != at)
@@ -37,7 +37,7 @@ class Lookup:
     def _unknown(self, arm: Any, more: str = "") -> UnknownArm:
         shown = ", ".join(repr(arm) for arm in self.arms[:5])
         shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
-        return UnknownArm(f"arm {arm!r:.100} is not in the tree; its arms are {shown}{more}")
+        return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
         """The positions of many arms, in an array of our own. NumPy ints are looked up without Python objects."""

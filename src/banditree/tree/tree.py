@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import InvalidValue, UnknownArm
+from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.tree import build, edit, text
 from banditree.tree.build import Draft, Name
@@ -85,7 +85,7 @@ class Tree:
     def _fill(self, draft: Draft) -> None:
         if not draft.arms:
             raise InvalidValue("a tree needs at least one arm")
-        lookup = Lookup(draft.arms)
+        lookup = Lookup(draft.arms, self.__repr__)
         shape, clusters = number(np.array(draft.parent, np.intp), np.array(draft.arm, np.intp))
         self.__dict__.update(  # past __setattr__, which is closed
             shape=shape,
