@@ -93,23 +93,44 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     throw nb::value_error("no such belief");
 }
 
-// Adds to each arm's two numbers how many rewards it got, and their sum. Returns the place of the first reward outside
-// [low, high], or -1.
-std::int64_t group(const Positions& positions, const Doubles& rewards, double low, double high,
-                   nb::ndarray<double, nb::ndim<2>, nb::c_contig> both) {
-    const std::int64_t* arm = positions.data();
-    const double* reward = rewards.data();
-    double* of = both.data();
-    for (std::size_t i = 0; i < positions.shape(0); ++i) {
-        if (!(reward[i] >= low && reward[i] <= high)) return static_cast<std::int64_t>(i);
-        of[2 * arm[i]] += 1.0;
-        of[2 * arm[i] + 1] += reward[i];
-    }
-    return -1;
+// What `learn` answers where it has learned nothing; else it is -1, or the first row that is not allowed.
+constexpr std::int64_t learned = -1, refused = -2;
+
+// One-dimensional numbers, aligned and n of them; null for None.
+const double* column(nb::object array, std::size_t n, Doubles& keep) {
+    if (array.is_none()) return nullptr;
+    if (!nb::try_cast(array, keep, false) || keep.ndim() != 1 || keep.shape(0) != n)
+        throw nb::value_error("there must be one number per reward");
+    return keep.data();
 }
 
-// Whether so many rewards are learned sooner one by one than by going through all arms at once, as NumPy does.
-bool few(std::size_t n_rewards, std::int32_t n_arms) { return n_rewards <= 256 + static_cast<std::size_t>(n_arms) / 16; }
+// Contexts as rows of doubles: none where none are needed, else one for each of n decisions or rewards.
+const double* rows_of(nb::object contexts, std::size_t n, std::size_t dim, Doubles& keep) {
+    if (contexts.is_none() != (dim == 0) || (dim > 0 && !nb::try_cast(contexts, keep, false)))
+        throw nb::value_error("contexts do not fit this policy");
+    if (dim == 0) return nullptr;
+    if (keep.ndim() != 2 || keep.shape(0) != n || keep.shape(1) != dim)
+        throw nb::value_error("contexts must have one row each");
+    return keep.data();
+}
+
+nb::object positions_of(const std::vector<std::int32_t>& found) {
+    auto* copy = new std::int32_t[found.size() + 1];
+    std::copy(found.begin(), found.end(), copy);
+    nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(copy, {found.size()}, owner));
+}
+
+// Limits as Python holds them: with the arrays of the tree kept alive.
+struct BoundLimits {
+    Tree tree;
+    Limits limits;
+    nb::object keep;
+};
+
+void check_same_tree(const BoundWalk& walk, const BoundLimits& within) {
+    if (walk.walk->tree.parent != within.tree.parent) throw nb::value_error("these limits are for another tree");
+}
 
 }  // namespace
 
@@ -119,20 +140,21 @@ void bind_walk(nb::module_& m) {
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, const std::string& belief,
                nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream) {
+               nb::object summary, nb::object stream, double explore) {
                 std::int32_t* kept = nullptr;
                 if (!summary.is_none())
                     kept = nb::cast<nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig>>(summary).data();
                 auto walk = make_walk(belief, arrays, dim, v, rule, c, flag, kept);
                 walk->tree = {start.data(), parent.data(), content.data(), node_of.data(),
-                              static_cast<std::int32_t>(node_of.shape(0))};
+                              static_cast<std::int32_t>(node_of.shape(0)), static_cast<std::int32_t>(parent.shape(0))};
+                walk->explore = explore;
                 walk->rng = nb::cast<Stream*>(stream);
                 nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream);
                 new (self) BoundWalk{std::move(walk), keep};
             },
             nb::arg("start"), nb::arg("parent"), nb::arg("content"), nb::arg("node_of"), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
-            nb::arg("summary").none(), nb::arg("stream"))
+            nb::arg("summary").none(), nb::arg("stream"), nb::arg("explore"))
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
             "close",
@@ -159,13 +181,8 @@ void bind_walk(nb::module_& m) {
                 if (self.closed) return nb::none();
                 if (m > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
                     throw nb::value_error("too many decisions at once");
-                const std::size_t dim = self.walk->dim();
                 Doubles keep;
-                if (contexts.is_none() != (dim == 0) || (dim > 0 && !nb::try_cast(contexts, keep, false)))
-                    throw nb::value_error("contexts do not fit this policy");
-                if (dim > 0 && (keep.ndim() != 2 || keep.shape(0) != m || keep.shape(1) != dim))
-                    throw nb::value_error("contexts must have one row a decision");
-                const double* x = dim > 0 ? keep.data() : nullptr;
+                const double* x = rows_of(contexts, m, self.walk->dim(), keep);
                 auto* found = new std::int32_t[m ? m : 1];
                 nb::capsule owner(found, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
                 if (!self.walk->choose_many(x, m, found)) return nb::none();
@@ -186,21 +203,71 @@ void bind_walk(nb::module_& m) {
             },
             nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
         .def(
-            "update_few",  // all of them; or none, where they are many, or one is not allowed
-            [](BoundWalk& self, Positions arms, Doubles rewards, nb::object contexts) {
+            "learn",  // all rows, or none of them
+            [](BoundWalk& self, Positions arms, nb::object rewards, nb::object plays, nb::object contexts) {
                 Walk& walk = *self.walk;
                 const std::size_t n = arms.shape(0);
-                if (self.closed || !few(n, walk.tree.n_arms)) return false;
-                for (std::size_t i = 0; i < n; ++i)
-                    if (!walk.supports(rewards.data()[i])) return false;
-                Doubles keep;
-                if (walk.dim() > 0 && !nb::try_cast(contexts, keep, false))
-                    throw nb::value_error("contexts do not fit this policy");
-                walk.update_few(arms.data(), rewards.data(), walk.dim() > 0 ? keep.data() : nullptr, n);
-                return true;
+                if (self.closed) return refused;
+                Doubles keep_rewards, keep_plays, keep;
+                const double *sums = column(rewards, n, keep_rewards), *counts = column(plays, n, keep_plays);
+                const double* x = rows_of(contexts, n, walk.dim(), keep);
+                if (!sums) throw nb::value_error("there must be one number per reward");
+                for (std::size_t i = 0; i < n; ++i) {
+                    if (arms.data()[i] < 0 || arms.data()[i] >= walk.tree.n_arms) throw nb::index_error("no such arm");
+                    if (!walk.allows(sums[i], counts ? counts[i] : 1.0)) return static_cast<std::int64_t>(i);
+                }
+                walk.learn(arms.data(), sums, counts, x, n);
+                return learned;
             },
-            nb::arg("arms"), nb::arg("rewards"), nb::arg("contexts").none());
-    m.def("group", &group, nb::arg("positions"), nb::arg("rewards"), nb::arg("low"), nb::arg("high"), nb::arg("both"));
+            nb::arg("arms"), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())
+        .def(
+            "limits",
+            [](BoundWalk& self, Positions arms, bool only) {
+                std::vector<std::int32_t> named(arms.shape(0));
+                for (std::size_t i = 0; i < named.size(); ++i) {
+                    if (arms.data()[i] < 0 || arms.data()[i] >= self.walk->tree.n_arms) throw nb::index_error("no such arm");
+                    named[i] = static_cast<std::int32_t>(arms.data()[i]);
+                }
+                return BoundLimits{self.walk->tree, Limits(self.walk->tree, std::move(named), only), self.keep};
+            },
+            nb::arg("arms"), nb::arg("only"))
+        .def(
+            "choose_within",
+            [](BoundWalk& self, const BoundLimits& within, nb::handle context) -> std::int32_t {
+                Doubles keep;
+                const double* x;
+                check_same_tree(self, within);
+                if (self.closed || !to_context(context, self.walk->dim(), keep, x)) return -1;
+                return self.walk->choose_within(within.limits, x);
+            },
+            nb::arg("limits"), nb::arg("context").none())
+        .def(
+            "slate",
+            [](BoundWalk& self, std::size_t k, nb::object within, nb::handle context) -> nb::object {
+                Doubles keep;
+                const double* x;
+                const BoundLimits* bound = within.is_none() ? nullptr : &nb::cast<const BoundLimits&>(within);
+                if (bound) check_same_tree(self, *bound);
+                const Limits* limits = bound ? &bound->limits : nullptr;
+                if (k > static_cast<std::size_t>(limits ? limits->n_allowed : self.walk->tree.n_arms))
+                    throw nb::value_error("there are not so many arms");
+                if (self.closed || !to_context(context, self.walk->dim(), keep, x)) return nb::none();
+                std::vector<std::int32_t> found;
+                if (!self.walk->slate(limits, x, k, found)) return nb::none();
+                return positions_of(found);
+            },
+            nb::arg("k"), nb::arg("limits").none(), nb::arg("context").none());
+    nb::class_<BoundLimits>(m, "Limits")
+        .def_prop_ro("n_allowed", [](const BoundLimits& self) { return self.limits.n_allowed; })
+        .def(
+            "allowed",
+            [](const BoundLimits& self, std::int32_t node) {
+                if (node < 0 || node >= self.tree.n_nodes) throw nb::index_error("no such node");
+                std::vector<std::int32_t> found;
+                self.limits.allowed(self.tree, node, found);
+                return positions_of(found);
+            },
+            nb::arg("node"));
 }
 
 }  // namespace banditree

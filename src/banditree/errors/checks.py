@@ -11,6 +11,7 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 
 LARGEST = 1e100  # reward, or entry of a context: sums of them and of their squares stay finite
+MOST_PLAYS = 1e15  # of one row of a batch: counts stay whole numbers that floats can hold
 
 
 def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:

@@ -27,6 +27,7 @@ struct LinearRows {
     std::size_t n_nodes;  // they lie side by side, to be scored so
     double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance is above this times x'x
     std::vector<double> work = std::vector<double>(d * d + d), means = {}, variances = {};  // scratch: (d + 1, d), (k,), (k,)
+    std::vector<double> scaled = {};  // scratch: (d,)
     using RankOne = double (LinearRows::*)(std::size_t, double, const double*);
     RankOne rank_one = rank_one_for(d);
 
@@ -70,9 +71,17 @@ struct LinearRows {
 
     // A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch. With g = B^-1 x and
     // s = 1 + x' g, the new B^-1 is B^-1 - g g' / s, and the new B^-1 f is B^-1 f + g (r - x' B^-1 f) / s.
-    void observe(std::int32_t node, double reward, const double* x) {
-        count[node] += 1.0;
-        total[node] += reward;
+    // n rewards of this sum in one context x are one reward of sum / sqrt(n) in the context sqrt(n) x.
+    void observe(std::int32_t node, double sum, double n, const double* x) {
+        count[node] += n;
+        total[node] += sum;
+        double reward = sum;
+        if (n != 1.0) {
+            scaled.assign(x, x + d);
+            for (double& entry : scaled) entry *= std::sqrt(n);
+            x = scaled.data();
+            reward /= std::sqrt(n);
+        }
         const double shrink = (this->*rank_one)(static_cast<std::size_t>(node), reward, x);
         if (static_cast<std::int64_t>(count[node]) % refresh == 0 || shrink > steep) invert(static_cast<std::size_t>(node));
     }
