@@ -54,11 +54,19 @@ struct World {
         return top;
     }
 
+    // Whether all rewards of an arm are allowed, by their ends.
+    template <class Allowed>
+    bool stays(std::size_t arm, const Allowed& allowed) const {
+        if (rewards == Rewards::bernoulli || rewards == Rewards::bounded) return allowed(0.0) && allowed(1.0);
+        if (rewards == Rewards::gaussian || dim) return allowed(-1e100) && allowed(1e100);
+        return allowed(0.0) && allowed(2.0 * truth[arm]);
+    }
+
     double reward(double mean, Stream& rng) const {
         switch (rewards) {
             case Rewards::bernoulli: return rng.random() < mean ? 1.0 : 0.0;
             case Rewards::bounded:
-                if (mean == 0.0 || mean == 1.0) return mean;
+                if (!(mean > 0.0 && mean < 1.0)) return mean;
                 return rng.beta(mean * parameter, (1 - mean) * parameter);
             case Rewards::gaussian: return mean + parameter * rng.standard_normal();
             default: return 2 * mean * rng.random();

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, per_node
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, positive, real, whole
+from banditree.errors.checks import LARGEST, positive, real, shown, whole
 from banditree.tree.shape import Shape
 
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
+LONGEST = 2**15  # numbers in a context
 SINGULAR = 1e-13  # below this ratio of the smallest to the largest eigenvalue an inversion has no digits to give
 
 
@@ -43,6 +44,8 @@ class Linear(Belief):
         if dim is None:
             raise InvalidType("say how long the contexts are, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
+        if dim > LONGEST:
+            raise InvalidValue(f"dim={shown(dim)} is too long: a context has at most {LONGEST:,} numbers")
         for what, number in {"v": v, "precision": precision}.items():  # with the largest contexts all stays finite
             real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-50, 1e50)
         if np.size(mean) not in (1, dim):

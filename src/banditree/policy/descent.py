@@ -169,5 +169,5 @@ def fits(context: Any, dim: int | None) -> bool:
     """Whether a context is ready to use: None where none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
-    ready = isinstance(context, np.ndarray) and context.dtype == np.float64 and context.shape == (dim,)
+    ready = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
     return ready and bool((np.abs(context) <= LARGEST).all())  # false for NaN

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.errors.checks import whole
+from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build as _grow
 from banditree.tree import edit as _edit
 from banditree.tree import text as _draw
@@ -177,6 +177,9 @@ class Tree:
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
         """The places of many arms: (len(arms),). A NumPy array of ints is looked up without touching Python objects."""
+        refuse_masked("arms", arms)
+        if isinstance(arms, set | frozenset):
+            raise InvalidType("arms are in a set, which has no order; give a list")
         if isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
             found = self._looked_up(arms, *self._table)
             if found is not None:
@@ -191,7 +194,7 @@ class Tree:
         """The places of ints by the table, None where one is not there or the types do not allow it."""
         if len(arms) == 0 or (low < 0 and arms.dtype.kind == "u"):
             return None
-        offset = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
+        offset = arms.astype(np.int64)  # a copy: no other thread changes it, and narrow types do not overflow
         offset = offset - low if low else offset
         if int(offset.view(np.uint64).max()) >= len(table):  # what is below 0 is huge so
             return None
