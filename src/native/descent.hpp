@@ -27,9 +27,10 @@ struct Walk {
     virtual std::int32_t choose(const double* context) = 0;
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
     virtual bool supports(double reward) const = 0;
-    virtual void update(std::int32_t arm, double reward, const double* context) = 0;
+    // False, with nothing changed, where the belief would lose digits: Python learns such a reward.
+    virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
     // The same for n rewards, contexts end to end. What the rule keeps is brought up to date once for all of them.
-    virtual void update_few(const std::int64_t* arms, const double* rewards, const double* contexts, std::size_t n) = 0;
+    virtual bool update_few(const std::int64_t* arms, const double* rewards, const double* contexts, std::size_t n) = 0;
     // Python has changed the evidence: forget what was derived from it.
     virtual void reset() = 0;
     // Nodes with at least this many children are walked by an exact shortcut, where there is one; the largest number there
@@ -113,13 +114,22 @@ struct Walker final : Walk {
         return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
     }
 
-    void update(std::int32_t arm, double reward, const double* context) override {
+    bool update(std::int32_t arm, double reward, const double* context) override {
+        find(arm);
+        if constexpr (Rows::contextual)
+            if (!rows.even(path, context, 1)) return false;
         observe(arm, reward, context);
         for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
+        return true;
     }
 
-    void update_few(const std::int64_t* arms, const double* rewards, const double* contexts, std::size_t n) override {
+    bool update_few(const std::int64_t* arms, const double* rewards, const double* contexts, std::size_t n) override {
         std::vector<std::int32_t> touched;
+        if constexpr (Rows::contextual)
+            for (std::size_t i = 0; i < n; ++i) {
+                find(static_cast<std::int32_t>(arms[i]));
+                if (!rows.even(path, contexts, n)) return false;
+            }
         for (std::size_t i = 0; i < n; ++i) {
             observe(static_cast<std::int32_t>(arms[i]), rewards[i], contexts ? contexts + i * rows.dim() : nullptr);
             touched.insert(touched.end(), path.begin(), path.end() - 1);
@@ -127,17 +137,21 @@ struct Walker final : Walk {
         std::sort(touched.begin(), touched.end(), std::greater<>());  // a child's number is above its parent's
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
+        return true;
     }
 
   private:
+    // The way up is mostly the way down just taken; looking it up costs a miss of the cache a level in a large tree.
+    void find(std::int32_t arm) {
+        if (!path.empty() && tree.content[path.back()] == arm) return;
+        path.clear();
+        for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
+        std::reverse(path.begin(), path.end());
+    }
+
     // A reward, for every node on the way up.
     void observe(std::int32_t arm, double reward, const double* context) {
-        // The way up is mostly the way down just taken; looking it up costs a miss of the cache a level in a large tree.
-        if (path.empty() || tree.content[path.back()] != arm) {
-            path.clear();
-            for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
-            std::reverse(path.begin(), path.end());
-        }
+        find(arm);
         for (std::size_t i = path.size(); i-- > 0;) {
             rows.observe(path[i], reward, context);
             if (i > 0) shortcut.follow(tree, rows, path[i - 1], path[i]);

@@ -68,8 +68,17 @@ nb::list run(Doubles truth, std::size_t dim, const std::string& rewards,
             require(world.stays(i, [walk](double reward) { return walk->supports(reward); }),
                     "a player's belief does not allow the rewards of this world");
         require(walk->dim() == dim && (arm_of || n_arms == world.n_arms), "a player does not fit the world");
+        // Rare, and safe: whoever else holds the policy waits until the run is over.
+        auto careful = [walk, dim, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,
+                                                                                   const double* x) {
+            nb::gil_scoped_acquire acquire;
+            nb::object context = nb::none();
+            if (dim) context = nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(x, {dim}), nb::rv_policy::copy);
+            learn(arm, reward, context);
+            walk->reset();
+        };
         ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs a number per time"),
-                         numbers<std::int64_t>(player[4], world.n_arms, "plays need a number per arm")});
+                         numbers<std::int64_t>(player[4], world.n_arms, "plays need a number per arm"), careful});
     }
     {
         nb::gil_scoped_release release;

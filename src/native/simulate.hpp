@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "descent.hpp"
@@ -90,6 +91,7 @@ struct Player {
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
+    std::function<void(std::int32_t, double, const double*)> careful;  // learns what the walk refuses to
     double sum = 0.0, seconds = 0.0;  // seconds are -1 where the walk could not go on: its scores were not numbers
     std::size_t next = 0;  // place in times
 };
@@ -123,7 +125,8 @@ inline void simulate(const World& world, std::vector<Player>& players, Stream& c
                 }
                 const std::int32_t arm = player.arm_of ? player.arm_of[place] : place;
                 const double mean = world.expected(arm, here);
-                player.walk->update(place, world.reward(mean, *player.rewards), here);
+                const double reward = world.reward(mean, *player.rewards);
+                if (!player.walk->update(place, reward, here)) player.careful(place, reward, here);
                 player.sum += best[at] - mean;
                 ++player.plays[arm];
                 if (t + 1 == times[player.next]) player.regret[player.next++] = player.sum;

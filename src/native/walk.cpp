@@ -71,7 +71,7 @@ std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bo
 // `arrays` are those of Rows.native_arrays().
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
                                 const std::string& rule, double c, bool flag, std::int32_t* summary) {
-    const std::size_t n_arrays = belief == "Beta" ? 3 : belief == "Gaussian" ? 5 : belief == "Counts" ? 2 : 8;
+    const std::size_t n_arrays = belief == "Beta" ? 3 : belief == "Gaussian" ? 5 : belief == "Counts" ? 2 : 9;
     require(nb::len(arrays) == n_arrays, "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
@@ -94,7 +94,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
     if (belief == "Linear")
         return with_rule(LinearRows{array(0), array(1), array(2, dim * dim), array(3, dim), array(4), array(5, dim),
-                                    array(6, dim * (dim + 1) / 2), array(7, dim), dim, v, n_nodes},
+                                    array(6, dim * (dim + 1) / 2), array(7, dim), array(8), dim, v, n_nodes},
                          rule, c, flag, summary);
     throw nb::value_error("no such belief");
 }
@@ -132,7 +132,7 @@ void bind_walk(nb::module_& m) {
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, const std::string& belief,
                nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream) {
+               nb::object summary, nb::object stream, nb::object careful) {
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
@@ -155,12 +155,12 @@ void bind_walk(nb::module_& m) {
                 walk->tree = tree;
                 walk->rng = rng;
                 nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream);
-                new (self) BoundWalk{std::move(walk), keep};
+                new (self) BoundWalk{std::move(walk), keep, careful};
             },
             nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
             nb::arg("node_of").noconvert(), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
-            nb::arg("summary").none(), nb::arg("stream"))
+            nb::arg("summary").none(), nb::arg("stream"), nb::arg("careful").none() = nb::none())
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
             "close",
@@ -207,12 +207,11 @@ void bind_walk(nb::module_& m) {
                 if (self.closed || arm < 0 || arm >= self.walk->tree.n_arms || !to_double(reward, r) ||
                     !self.walk->supports(r) || !to_context(context, self.walk->dim(), self.context, x))
                     return false;
-                self.walk->update(arm, r, x);
-                return true;
+                return self.walk->update(arm, r, x);
             },
             nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
         .def(
-            "update_few",  // all of them; or none, where they are many, or one is not allowed
+            "update_few",  // all of them; or none, where they are many, one is not allowed, or digits would be lost
             [](BoundWalk& self, Positions arms, Doubles rewards, nb::object contexts) {
                 Walk& walk = *self.walk;
                 const std::size_t n = arms.shape(0), dim = walk.dim();
@@ -232,8 +231,7 @@ void bind_walk(nb::module_& m) {
                 for (const double reward : what)
                     if (!walk.supports(reward)) return false;
                 for (const double entry : x) require(std::fabs(entry) <= largest, "contexts must be finite, and not too large");
-                walk.update_few(where.data(), what.data(), dim > 0 ? x.data() : nullptr, n);
-                return true;
+                return walk.update_few(where.data(), what.data(), dim > 0 ? x.data() : nullptr, n);
             },
             nb::arg("arms").noconvert(), nb::arg("rewards").noconvert(), nb::arg("contexts").none());
     m.def("group", &group, nb::arg("positions").noconvert(), nb::arg("rewards").noconvert(), nb::arg("low"), nb::arg("high"),

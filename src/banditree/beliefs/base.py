@@ -61,6 +61,7 @@ class Rows(ABC):
     DERIVED: ClassVar[tuple[str, ...]] = ()  # names of the arrays kept up to date by `settle`, each (nodes, ...)
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # rewards allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support
+    OPTIONAL: ClassVar[tuple[str, ...]] = ()  # names of arrays that only some files have
     dim: int | None = None
 
     @abstractmethod
@@ -105,9 +106,16 @@ class Rows(ABC):
     def add_from_arms(self, shape: Shape, name: str, values: NDArray[Any], leaves: Any = None) -> None:
         """Add evidence given for each arm, (arms, ...), or for some leaves, to these and to all nodes above."""
         target = getattr(self, name)
-        total = np.zeros_like(target)
+        target += self._from_arms(shape, name, values, leaves)
+
+    def _from_arms(self, shape: Shape, name: str, values: NDArray[Any], leaves: Any = None) -> NDArray[Any]:
+        """What `add_from_arms` adds: (nodes, ...)."""
+        total = np.zeros_like(getattr(self, name))
         total[shape.node_of if leaves is None else leaves] = values
-        target += shape.sum_up(total)
+        return shape.sum_up(total)
+
+    def inherit(self, old: Any, shape: Shape, here: NDArray[Any], there: NDArray[Any]) -> None:  # noqa: B027
+        """Take what is not in an array from rows over another tree: leaves ``here`` were at ``there``."""
 
     def settle(self, nodes: NDArray[np.intp]) -> None:  # noqa: B027 (most beliefs derive nothing)
         """Bring what is derived from the evidence of these nodes up to date."""

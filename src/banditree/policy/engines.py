@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,6 +117,7 @@ def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | Non
         flag=flag,
         summary=summary,
         stream=stream,
+        careful=partial(descent.update, shape, rows, rule, summary),
     )
     if _forced and not _forced[-1].shortcuts:
         walk.narrowest = 2**31 - 1

@@ -152,7 +152,8 @@ class Policy:
             ready = _inputs.reward(reward, state.rows, arm), _inputs.context(context, self.dim, self._name)
             if not state.walk.update(place, *ready):
                 self._refuse_while_held()
-                raise InvalidValue(f"the {self.engine} engine refused reward {reward!r} for arm {arm!r}")
+                with self.held():  # the native engine leaves to the readable one what it would lose digits with
+                    descent.update(state.tree.shape, state.rows, self.rule, state.summary, place, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied."""
@@ -202,6 +203,7 @@ class Policy:
                 new_rows.add_from_arms(new.tree.shape, name, getattr(old_rows, name)[there], here)
             for name in old_rows.DERIVED:
                 getattr(new_rows, name)[here] = getattr(old_rows, name)[there]
+            new_rows.inherit(old_rows, new.tree.shape, here, there)
             inner = new.tree.shape.inner
             new_rows.settle(inner[new_rows.plays(inner) > 0])
             self._refresh(new)
@@ -301,11 +303,12 @@ class Policy:
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
         with self.held() as state:
-            present = state.rows.kept()
+            optional = {name: rows[name] for name in state.rows.OPTIONAL if name in rows}
+            present = {name: array for name, array in state.rows.kept().items() if name not in state.rows.OPTIONAL}
             for name, array in present.items():
                 if rows[name].shape != array.shape:
                     raise InvalidValue(f"{name} has shape {rows[name].shape}, the tree needs another")
-            state.rows.put_back({name: rows[name] for name in present})
+            state.rows.put_back({name: rows[name] for name in present} | optional)
             self._refresh(state)
 
 
