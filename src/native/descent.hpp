@@ -37,9 +37,11 @@ struct Walk {
     virtual bool supports(double reward) const = 0;
     // Whether this may be the sum of so many rewards.
     virtual bool allows(double sum, double plays) const = 0;
-    virtual void update(std::int32_t arm, double reward, const double* context) = 0;
-    // n rows of rewards, each the sum of plays[i] rewards of one arm (one where plays is null), contexts end to end.
-    virtual void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+    // False, with nothing changed, where the belief would lose digits: the readable engine learns such a reward.
+    virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
+    // The same for n rows of rewards, each the sum of plays[i] rewards of one arm (one where plays is null), contexts end to
+    // end.
+    virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                        std::size_t n) = 0;
     // Python has changed the evidence: forget what was derived from it.
     virtual void reset() = 0;
@@ -175,15 +177,31 @@ struct Walker final : Walk {
         return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite end stays one
     }
 
-    void update(std::int32_t arm, double reward, const double* context) override {
+    bool update(std::int32_t arm, double reward, const double* context) override {
+        find(arm);
+        if constexpr (Rows::contextual) {
+            rows.meet(context, nullptr, 1);
+            if (!rows.even(path)) return false;
+        }
         observe(arm, reward, 1.0, context);
         for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
+        return true;
     }
 
-    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+    bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                std::size_t n) override {
-        if constexpr (!Rows::contextual)
-            if (n > 256 + static_cast<std::size_t>(tree.n_arms) / 16) return learn_all_nodes(arms, rewards, plays, n);
+        const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16;
+        if constexpr (Rows::contextual) {
+            if (many) return false;  // NumPy multiplies large matrices sooner
+            rows.meet(contexts, plays, n);
+            for (std::size_t i = 0; i < n; ++i) {
+                find(static_cast<std::int32_t>(arms[i]));
+                if (!rows.even(path)) return false;
+            }
+        } else if (many) {
+            learn_all_nodes(arms, rewards, plays, n);
+            return true;
+        }
         std::vector<std::int32_t> touched;
         for (std::size_t i = 0; i < n; ++i) {
             observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
@@ -193,6 +211,7 @@ struct Walker final : Walk {
         std::sort(touched.begin(), touched.end(), std::greater<>());  // a child's number is above its parent's
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
+        return true;
     }
 
   private:
@@ -229,14 +248,17 @@ struct Walker final : Walk {
                 rule.summarise(tree, rows, node);
     }
 
+    // The way up is mostly the way down just taken; looking it up costs a miss of the cache per level in a large tree.
+    void find(std::int32_t arm) {
+        if (!path.empty() && tree.content[path.back()] == arm) return;
+        path.clear();
+        for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
+        std::reverse(path.begin(), path.end());
+    }
+
     // `count` rewards of sum `reward`, for every node on the way up.
     void observe(std::int32_t arm, double reward, double count, const double* context) {
-        // The way up is mostly the way down just taken; looking it up costs a miss of the cache per level in a large tree.
-        if (path.empty() || tree.content[path.back()] != arm) {
-            path.clear();
-            for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
-            std::reverse(path.begin(), path.end());
-        }
+        find(arm);
         for (std::size_t i = path.size(); i-- > 0;) {
             rows.observe(path[i], reward, count, context);
             if (i > 0) shortcut.follow(tree, rows, path[i - 1], path[i]);

@@ -36,6 +36,7 @@ class Beta(Belief):
 class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
+    native = "Beta"
     EVIDENCE = ("successes", "failures")
     PRIOR = ("a", "b")
     support = (0.0, 1.0)

@@ -29,6 +29,7 @@ class Counts(Belief):
 class CountsRows(Rows):
     """Node i: ``count[i]`` rewards with sum ``total[i]``."""
 
+    native = "Counts"
     EVIDENCE = ("count", "total")
     PRIOR = ()
 

@@ -52,6 +52,7 @@ class Gaussian(Belief):
 class GaussianRows(Rows):
     """Posterior of node i: N(t / n, sd[i]^2 / n) with n = prior_plays[i] + count[i], t = prior_total[i] + total[i]."""
 
+    native = "Gaussian"
     EVIDENCE = ("count", "total")
     PRIOR = ("sd", "prior_plays", "prior_total")
 

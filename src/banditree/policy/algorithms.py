@@ -163,8 +163,9 @@ def load(
         rule = rule if rule is not None else _rebuilt(header["rule"], RULES, "rule")
         depth = header["depth"]
         depth = None if depth is None else whole("depth", depth, 0)
+        options = {"explore": 0.0, "half_life": None} | header.get("options", {})
     # Priors of a file may be for arms and clusters that have left the tree since; what the user passes must fit it.
-    policy._start(tree, prior, rule, depth, rng, strict=belief is not None)
+    policy._start(tree, prior, rule, depth, rng, options, strict=belief is not None)
     with _whole(path):
         policy.restore({name.removeprefix("rows."): array for name, array in arrays.items()})
     return policy

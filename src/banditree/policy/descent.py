@@ -20,7 +20,7 @@ from banditree.rules import Rule, View
 from banditree.tree.shape import Shape
 
 BLOCK = 65536  # scores held at once when many decisions are made together
-LEARNED, REFUSED = -1, -2  # what `Walk.learn` answers; else the first row that is not allowed
+LEARNED, LEFT = -1, -2  # what `Walk.learn` answers, if not the first row that is not allowed
 
 
 class Standing:
@@ -30,7 +30,7 @@ class Standing:
         self.summary, self.instead = summary, instead
 
     def __getitem__(self, nodes: NDArray[Any]) -> NDArray[np.int32]:
-        found = self.summary[nodes]
+        found: NDArray[np.int32] = self.summary[nodes]
         for at, node in enumerate(np.asarray(nodes).tolist()):
             if node in self.instead:
                 found[at] = self.instead[node]
@@ -103,15 +103,19 @@ class Walk:
         self.shape, self.rows, self.rule, self.summary, self.rng = shape, rows, rule, summary, rng
         self.explore = explore
         self._lock = RLock()  # a step is several Python operations; threads take turns
-        self._closed = False
+        self.closed = False
         self._unfinished: Change | None = None  # what `_make` was at when an exception came
         self.evaluations = 0  # children scored so far: the paper's computational cost
         self.narrowest = 2**31 - 1  # the readable engine takes no shortcuts
 
     def close(self, closed: bool = True) -> None:
-        """Refuse further steps: the tree is about to change."""
+        """Refuse `choose` and `update`, which come without the policy's lock: something is about to change."""
         with self._lock:
-            self._closed = closed
+            self.closed = closed
+
+    def free(self) -> None:
+        """Forget a thread that held the lock and is gone, as after a fork."""
+        self._lock = RLock()
 
     def reset(self) -> None:
         """Complete a change that was interrupted. Nothing else here derives from the evidence."""
@@ -127,15 +131,16 @@ class Walk:
     def choose(self, context: Any) -> int:
         if not fits(context, self.rows.dim):
             return -1
-        found = self.choose_many(1, None if context is None else context[None])
-        return -1 if found is None else int(found[0])
+        with self._lock:
+            return -1 if self.closed else self.choose_within(None, context)
 
-    def choose_within(self, limits: Limits, context: Any) -> int:
+    def choose_within(self, limits: Limits | None, context: Any) -> int:
         if not fits(context, self.rows.dim):
             return -1
         with self._lock:
-            if self._closed:
-                return -1
+            self.reset()
+            if limits is None:
+                return int(self.choose_many(1, None if context is None else context[None])[0])
             if self._explores():
                 return limits.uniform(self.rng)
             node = 0
@@ -146,10 +151,9 @@ class Walk:
                 node = int(children[best])
             return int(self.shape.content[node])
 
-    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None:
+    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
         with self._lock:
-            if self._closed:
-                return None
+            self.reset()
             if self.explore == 0:
                 return self._descend(m, contexts)
             found = np.empty(m, np.int32)
@@ -163,8 +167,7 @@ class Walk:
         if not fits(context, self.rows.dim):
             return None
         with self._lock:
-            if self._closed:
-                return None
+            self.reset()
             if self._explores():
                 return self._any_arms(k, limits)
             found: list[int] = []
@@ -269,19 +272,17 @@ class Walk:
         if not fits(context, self.rows.dim):
             return False
         with self._lock:
-            if self._closed:
+            if self.closed:
                 return False
+            self.reset()
             path = self.shape.path_up(int(self.shape.node_of[arm]))
             self._make(Change(self.rows.observed(np.array(path), float(reward), 1.0, context), path[1:]))
             return True
 
-    def learn(
-        self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None
-    ) -> int:
+    def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
         """Many rewards at once: the same as one by one, because evidence adds up."""
         with self._lock:
-            if self._closed:
-                return REFUSED
+            self.reset()
             bad = first_not_allowed(rewards, plays, self.rows.support)
             if bad is not None:
                 return bad
@@ -290,6 +291,12 @@ class Walk:
             inner = touched[self.shape.content[touched] < 0][::-1].tolist()
             self._make(Change(self.rows.absorbed(self.shape, batch), inner))
             return LEARNED
+
+    def forget(self, factor: float) -> None:
+        """Let all evidence count ``factor`` of what it did."""
+        with self._lock:
+            self.reset()
+            self._make(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
 
     def _make(self, change: Change) -> None:
         """Make a change that was computed beforehand: all of it, or none of it.
@@ -318,5 +325,5 @@ def fits(context: Any, dim: int | None) -> bool:
     """Whether a context is ready to use: None where none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
-    ready = isinstance(context, np.ndarray) and context.dtype == np.float64 and context.shape == (dim,)
+    ready = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
     return ready and bool((np.abs(context) <= LARGEST).all())  # false for NaN

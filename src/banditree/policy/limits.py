@@ -61,16 +61,16 @@ class Limits:
         return self.arm(int(rng.integers(self.n_allowed)))
 
     def _allow(self, node: int) -> None:
-        for node, parent in self._way_up(node):
+        for child, parent in self._way_up(node):
             beside = self._listed.setdefault(parent, [])
-            beside.append(node)
+            beside.append(child)
             if len(beside) > 1:
                 return  # the way above is marked already
 
     def _exclude(self, node: int) -> None:
-        for node, parent in self._way_up(node):
+        for child, parent in self._way_up(node):
             beside = self._listed.setdefault(parent, [])
-            beside.append(node)
+            beside.append(child)
             if len(beside) < self.shape.start[parent + 1] - self.shape.start[parent]:
                 return
 
@@ -122,5 +122,3 @@ def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
 def uniform_arm(limits: Limits | None, shape: Shape, rng: Any) -> int:
     """Any allowed arm, each with the same chance."""
     return int(rng.integers(len(shape.node_of))) if limits is None else limits.uniform(rng)
-
-
