@@ -143,32 +143,57 @@ def walk_of(policy: bt.Policy) -> Any:
 
 
 @needs_native
-def test_update_few_checks_its_arguments() -> None:
+def test_learn_checks_its_arguments() -> None:
     with engines.using("native"):
         plain, linear = bt.TS(bt.Tree(3), rng=0), bt.LinTS(bt.Tree(3), dim=2, rng=0)
     one = np.ones(1)
     before = state(plain), state(linear)
     for arm in (-1, 3, 10**8, -(2**63), 2**32):
-        with pytest.raises(ValueError, match="places of arms"):
-            walk_of(plain).update_few(np.array([arm]), one, None)
+        with pytest.raises(ValueError, match="positions of arms"):
+            walk_of(plain).learn(np.array([arm]), one, None, None)
     for rewards in (np.ones(0), np.ones(2), np.ones((1, 1)), misaligned(one)):
-        with pytest.raises(ValueError, match="one reward"):
-            walk_of(plain).update_few(np.array([0]), rewards, None)
+        with pytest.raises(ValueError, match="one number"):
+            walk_of(plain).learn(np.array([0]), rewards, None, None)
     with pytest.raises(ValueError, match="do not fit"):
-        walk_of(plain).update_few(np.array([0]), one, np.ones((1, 2)))
+        walk_of(plain).learn(np.array([0]), one, None, np.ones((1, 2)))
     with pytest.raises(ValueError, match="do not fit"):
-        walk_of(linear).update_few(np.array([0]), one, None)
+        walk_of(linear).learn(np.array([0]), one, None, None)
     for shape in ((1, 1), (0, 2), (2,), (1, 3)):
         with pytest.raises(ValueError, match="one row"):
-            walk_of(linear).update_few(np.array([0]), one, np.ones(shape))
+            walk_of(linear).learn(np.array([0]), one, None, np.ones(shape))
     for value in (np.nan, np.inf, 1e101):
         with pytest.raises(ValueError, match="finite"):
-            walk_of(linear).update_few(np.array([0]), one, np.full((1, 2), value))
+            walk_of(linear).learn(np.array([0]), one, None, np.full((1, 2), value))
     for odd in (np.array([0.0]), np.array([0], np.int32), np.zeros((1, 1), np.int64), [0]):
         with pytest.raises(TypeError):
-            walk_of(plain).update_few(odd, one, None)
+            walk_of(plain).learn(odd, one, None, None)
+    for plays in (np.ones(0), np.ones(2), misaligned(one)):
+        with pytest.raises(ValueError, match="one number"):
+            walk_of(plain).learn(np.array([0]), one, plays, None)
+    for count in (0.0, -1.0, np.nan, np.inf, 0.5):  # 0.5: a sum of 1 is too much
+        assert walk_of(plain).learn(np.array([0]), one, np.array([count]), None) == 0
     assert same(before[0], state(plain))
     assert same(before[1], state(linear))
+
+
+@needs_native
+def test_limits_check_their_arguments() -> None:
+    with engines.using("native"):
+        policy, other = bt.TS(bt.Tree(3), rng=0), bt.TS(bt.Tree(3), rng=0)
+    walk: Any = walk_of(policy)
+    for arm in (-1, 3, 2**40):
+        with pytest.raises(ValueError, match="positions of arms"):
+            walk.limits(np.array([arm]), True)
+    with pytest.raises(ValueError, match="one arm"):
+        walk.limits(np.zeros(0, np.int64), True)
+    limits = walk.limits(np.array([0]), False)
+    for node in (-1, 4):
+        with pytest.raises(IndexError):
+            limits.allowed(node)
+    with pytest.raises(ValueError, match="another tree"):
+        walk_of(other).choose_within(limits, None)
+    with pytest.raises(ValueError, match="so many"):
+        walk.slate(3, limits, None)
 
 
 @needs_native
@@ -190,22 +215,6 @@ def test_single_steps_refuse_what_is_not_ready() -> None:
     assert same(before, state(policy))
 
 
-@needs_native
-def test_group_checks_its_arguments() -> None:
-    assert native is not None
-    both, rewards = np.zeros((3, 2)), np.ones(2)
-    for places in ([0, 3], [-1, 0], [0, 10**8], [0, 2**62]):
-        with pytest.raises(ValueError, match="places of arms"):
-            native.group(np.array(places), rewards, 0.0, 1.0, both)
-    for wrong in (np.ones(1), np.ones(3), np.ones((2, 1)), misaligned(rewards)):
-        with pytest.raises(ValueError, match="group needs"):
-            native.group(np.array([0, 1]), wrong, 0.0, 1.0, both)
-    with pytest.raises(ValueError, match="one reward"):
-        native.group(np.array([0, 1]), rewards, 0.0, 1.0, np.zeros((3, 1)))
-    with pytest.raises(TypeError):
-        native.group(np.array([0, 1]), rewards, 0.0, 1.0, np.zeros((2, 3)).T)
-
-
 def pieces(policy: bt.Policy) -> dict[str, Any]:
     """What a native walk is made of."""
     built = policy._state
@@ -215,7 +224,7 @@ def pieces(policy: bt.Policy) -> dict[str, Any]:
         "parent": shape.parent,
         "content": shape.content,
         "node_of": shape.node_of,
-        "belief": engines.NATIVE_ROWS[type(rows)],
+        "belief": rows.native,
         "arrays": rows.native_arrays(),
         "dim": rows.dim or 0,
         "v": 1.0,

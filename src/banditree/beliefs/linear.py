@@ -80,8 +80,8 @@ class LinearRows(Rows):
     symmetric and kept as its upper triangle, row by row.
 
     A variance is inflated B_ii (B^-1)_ii times by contexts that are alike. As long as that is below INFLATED, whatever
-    the scale of the contexts, B in doubles has the digits it needs. Where it is not, a node is *rooted*: its sums are kept
-    without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
+    the scale of the contexts, B in doubles has the digits it needs. Where it is not, a node is *rooted*: its sums are
+    kept without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
     """
 
     native = "Linear"

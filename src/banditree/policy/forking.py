@@ -30,7 +30,7 @@ def remember(policy: Policy, *, reseed: bool) -> None:
 def _after_fork() -> None:
     """A thread that held a policy is not here any more: nothing it had begun stays half done."""
     for policy in list(_policies):
-        policy._lock, policy._changing = RLock(), RLock()
+        policy._lock = RLock()
         policy._state.readable.free()
         policy._mend(True)
     for policy in list(_unseeded):

@@ -74,7 +74,7 @@ class Policy:
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         self._name = type(self).__name__
-        _check_tree(tree)
+        _checked(tree)
         self.belief, own = parts(belief)
         self._own = resolved(tree, own) if strict else own
         if not isinstance(rule, Rule):
@@ -84,7 +84,6 @@ class Policy:
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
         self._lock = RLock()
-        self._changing = RLock()  # changes of the tree take turns, while choices and rewards go on
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
         self._state = self._grown(tree, rng)
@@ -266,7 +265,8 @@ class Policy:
 
     def remove_arms(self, arms: Iterable[Any]) -> None:
         """Take arms out, with their evidence: one that comes back starts at the prior."""
-        self._change(lambda tree: tree.remove_arms(arms))
+        gone = list(arms) if isinstance(arms, Iterator) else arms
+        self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
         """Go on with another tree. Arms in both keep their evidence, the others leave or start at the prior."""
@@ -274,13 +274,12 @@ class Policy:
 
     def _change(self, make: Any) -> None:
         """Swap the tree. The new state is built while others go on; only the evidence is moved in exclusive access."""
-        self._refuse_if_held()
-        with self._changing:
-            tree = make(self.tree)
-            _check_tree(tree)
-            new = self._grown(tree)
-            with self.held() as old:
-                self._state = transferred(old, new)  # one step: the whole change, or none of it
+        before = self.tree
+        new = self._grown(_checked(make(before)))
+        with self.held() as old:
+            if old.given is not before:  # another thread has changed it meanwhile
+                new = self._grown(_checked(make(old.given)))
+            self._state = transferred(old, new)  # one step: the whole change, or none of it
 
     def _grown(self, tree: Tree, rng: Any = None) -> State:
         """Fresh beliefs over a tree; ``rng`` matters the first time."""
@@ -397,9 +396,10 @@ class Policy:
             state.refresh(self.rule)
 
 
-def _check_tree(tree: Any) -> None:
+def _checked(tree: Any) -> Tree:
     if not isinstance(tree, Tree):
         raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
+    return tree
 
 
 def _described(part: Belief | Rule) -> dict[str, Any]:
