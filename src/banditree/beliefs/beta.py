@@ -36,7 +36,7 @@ class Beta(Belief):
 class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
-    EVIDENCE = ("successes", "failures")
+    EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
     support = (0.0, 1.0)
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import BELIEFS, Belief, Rows
+from banditree.beliefs import Rows, saved
 from banditree.beliefs.base import Batch
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
@@ -19,7 +19,7 @@ from banditree.errors.checks import whole
 from banditree.output.tables import Table
 from banditree.policy import descent, engines
 from banditree.policy import inputs as _inputs
-from banditree.rules import RULES, Rule
+from banditree.rules import Rule
 from banditree.tree.build import Name
 from banditree.tree.tree import Tree
 
@@ -60,6 +60,7 @@ class Policy:
 
     def _start(self, tree: Tree, belief: Prior, rule: Rule, depth: int | None, rng: Any, *, strict: bool) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
+        others = set(vars(self))  # what a class derived from this one has set already
         self._name = type(self).__name__
         _check_tree(tree)
         self.belief, own = parts(belief)
@@ -74,6 +75,7 @@ class Policy:
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
         self.tree, self._state = tree, self._grown(tree, rng)
+        self._ours = {"_ours", *vars(self)} - others  # all that a copy makes anew; it is given the rest
 
     @property
     def dim(self) -> int | None:
@@ -275,47 +277,31 @@ class Policy:
 
     # Keeping
 
-    def __reduce__(self) -> Any:
-        raise InvalidType(
-            f"a {self._name} cannot be copied or pickled; save() it to a file and bt.load() as many as you need"
-        )
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
-        from banditree.output import files as store  # what it needs takes a tenth of the time of `import banditree`
+        from banditree.policy import saving  # what it needs takes a tenth of the time of `import banditree`
 
-        with self.held(changes=False) as state:
-            parent, content, arms, names = self.tree.to_arrays()
-            header = {
-                "policy": self._name,
-                "belief": _described(self.belief),
-                "own": [[key, _described(belief)] for key, belief in self._own.items()],
-                "rule": _described(self.rule),
-                "depth": self.depth,
-                "arms": arms,
-                "clusters": names,
-            }
-            rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
-        store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
+        saving.save(self, path)
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, without a file. `bt.from_bytes` makes a policy of it."""
+        from banditree.policy import saving
+
+        return saving.to_bytes(self)
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy through `to_bytes`: the copy knows the same and draws from a fresh random stream."""
+        from banditree.policy import saving
+
+        return saving.reduced(self)
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
         with self.held() as state:
-            present = state.rows.kept()
-            for name, array in present.items():
-                if rows[name].shape != array.shape:
-                    raise InvalidValue(f"{name} has shape {rows[name].shape}, the tree needs another")
-            state.rows.put_back({name: rows[name] for name in present})
+            saved.put_back(state.tree.shape, state.rows, rows)
             self._refresh(state)
 
 
 def _check_tree(tree: Any) -> None:
     if not isinstance(tree, Tree):
         raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
-
-
-def _described(part: Belief | Rule) -> dict[str, Any]:
-    """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
-    if type(part) in (*BELIEFS.values(), *RULES.values()):
-        return {"kind": type(part).__name__, **part.parameters()}
-    return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}

@@ -13,6 +13,7 @@ from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import whole
 from banditree.tree import build as _grow
 from banditree.tree import edit as _edit
+from banditree.tree import saved as _saved
 from banditree.tree import text as _draw
 from banditree.tree.build import Name, Rough
 from banditree.tree.shape import Ints, Shape, number
@@ -274,12 +275,7 @@ class Tree:
     @classmethod
     def from_arrays(cls, parent: Ints, content: Ints, arms: Sequence[Name], names: Sequence[Name | None]) -> Self:
         """The tree that `to_arrays` took apart."""
-        leaves = np.sort(content[content >= 0])
-        in_order = (
-            len(parent) == len(content) and (parent[1:] < np.arange(1, len(parent))).all() and parent[1:].min() >= 0
-        )
-        if not in_order or not np.array_equal(leaves, np.arange(len(arms))):
-            raise InvalidValue("these arrays are no tree")
+        _saved.check(parent, content, arms, names)
         rough = Rough()
         rough.parent, rough.arm, rough.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
         rough.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))
