@@ -268,7 +268,7 @@ def test_a_newer_format_is_refused(small: Path) -> None:
     [
         ({"kind": "runs"}, "holds a 'runs', not a 'policy'"),
         ({"arrays": [["parent", "|O", [3]]]}, r"an array of type '\|O'"),
-        ({"arrays": [["parent", "<i4", [3]]]}, "does not hold a whole policy"),
+        ({"arrays": [["parent", "<i4", [3]]]}, "holds more numbers than it names"),
         ({"clusters": [None]}, "does not hold a whole policy"),
         ({"belief": {"kind": "Beta", "a": -1, "b": 1}}, "does not hold a whole policy"),
         ({"depth": -1}, "does not hold a whole policy"),

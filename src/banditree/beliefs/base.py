@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST
 from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -21,6 +20,8 @@ Nodes = slice | NDArray[Any]
 # How far two sums of the same numbers in another order may differ, as a share of the sum of their sizes: at most twice
 # n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
 ROUNDING = 1e-6
+
+MOST = 2.0**53  # rewards: beyond this one more makes no difference to a float
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,8 @@ class Rows(ABC):
             array = getattr(self, name)
             if not np.isfinite(array).all():
                 raise InvalidValue(f"{name} has entries that are not finite")
-            if name in self.NON_NEGATIVE and ((array < 0) | (array > LARGEST)).any():
-                raise InvalidValue(f"{name} has entries that are not from 0 to {LARGEST:g}")
+            if name in self.NON_NEGATIVE and ((array < 0) | (array > MOST)).any():
+                raise InvalidValue(f"{name} has entries that are not from 0 to {MOST:g}")
 
     def native_arrays(self) -> list[NDArray[Any]]:
         """The same as they lie in memory, for the native engine; the prior, which no step changes, may be a copy."""

@@ -52,7 +52,7 @@ def _check_sums(shape: Shape, rows: Rows) -> None:
     """
     counted = np.zeros(shape.n_nodes)  # of all the counts together: one may be what remains of another
     for name in rows.NON_NEGATIVE:
-        counted[shape.node_of] += getattr(rows, name)[shape.node_of]
+        counted[shape.node_of] += np.abs(getattr(rows, name)[shape.node_of])
     shape.sum_up(counted)
     for name in rows.EVIDENCE:
         stored: Floats = getattr(rows, name)
