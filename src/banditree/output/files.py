@@ -81,16 +81,14 @@ def _claimed(target: Path, mode: int) -> tuple[Path, int, int | None]:
     """A new scratch file: its path, a descriptor to write with, and one that holds its lock."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     stem = f".{target.name[:50]}"  # 50 characters are at most 200 bytes, and a name may have 255
-    for number in range(ROOM if LOCKS else 0):
-        scratch = target.with_name(f"{stem}.{number}.saving")
+    numbered = [target.with_name(f"{stem}.{number}.saving") for number in range(ROOM if LOCKS else 0)]
+    for scratch in numbered:
+        _remove_abandoned(scratch)
+    for scratch in numbered:
         try:
             descriptor = os.open(scratch, flags, mode)
         except FileExistsError:
-            _remove_abandoned(scratch)
-            try:
-                descriptor = os.open(scratch, flags, mode)
-            except FileExistsError:
-                continue  # somebody else is saving
+            continue  # somebody else is saving
         try:
             if _locked(descriptor) and _is_at(descriptor, scratch):
                 return scratch, descriptor, os.dup(descriptor)
@@ -108,7 +106,7 @@ def _remove_abandoned(scratch: Path) -> None:
     try:
         descriptor = os.open(scratch, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
-        return  # renamed meanwhile, or another user's
+        return  # not there, or another user's
     try:
         # With the lock, and the name still leading to this file, nobody can rename it before it is removed.
         if _locked(descriptor) and _is_at(descriptor, scratch):
