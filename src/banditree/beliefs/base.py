@@ -10,12 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import InvalidType
+from banditree.errors import InvalidType, InvalidValue
 from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
 
 Nodes = slice | NDArray[Any]
+
+# How far two sums of the same numbers in another order may differ, as a share of the sum of their sizes: at most twice
+# n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
+ROUNDING = 1e-6
+
+MOST = 2.0**53  # rewards: beyond this one more makes no difference to a float
 
 
 Write = tuple[Any, Any, Any]  # (array, where, values): array[where] = values
@@ -76,6 +82,7 @@ class Rows(ABC):
 
     native: ClassVar[str] = ""  # its name in the native engine, where it has a twin there; not inherited
     EVIDENCE: ClassVar[tuple[str, ...]]  # names of the arrays that add up, each (nodes, ...)
+    NON_NEGATIVE: ClassVar[tuple[str, ...]] = ()  # names of those among them that count something
     PRIOR: ClassVar[tuple[str, ...]]  # names of the arrays that hold the prior, each (nodes, ...)
     DERIVED: ClassVar[tuple[str, ...]] = ()  # names of the arrays kept up to date by `settle`, each (nodes, ...)
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # rewards allowed
@@ -162,9 +169,25 @@ class Rows(ABC):
         for name, array in kept.items():
             getattr(self, name)[...] = array
 
+    def check_evidence(self) -> None:
+        """Raise where the evidence cannot have come from rewards. Used on loading, where it comes from a file."""
+        for name in self.EVIDENCE:
+            array = getattr(self, name)
+            if not np.isfinite(array).all():
+                raise InvalidValue(f"{name} has entries that are not finite")
+            if name in self.NON_NEGATIVE and ((array < 0) | (array > MOST)).any():
+                raise InvalidValue(f"{name} has entries that are not from 0 to {MOST:g}")
+
     def native_arrays(self) -> list[NDArray[Any]]:
         """The same as they lie in memory, for the native engine; the prior, which no step changes, may be a copy."""
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]
+
+
+def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
+    """Raise where a sum, (nodes, ...), is larger than its count, (nodes,), of numbers up to ``largest`` can make it."""
+    size = np.abs(sums).reshape(len(count), -1).max(axis=1)
+    if (size > count * largest * 1.01 + 1e-200).any():  # old evidence may fade until nothing is left of its count
+        raise InvalidValue(f"{what} has entries that are too large for so few rewards")
 
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:

@@ -37,7 +37,7 @@ class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
     native = "Beta"
-    EVIDENCE = ("successes", "failures")
+    EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
     support = (0.0, 1.0)
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"

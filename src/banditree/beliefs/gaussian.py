@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
 
@@ -54,6 +54,7 @@ class GaussianRows(Rows):
 
     native = "Gaussian"
     EVIDENCE = ("count", "total")
+    NON_NEGATIVE = ("count",)
     PRIOR = ("sd", "prior_plays", "prior_total")
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
@@ -62,6 +63,10 @@ class GaussianRows(Rows):
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
+
+    def check_evidence(self) -> None:
+        super().check_evidence()
+        check_sums("total", self.total, self.count, LARGEST)
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, Write, per_node
+from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, Write, check_sums, per_node
 from banditree.beliefs.exact import Sums
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, positive, real, shown, whole
@@ -86,6 +86,7 @@ class LinearRows(Rows):
 
     native = "Linear"
     EVIDENCE = ("count", "total", "gram", "moment")
+    NON_NEGATIVE = ("count",)
     PRIOR = ("precision", "prior_mean")
     DERIVED = ("triangle", "coefficients")
     OPTIONAL = ("exact_nodes", "exact")
@@ -287,6 +288,25 @@ class LinearRows(Rows):
         every = np.arange(len(self.count))
         lost = ~self._even(every, np.zeros(self.dim))
         self.settle(np.union1d(every[lost], nodes))
+
+    def check_evidence(self) -> None:
+        """A sum of x x' is symmetric and has no negative eigenvalue, up to rounding."""
+        super().check_evidence()
+        for name, largest in {"total": LARGEST, "gram": LARGEST**2, "moment": LARGEST**2}.items():
+            check_sums(name, getattr(self, name), self.count, largest)
+        trace = np.trace(
+            self.gram, axis1=1, axis2=2
+        )  # (nodes,) no entry is larger, no difference by rounding comes near
+        slack = ROUNDING * trace[:, None, None]
+        odd = (np.abs(self.gram) > trace[:, None, None] + slack) | (
+            np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
+        )
+        if odd.any():
+            raise InvalidValue("gram has entries that no sum of x x' has")
+        try:
+            np.linalg.cholesky((self.gram / np.where(trace > 0, trace, 1)[:, None, None]) + ROUNDING * np.eye(self.dim))
+        except np.linalg.LinAlgError:
+            raise InvalidValue("gram has a negative eigenvalue, as no sum of x x' has") from None
 
     def native_arrays(self) -> list[NDArray[Any]]:
         *others, triangle, coefficients = super().native_arrays()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
-from banditree.beliefs import BELIEFS, Beta, Counts, Linear
+from banditree.beliefs import Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
-from banditree.errors import BadFile, InvalidType
-from banditree.errors.checks import choice, whole
+from banditree.errors import InvalidType
+from banditree.errors.checks import choice
 from banditree.policy.policy import Policy
-from banditree.rules import RULES, UCB, BestArm, Rule, Thompson
+from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree
 
 UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: nothing is known beforehand
@@ -141,67 +138,3 @@ ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
     for policy in (TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }
-
-
-def load(
-    path: str | os.PathLike[str], *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None
-) -> Policy:
-    """The policy that `Policy.save` wrote, with a fresh random stream.
-
-    A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``.
-    """
-    from banditree.output import files as store  # as in Policy.save
-
-    header, arrays = store.read(path, "policy")
-    kind = ALGORITHMS.get(header.get("policy", ""), Policy)
-    policy = kind.__new__(kind)
-    with _whole(path):
-        tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), header["arms"], header["clusters"])
-        _check_kind(belief, header["belief"]["kind"], BELIEFS, "belief")
-        _check_kind(rule, header["rule"]["kind"], RULES, "rule")
-        prior = belief if belief is not None else _saved_prior(header)
-        rule = rule if rule is not None else _rebuilt(header["rule"], RULES, "rule")
-        depth = header["depth"]
-        depth = None if depth is None else whole("depth", depth, 0)
-        options = {"explore": 0.0, "half_life": None} | header.get("options", {})
-    # Priors of a file may be for arms and clusters that have left the tree since; what the user passes must fit it.
-    policy._start(tree, prior, rule, depth, rng, options, strict=belief is not None)
-    with _whole(path):
-        policy.restore({name.removeprefix("rows."): array for name, array in arrays.items()})
-    return policy
-
-
-@contextmanager
-def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Whatever is missing or odd in a file that is intact was never written by `save`."""
-    try:
-        yield
-    except InvalidType:
-        raise  # a part of the user's own, to be passed again
-    except (KeyError, IndexError, AttributeError, ValueError) as error:
-        raise BadFile(f"{path} does not hold a whole policy: {error}") from error
-
-
-def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
-    """A file of built-in parts goes on with parts of the same kind."""
-    parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
-    for part in parts:
-        if saved in kinds and not isinstance(part, kinds[saved]):
-            raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
-
-
-def _saved_prior(header: Mapping[str, Any]) -> Prior:
-    own = {_key(key): _rebuilt(described, BELIEFS, "belief") for key, described in header["own"]}
-    return {None: _rebuilt(header["belief"], BELIEFS, "belief"), **own}
-
-
-def _rebuilt(described: dict[str, Any], kinds: dict[str, Any], what: str) -> Any:
-    parameters = dict(described)
-    kind = parameters.pop("kind")
-    if kind not in kinds:
-        raise InvalidType(f"this policy was built with a {what} of its user's own, {kind}; pass it as {what}=")
-    return kinds[kind](**parameters)
-
-
-def _key(key: Any) -> Any:
-    return tuple(key) if isinstance(key, list) else key

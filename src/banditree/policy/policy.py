@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import BELIEFS, Belief
+from banditree.beliefs import saved
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
@@ -19,7 +19,7 @@ from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
 from banditree.policy.state import State, build, transferred
-from banditree.rules import RULES, Rule
+from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
@@ -73,6 +73,7 @@ class Policy:
         strict: bool,
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
+        others = set(vars(self))  # what a class derived from this one has set already
         self._name = type(self).__name__
         _checked(tree)
         self.belief, own = parts(belief)
@@ -87,6 +88,7 @@ class Policy:
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
         self._state = self._grown(tree, rng)
+        self._ours = {"_ours", *vars(self)} - others  # all that a copy makes anew; it is given the rest
         forking.remember(self, reseed=rng is None)
 
     @property
@@ -360,39 +362,28 @@ class Policy:
 
     # Keeping
 
-    def __reduce__(self) -> Any:
-        raise InvalidType(
-            f"a {self._name} cannot be copied or pickled; save() it to a file and bt.load() as many as you need"
-        )
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
-        from banditree.output import files as store  # what it needs takes a tenth of the time of `import banditree`
+        from banditree.policy import saving  # what it needs takes a tenth of the time of `import banditree`
 
-        with self.held(changes=False) as state:
-            parent, content, arms, names = self.tree.to_arrays()
-            header = {
-                "policy": self._name,
-                "belief": _described(self.belief),
-                "own": [[key, _described(belief)] for key, belief in self._own.items()],
-                "rule": _described(self.rule),
-                "depth": self.depth,
-                "options": {"explore": self.explore},
-                "arms": arms,
-                "clusters": names,
-            }
-            rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
-        store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
+        saving.save(self, path)
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, without a file. `bt.from_bytes` makes a policy of it."""
+        from banditree.policy import saving
+
+        return saving.to_bytes(self)
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy through `to_bytes`: the copy knows the same and draws from a fresh random stream."""
+        from banditree.policy import saving
+
+        return saving.reduced(self)
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
         with self.held() as state:
-            optional = {name: rows[name] for name in state.rows.OPTIONAL if name in rows}
-            present = {name: array for name, array in state.rows.kept().items() if name not in state.rows.OPTIONAL}
-            for name, array in present.items():
-                if rows[name].shape != array.shape:
-                    raise InvalidValue(f"{name} has shape {rows[name].shape}, the tree needs another")
-            state.rows.put_back({name: rows[name] for name in present} | optional)
+            saved.put_back(state.tree.shape, state.rows, rows)
             state.refresh(self.rule)
 
 
@@ -400,10 +391,3 @@ def _checked(tree: Any) -> Tree:
     if not isinstance(tree, Tree):
         raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
     return tree
-
-
-def _described(part: Belief | Rule) -> dict[str, Any]:
-    """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
-    if type(part) in (*BELIEFS.values(), *RULES.values()):
-        return {"kind": type(part).__name__, **part.parameters()}
-    return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}
