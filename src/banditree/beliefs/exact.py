@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.errors import InvalidValue
+
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]  # of Python ints
 
@@ -60,15 +62,18 @@ class Sums:
         bits = 128 + (max(b.diagonal()) // least).bit_length()
         low, pivots = np.zeros((d, d), object), np.zeros(d, object)
         for k in range(d):
-            column, pivots[k] = b[k + 1 :, k], b[k, k]
+            column, pivots[k] = b[k + 1 :, k], max(b[k, k], least)  # below it only where doubles had lost the digits
             low[k + 1 :, k] = (column << bits) // pivots[k]
             b[k + 1 :, k + 1 :] -= np.outer(column, column) // pivots[k]
         inverse = np.diag([1 << bits] * d).astype(object)  # L^-1
         for i in range(1, d):
             inverse[i, :i] = -(low[i, :i] @ inverse[:i, :i]) >> bits
-        root = floats(inverse, bits) / np.sqrt(floats(pivots, UNIT))[:, None]
         along = (inverse @ f) // pivots
-        return np.ascontiguousarray(root.T), floats(inverse.T @ along, 2 * bits)
+        try:
+            root = floats(inverse, bits) / np.sqrt(floats(pivots, UNIT))[:, None]
+            return np.ascontiguousarray(root.T), floats(inverse.T @ along, 2 * bits)
+        except OverflowError:
+            raise InvalidValue("contexts and rewards are too large to compute with; scale them") from None
 
     def terms(self) -> Floats:
         """The sums as doubles that add up to them without error, the greatest first: (terms, dim + 1, dim)."""
@@ -88,6 +93,8 @@ class Sums:
 
 def fixed(array: Floats, bits: int) -> Ints:
     """Doubles as ints in units of 2^-bits; what is smaller is cut off."""
+    if not np.isfinite(array).all():
+        raise InvalidValue("linear evidence is not finite")
     mantissa, exponent = np.frexp(array)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     pairs = zip(whole.ravel().tolist(), (exponent + (bits - 53)).ravel().tolist(), strict=True)

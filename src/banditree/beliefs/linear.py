@@ -264,7 +264,9 @@ class LinearRows(Rows):
             n = len(self.count)
             if exact.shape[2:] != (self.dim + 1, self.dim) or nodes.shape != exact.shape[:1] or not exact.shape[1]:
                 raise InvalidValue("the exact sums do not fit the contexts")
-            if not (np.isfinite(exact).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)):
+            if not (
+                (np.abs(exact) < 1e250).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)
+            ):
                 raise InvalidValue("the exact sums are of nodes that are not there, or are not numbers")
             self._sums = {node: Sums.of_terms(terms) for node, terms in zip(nodes.tolist(), exact, strict=True)}
             for node, sums in self._sums.items():
