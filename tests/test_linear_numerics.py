@@ -1,8 +1,8 @@
 """Linear beliefs against exact rational arithmetic: contexts of any scale, repeated, collinear, with outliers.
 
-Two errors are allowed, and no more. Where contexts are not too alike, B is summed and inverted in doubles, with an error
-that is small against B in every direction: a part DELTA of the spread, and of the mean's own size in that direction. And
-the contexts and what they are multiplied with are doubles: a few parts in 2^53 of each product.
+Two errors are allowed, and no more. Where contexts are not too alike, B is summed and inverted in doubles, with an
+error that is small against B in every direction: a part DELTA of the spread, and of the mean's own size in that
+direction. And contexts, and what they are multiplied with, are doubles: a few parts in 2^53 of each product.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 import banditree as bt
 from banditree.output import files
 from banditree.policy import engines
-from tests.helpers import ENGINES, needs_native, same, state
+from banditree.stream import native_stream
+from tests.helpers import ENGINES, make, needs_native, same, state
 
 Floats = NDArray[np.float64]
 
@@ -222,8 +223,8 @@ def rewritten(path: Path, **changes: Any) -> None:
     """Change arrays of a saved policy; None takes one out."""
     header, arrays = files.read(path, "policy")
     del header["kind"]
-    arrays |= changes
-    files.write(path, "policy", header, {name: array for name, array in arrays.items() if array is not None})
+    left: dict[str, Any] = arrays | changes
+    files.write(path, "policy", header, {name: array for name, array in left.items() if array is not None})
 
 
 def test_a_file_of_version_0_1_with_a_lost_inverse_is_repaired(engine: str, tmp_path: Path) -> None:
@@ -271,7 +272,7 @@ def test_both_engines_choose_alike_where_nodes_are_rooted(name: str, scale: floa
     found = []
     for engine in ("native", "readable"):
         with engines.using(engine, shortcuts=False):
-            policy = bt.ALGORITHMS[name](TREE, dim=3, rng=bt.stream.native_stream(9))
+            policy = make(name, TREE, native_stream(9))
         for at, x in enumerate(X):
             policy.update(TREE.arms[at % 3], float(at % 5), x)
         found.append([policy.choose(x) for x in probes])

@@ -1,8 +1,8 @@
 """Sums of x x' and r x without rounding, for nodes whose contexts are so long or so alike that doubles lose digits.
 
-Numbers are Python ints in fixed point, so that sums are exact whatever their order. Everything that is derived from them
-is rounded once, at the end: B = precision I + gram is at least the precision in every direction, and the unit is far
-below the least precision there is, so the errors on the way are small against B in every direction too.
+Numbers are Python ints in fixed point, so that sums are exact whatever their order. What is derived from them is rounded
+once, at the end: B = precision I + gram is at least the precision in every direction, and the unit is far below the
+least precision there is, so the errors on the way are small against B in every direction too.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Sums:
     def solved(self, precision: float, prior: Floats) -> tuple[Floats, Floats]:
         """The posterior for B = precision I + gram and f = prior + moment: U and B^-1 f, each rounded once.
 
-        U is upper triangular with U U' = B^-1, so that x' B^-1 x = |U' x|^2 loses nothing by cancellation. By B = L D L'
-        with L unit lower triangular, U = L^-T D^-1/2.
+        U is upper triangular with U U' = B^-1, so that x' B^-1 x = |U' x|^2 is a sum of squares, in which nothing
+        cancels. By B = L D L' with L unit lower triangular, U = L^-T D^-1/2.
         """
         d = len(self.moment)
         least = int(fixed(np.array(precision), UNIT)[()])
         b = self.gram + np.diag([least] * d)
         f = self.moment + fixed(prior, UNIT)
-        # No entry of L or L^-1 is above the root of the greatest pivot by the least, which is at least the precision. An
-        # error in L is multiplied by two of them, so that at least 128 bits after the point are right.
+        # No entry of L or L^-1 is above the root of the greatest pivot by the least one, and that is not below the
+        # precision. An error in L is multiplied by two of them, so that at least 128 bits after the point are right.
         bits = 128 + (max(b.diagonal()) // least).bit_length()
         low, pivots = np.zeros((d, d), object), np.zeros(d, object)
         for k in range(d):
@@ -78,7 +78,7 @@ class Sums:
     def terms(self) -> Floats:
         """The sums as doubles that add up to them without error, the greatest first: (terms, dim + 1, dim)."""
         rest = np.vstack([self.gram, self.moment])
-        found = []
+        found: list[Floats] = []
         while rest.any() or not found:
             found.append(floats(rest, UNIT))
             rest = rest - fixed(found[-1], UNIT)

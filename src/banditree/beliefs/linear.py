@@ -70,7 +70,14 @@ class Linear(Belief):
             if (belief.dim, belief.v) != (self.dim, self.v):
                 raise InvalidValue(f"{belief} must have the dim and v of the whole tree, {self.dim} and {self.v}")
         precision = per_node(n_nodes, self.precision, own, "precision")
-        return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+        try:
+            return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+        except MemoryError:
+            size = n_nodes * self.dim**2 * 12 / 2**30
+            raise InvalidValue(
+                f"{n_nodes:,} nodes with contexts of {self.dim:,} numbers need {size:,.0f} GB of memory; "
+                "use fewer arms or shorter contexts"
+            ) from None
 
 
 class LinearRows(Rows):
@@ -79,9 +86,9 @@ class LinearRows(Rows):
     The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms. The inverse is
     symmetric and kept as its upper triangle, row by row.
 
-    A variance is inflated B_ii (B^-1)_ii times by contexts that are alike. As long as that is below INFLATED, whatever the
-    scale of the contexts, B in doubles has the digits it needs. Where it is not, a node is *rooted*: its sums are kept
-    without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
+    Contexts that are alike inflate the variance of coefficient i by B_ii (B^-1)_ii. As long as that is below INFLATED,
+    B in doubles has the digits it needs, whatever the scale of the contexts. Where it is not, a node is *rooted*: its
+    sums are kept without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
     """
 
     EVIDENCE = ("count", "total", "gram", "moment")
@@ -151,7 +158,7 @@ class LinearRows(Rows):
         axes = np.arange(self.dim)
         b = self.precision[nodes, None] + self.gram[nodes][:, axes, axes] + context * context
         inflation = b * self.triangle[nodes][:, self._place[axes, axes]]
-        return (self.rooted[nodes] == 0) & (inflation <= INFLATED).all(axis=1)
+        return np.asarray((self.rooted[nodes] == 0) & (inflation <= INFLATED).all(axis=1))
 
     def _observe_carefully(self, nodes: NDArray[np.intp], reward: float, context: Floats) -> None:
         gram, moment = self.gram[nodes] + context[:, None] * context, self.moment[nodes] + reward * context
