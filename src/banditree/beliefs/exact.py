@@ -1,6 +1,6 @@
 """Sums of x x' and r x without rounding, for nodes whose contexts are so long or so alike that doubles lose digits.
 
-Numbers are Python ints in fixed point, so that sums are exact whatever their order. What is derived from them is rounded
+Numbers are Python ints in fixed point, so that sums are exact whatever their order. What derives from them is rounded
 once, at the end: B = precision I + gram is at least the precision in every direction, and the unit is far below the
 least precision there is, so the errors on the way are small against B in every direction too.
 """
