@@ -55,8 +55,9 @@ class Sums:
         """
         d = len(self.moment)
         least = int(fixed(np.array(precision), UNIT)[()])
-        b = self.gram + np.diag([least] * d)
-        f = self.moment + fixed(prior, UNIT)
+        shift = max(least.bit_length() - 128, 0)  # 128 bits below the precision are enough, and quicker
+        b = (self.gram + np.diag([least] * d)) >> shift
+        f, least = self.moment + fixed(prior, UNIT), least >> shift
         # No entry of L or L^-1 is above the root of the greatest pivot by the least one, and that is not below the
         # precision. An error in L is multiplied by two of them, so that at least 128 bits after the point are right.
         bits = 128 + (max(b.diagonal()) // least).bit_length()
@@ -68,9 +69,9 @@ class Sums:
         inverse = np.diag([1 << bits] * d).astype(object)  # L^-1
         for i in range(1, d):
             inverse[i, :i] = -(low[i, :i] @ inverse[:i, :i]) >> bits
-        along = (inverse @ f) // pivots
+        along = ((inverse @ f) >> shift) // pivots
         try:
-            root = floats(inverse, bits) / np.sqrt(floats(pivots, UNIT))[:, None]
+            root = floats(inverse, bits) / np.sqrt(floats(pivots, UNIT - shift))[:, None]
             return np.ascontiguousarray(root.T), floats(inverse.T @ along, 2 * bits)
         except OverflowError:
             raise InvalidValue("contexts and rewards are too large to compute with; scale them") from None
