@@ -1,8 +1,8 @@
 """Sums of x x' and r x without rounding, for nodes whose contexts are so long or so alike that doubles lose digits.
 
-Numbers are Python ints in fixed point, so that sums are exact whatever their order. Everything derived from them
-is rounded once, at the end: B = precision I + gram is at least the precision in every direction, and the unit is far
-below the least precision there is, so the errors on the way are small against B in every direction too.
+Numbers are Python ints in fixed point, so that sums are exact whatever their order. What derives from them is rounded
+once, at the end: B = precision I + gram is at least the precision in every direction, and the unit is far below the
+least precision there is, so the errors on the way are small against B in every direction too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from banditree.errors import InvalidValue
 
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]  # of Python ints
@@ -53,27 +55,31 @@ class Sums:
     def solved(self, precision: float, prior: Floats) -> tuple[Floats, Floats]:
         """The posterior for B = precision I + gram and f = prior + moment: U and B^-1 f, each rounded once.
 
-        U is upper triangular with U U' = B^-1, so that x' B^-1 x = |U' x|^2 loses nothing by cancellation.
-        By B = L D L' with L unit lower triangular, U = L^-T D^-1/2.
+        U is upper triangular with U U' = B^-1, so that x' B^-1 x = |U' x|^2 is a sum of squares, in which nothing
+        cancels. By B = L D L' with L unit lower triangular, U = L^-T D^-1/2.
         """
         d = len(self.moment)
         least = int(fixed(np.array(precision), UNIT)[()])
-        b = self.gram + np.diag([least] * d)
-        f = self.moment + fixed(prior, UNIT)
-        # No entry of L or L^-1 is above the root of the greatest pivot by the least, which is at least the precision.
-        # An error in L is multiplied by two of them, so that at least 128 bits after the point are right.
+        shift = max(least.bit_length() - 128, 0)  # 128 bits below the precision are enough, and quicker
+        b = (self.gram + np.diag([least] * d)) >> shift
+        f, least = self.moment + fixed(prior, UNIT), least >> shift
+        # No entry of L or L^-1 is above the root of the greatest pivot by the least one, and that is not below the
+        # precision. An error in L is multiplied by two of them, so that at least 128 bits after the point are right.
         bits = 128 + (max(b.diagonal()) // least).bit_length()
         low, pivots = np.zeros((d, d), object), np.zeros(d, object)
         for k in range(d):
-            column, pivots[k] = b[k + 1 :, k], b[k, k]
+            column, pivots[k] = b[k + 1 :, k], max(b[k, k], least)  # below it only where doubles had lost the digits
             low[k + 1 :, k] = (column << bits) // pivots[k]
             b[k + 1 :, k + 1 :] -= np.outer(column, column) // pivots[k]
         inverse = np.diag([1 << bits] * d).astype(object)  # L^-1
         for i in range(1, d):
             inverse[i, :i] = -(low[i, :i] @ inverse[:i, :i]) >> bits
-        root = floats(inverse, bits) / np.sqrt(floats(pivots, UNIT))[:, None]
-        along = (inverse @ f) // pivots
-        return np.ascontiguousarray(root.T), floats(inverse.T @ along, 2 * bits)
+        along = ((inverse @ f) >> shift) // pivots
+        try:
+            root = floats(inverse, bits) / np.sqrt(floats(pivots, UNIT - shift))[:, None]
+            return np.ascontiguousarray(root.T), floats(inverse.T @ along, 2 * bits)
+        except OverflowError:
+            raise InvalidValue("contexts and rewards are too large to compute with; scale them") from None
 
     def terms(self) -> Floats:
         """The sums as doubles that add up to them without error, the greatest first: (terms, dim + 1, dim)."""
@@ -93,6 +99,8 @@ class Sums:
 
 def fixed(array: Floats, bits: int) -> Ints:
     """Doubles as ints in units of 2^-bits; what is smaller is cut off."""
+    if not np.isfinite(array).all():
+        raise InvalidValue("linear evidence is not finite")
     mantissa, exponent = np.frexp(array)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     pairs = zip(whole.ravel().tolist(), (exponent + (bits - 53)).ravel().tolist(), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from banditree.tree.shape import Shape
 
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
-INFLATED = 1e6  # above this inflation of a variance by collinear contexts doubles lose digits: sum without rounding
+INFLATED = 1e8  # above this inflation of a variance by collinear contexts doubles lose digits: sum without rounding
 LONGEST = 2**15  # numbers in a context
 
 
@@ -70,7 +71,14 @@ class Linear(Belief):
             if (belief.dim, belief.v) != (self.dim, self.v):
                 raise InvalidValue(f"{belief} must have the dim and v of the whole tree, {self.dim} and {self.v}")
         precision = per_node(n_nodes, self.precision, own, "precision")
-        return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+        try:
+            return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+        except MemoryError:
+            size = n_nodes * self.dim**2 * 12 / 2**30
+            raise InvalidValue(
+                f"{n_nodes:,} nodes with contexts of {self.dim:,} numbers need {size:,.0f} GB of memory; "
+                "use fewer arms or shorter contexts"
+            ) from None
 
 
 class LinearRows(Rows):
@@ -79,9 +87,9 @@ class LinearRows(Rows):
     The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms. The inverse is
     symmetric and kept as its upper triangle, row by row.
 
-    A variance is inflated B_ii (B^-1)_ii times by contexts that are alike. As long as that is below INFLATED, whatever
-    the scale of the contexts, B in doubles has the digits it needs. Where it is not, a node is *rooted*: its sums are
-    kept without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
+    Contexts that are alike inflate the variance of coefficient i by B_ii (B^-1)_ii. As long as that is below INFLATED,
+    B in doubles has the digits it needs, whatever the scale of the contexts. Where it is not, a node is *rooted*: its
+    sums are kept without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
     """
 
     native = "Linear"
@@ -278,7 +286,9 @@ class LinearRows(Rows):
             n = len(self.count)
             if exact.shape[2:] != (self.dim + 1, self.dim) or nodes.shape != exact.shape[:1] or not exact.shape[1]:
                 raise InvalidValue("the exact sums do not fit the contexts")
-            if not (np.isfinite(exact).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)):
+            if not (
+                (np.abs(exact) < 1e250).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)
+            ):
                 raise InvalidValue("the exact sums are of nodes that are not there, or are not numbers")
             self._sums = {node: Sums.of_terms(terms) for node, terms in zip(nodes.tolist(), exact, strict=True)}
             self.rooted[nodes] = 1
@@ -343,19 +353,23 @@ class LinearRows(Rows):
 def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """The inverses of some B, and whether they have digits: (k, dim, dim), (k,).
 
-    B is scaled by powers of two to a diagonal near 1 first, which makes nothing of the scale of the contexts.
+    B is scaled by powers of two to a diagonal near 1 first, which makes nothing of the scale of the contexts. B^-1 is
+    L^-T L^-1 by Cholesky's B = L L', as in the native engine: its errors are as small in directions of small variance.
     """
     diagonal = np.einsum("kii->ki", b)
     scale = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))  # (k, dim)
     both = scale[:, :, None] * scale[:, None, :]
-    inverse = np.empty_like(b)
+    low = np.full_like(b, np.nan)
     try:
-        inverse = np.linalg.inv(b * both) * both
+        low = np.linalg.cholesky(b * both)
     except np.linalg.LinAlgError:  # one of them is singular, but for rounding
         for at in range(len(b)):
-            try:
-                inverse[at] = np.linalg.inv(b[at] * both[at]) * both[at]
-            except np.linalg.LinAlgError:
-                inverse[at] = np.nan
+            with suppress(np.linalg.LinAlgError):
+                low[at] = np.linalg.cholesky(b[at] * both[at])
+    root = np.zeros_like(b)  # L^-1
+    for i in range(b.shape[1]):
+        root[:, i, i] = 1 / low[:, i, i]
+        root[:, i, :i] = -(low[:, i, None, :i] @ root[:, :i, :i])[:, 0] * root[:, i, i, None]
+    inverse = (root.transpose(0, 2, 1) @ root) * both
     inflation = diagonal * np.einsum("kii->ki", inverse)
     return inverse, ((inflation > 0) & (inflation <= INFLATED)).all(axis=1)

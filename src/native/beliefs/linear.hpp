@@ -18,7 +18,7 @@ struct LinearRows {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr std::int64_t refresh = 512;  // rewards between two inversions from scratch
     static constexpr double steep = 1e4;          // an update that shrinks the variance by more than this needs one
-    static constexpr double inflated = 1e6;       // above this inflation of a variance doubles lose digits: left to Python
+    static constexpr double inflated = 1e8;       // above this inflation of a variance doubles lose digits: left to Python
     double *count, *total, *gram, *moment;        // (nodes,), (nodes,), (nodes, d, d), (nodes, d) evidence
     const double *precision, *prior_mean;         // (nodes,), (nodes, d) prior
     double *inverse, *coefficients;  // (d (d + 1) / 2, nodes), (d, nodes) derived: B^-1's upper triangle row by row, B^-1 f
