@@ -6,17 +6,24 @@
 
 namespace banditree {
 
-// e^x for |x| <= 700; below -700 it is e^-700, which no sum beside 1 notices. As `exp`, but rounds by adding 1.5 * 2^52.
-BANDITREE_INLINE inline double exp_lane(double x) {
+// e^x and e^x - 1 for x <= 700 (below -700 as at -700), both with all their digits: with x = k ln 2 + r they are 2^k + 2^k (e^r - 1) and
+// (2^k - 1) + 2^k (e^r - 1).
+struct Powers {
+    double exp, exp_minus_one;
+};
+BANDITREE_INLINE inline Powers powers_lane(double x) {
     constexpr double round = 0x1.8p52;
     x = x < -700.0 ? -700.0 : x;
     const double turns = x * 1.4426950408889634 + round, steps = turns - round;
     const double r = (x - steps * ln2_high) - steps * ln2_low, q = r * r;
     const double even = 1. / 2 + q * (1. / 24 + q * (1. / 720 + q * (1. / 40320 + q * (1. / 3628800 + q * (1. / 479001600)))));
     const double odd = 1. / 6 + q * (1. / 120 + q * (1. / 5040 + q * (1. / 362880 + q * (1. / 39916800))));
-    const double power = 1.0 + (r + q * (even + r * odd));
-    return from_bits(to_bits(power) + (to_bits(turns) << 52));  // adds to the exponent
+    const double two_to_k = from_bits((to_bits(turns) << 52) + 0x3ff0000000000000);
+    const double rise = two_to_k * (r + q * (even + r * odd));
+    return {two_to_k + rise, (two_to_k - 1.0) + rise};
 }
+
+BANDITREE_INLINE inline double exp_lane(double x) { return powers_lane(x).exp; }
 
 // ln x for normal x > 0, as `ln`; of anything else a number.
 BANDITREE_INLINE inline double ln_lane(double x) {
@@ -34,13 +41,6 @@ BANDITREE_INLINE inline double ln_lane(double x) {
 BANDITREE_INLINE inline double ln_one_plus(double x) {
     const double y = 1.0 + x;
     return ln_lane(y) - ((y - 1.0) - x) / y;
-}
-
-// e^x - 1 for |x| <= 1: Taylor's series, whose next term is below 2^-60 of the sum.
-inline double exp_minus_one(double x) {
-    double sum = 0.0;
-    for (int i = 20; i > 0; --i) sum = x / i * (1.0 + sum);
-    return sum;
 }
 
 }  // namespace banditree

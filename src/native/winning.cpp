@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rules/densities.hpp"
@@ -72,10 +73,9 @@ struct Alike {
 };
 
 std::vector<double> beta_shares(const Alike& alike) {
-    std::vector<BetaLogOdds> each;
-    each.reserve(alike.x.size());
-    for (std::size_t c = 0; c < alike.x.size(); ++c) each.emplace_back(alike.x[c], alike.y[c]);
-    return Winning<BetaLogOdds>(each, alike.size).won;
+    BetaLogOdds each;
+    for (std::size_t c = 0; c < alike.x.size(); ++c) each.add(alike.x[c], alike.y[c]);
+    return Winning<BetaLogOdds>(std::move(each), alike.size).won;
 }
 
 // A child whose sd is 0 always draws its mean; such children with the same mean share what they win.
@@ -87,11 +87,11 @@ std::vector<double> normal_shares(const Alike& alike) {
     std::vector<double> mean(k), sd(k), found(k, 0.0);
     for (std::size_t c = 0; c < k; ++c) {
         mean[c] = alike.x[c] - highest;  // differences of doubles keep their digits
-        sd[c] = alike.y[c] == 0.0 ? 0.0 : std::max(alike.y[c], NormalDensity::narrowest * -mean[c]);
+        sd[c] = alike.y[c] == 0.0 ? 0.0 : std::max(alike.y[c], NormalDensities::narrowest * -mean[c]);
         scale = std::max(scale, sd[c]);
         if (sd[c] == 0.0) floor = std::max(floor, mean[c]);
     }
-    std::vector<NormalDensity> each;
+    NormalDensities each;
     std::vector<double> size;
     std::vector<std::size_t> from;
     for (std::size_t c = 0; c < k; ++c) {
@@ -99,13 +99,13 @@ std::vector<double> normal_shares(const Alike& alike) {
             if (mean[c] == floor) alone += alike.size[c];
             continue;
         }
-        each.emplace_back(mean[c] / scale, sd[c] / scale);
+        each.add(mean[c] / scale, sd[c] / scale);
         size.push_back(alike.size[c]);
         from.push_back(c);
     }
     double rest = 1.0;
-    if (!each.empty()) {
-        const Winning<NormalDensity> winning(each, size, floor == -infinity ? floor : floor / scale);
+    if (!from.empty()) {
+        const Winning<NormalDensities> winning(std::move(each), size, floor == -infinity ? floor : floor / scale);
         for (std::size_t j = 0; j < from.size(); ++j) found[from[j]] = winning.won[j];
         rest = winning.rest;
     }

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 NODES = 16  # in a panel
 NEGLIGIBLE = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyond the panels, on either side
-STEEPEST = 6.0  # how far ln f may fall within a panel
+STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below, F is the integral from the left, not 1 less that from the right: it keeps its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
 TOO_NARROW = 1e-14  # of the place of a panel: it cannot be halved
@@ -142,7 +142,8 @@ def _left(each: Densities, top: Floats, right: float) -> float:
     while True:
         left = right - step
         n = int(np.searchsorted(-top, -left))
-        steep = np.abs(each.take(slice(n)).slope(left)) * step > 2 * STEEPEST
+        there, started = np.float64(left), each.take(slice(n))
+        steep = step * (np.abs(started.slope(there)) + step * started.curvature(there)) > 2 * STEEPEST
         if not steep.any() or step < TOO_NARROW * abs(right):
             return left
         fresh = steep & (top[:n] < right)  # begins inside: then the panel ends where it begins
@@ -164,7 +165,7 @@ def _panel(each: Densities, size: Floats, above: Floats, left: float, right: flo
     low = np.flatnonzero(in_all > 1 - SMALL)
     if len(low):
         tail = _tail(each.take(low), left)
-        below[low] = tail[:, None] + half * (f[low] @ (WEIGHT[:, None] - ABOVE))
+        below[low] = tail[:, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
         log_below[low], log_left[low] = np.log(below[low]), np.log(tail)
     product = np.exp(size @ log_below)  # (nodes,)
     return half * ((f / below) @ (WEIGHT * product)), in_all, float(size @ log_left)

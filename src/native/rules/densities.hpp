@@ -5,11 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "../lanes.hpp"
 
 namespace banditree {
+
+inline std::vector<double> taken(const std::vector<double>& values, const std::vector<std::size_t>& order) {
+    std::vector<double> found;
+    found.reserve(order.size());
+    for (const std::size_t i : order) found.push_back(values[i]);
+    return found;
+}
 
 // ln Gamma(x) less Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0.
 inline double stirling_rest(double x) {
@@ -24,60 +33,70 @@ inline double stirling_rest(double x) {
     return step + i * (1. / 12 - q * (1. / 360 - q * (1. / 1260 - q * (1. / 1680 - q * (1. / 1188 - q * (691. / 360360))))));
 }
 
-// The log odds t of a Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
+// The log odds t of Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
 struct BetaLogOdds {
     static constexpr double most_plays = 1e18;  // beyond, a step of one standard deviation is lost in the rounding of t
 
-    double a, b, weight, p, q, mode, log_peak;
+    std::vector<double> a, b, weight, p, q, mode, log_peak;  // (classes,)
 
-    BetaLogOdds(double successes, double failures) {
+    void add(double successes, double failures) {
         const double fewer = std::min(1.0, most_plays / (successes + failures));
-        a = successes * fewer;
-        b = failures * fewer;
-        weight = a + b;
-        p = a / weight;
-        q = b / weight;
-        mode = ln(a) - ln(b);
-        log_peak = 0.5 * (ln(p) + ln(b) - 1.8378770664093454836) + stirling_rest(weight) - stirling_rest(a) - stirling_rest(b);
+        const double x = successes * fewer, y = failures * fewer, n = x + y;
+        a.push_back(x);
+        b.push_back(y);
+        weight.push_back(n);
+        p.push_back(x / n);
+        q.push_back(y / n);
+        mode.push_back(ln(x) - ln(y));
+        log_peak.push_back(0.5 * (ln(x / n) + ln(y) - 1.8378770664093454836) + stirling_rest(n) - stirling_rest(x) -
+                           stirling_rest(y));
+    }
+    std::size_t count() const { return a.size(); }
+    void arrange(const std::vector<std::size_t>& order) {
+        for (auto* values : {&a, &b, &weight, &p, &q, &mode, &log_peak}) *values = taken(*values, order);
     }
 
     // What all children share at a point.
     struct Place {
         double lower, upper;  // 1 / (1 + e^t) and 1 / (1 + e^-t)
         explicit Place(double t) {
-            const double e = exp(-std::fabs(t)), near = 1.0 / (1.0 + e), far = e * near;
+            const double e = exp_lane(-std::fabs(t)), near = 1.0 / (1.0 + e), far = e * near;
             lower = t < 0.0 ? near : far;
             upper = t < 0.0 ? far : near;
         }
     };
-    BANDITREE_INLINE double slope(const Place& at) const { return a * at.lower - b * at.upper; }
-    BANDITREE_INLINE double curvature(const Place& at) const { return weight * (at.lower * at.upper); }
+    BANDITREE_INLINE double slope(std::size_t i, const Place& at) const { return a[i] * at.lower - b[i] * at.upper; }
+    BANDITREE_INLINE double curvature(std::size_t i, const Place& at) const { return weight[i] * (at.lower * at.upper); }
 
     // ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same.
-    double drop(double t) const {
-        const bool left = t < mode;
-        const double u = left ? t - mode : mode - t, x = left ? p : q, y = left ? q : p;
-        const double log = u > -0.5 ? ln_one_plus(x * exp_minus_one(u)) : ln(y + x * exp(u));
-        return weight * (log - x * u);
+    BANDITREE_INLINE double drop(std::size_t i, double t) const {
+        const bool left = t < mode[i];
+        const double u = -std::fabs(t - mode[i]), x = left ? p[i] : q[i], y = left ? q[i] : p[i];
+        const Powers power = powers_lane(u);
+        const double rise = x * power.exp_minus_one, near = 1.0 + rise;
+        const double inside = u > -0.5 ? near : y + x * power.exp;
+        const double lost = u > -0.5 ? (near - 1.0) - rise : 0.0;
+        return weight[i] * ((ln_lane(inside) - lost / inside) - x * u);
     }
-    double log_density(double t) const { return log_peak - drop(t); }
+    BANDITREE_INLINE double log_density(std::size_t i, double t) const { return log_peak[i] - drop(i, t); }
 
     // ln(1 + e^t) less its tangent at c, d away from it; -c and -d give the same.
-    static double bend(double c, double d) {
-        if (c >= 0.0) d = -d;
-        const double e = exp(-std::fabs(c)), sigma = e / (1.0 + e);
-        const double rise = std::fabs(d) < 1.0 ? sigma * exp_minus_one(d) : (exp(d - std::fabs(c)) - e) / (1.0 + e);
+    BANDITREE_INLINE static double bend(double c, double d) {
+        d = c < 0.0 ? d : -d;
+        c = -std::fabs(c);
+        const double e = exp_lane(c), sigma = e / (1.0 + e);
+        const double rise = std::fabs(d) < 1.0 ? sigma * powers_lane(d).exp_minus_one : (exp_lane(d + c) - e) / (1.0 + e);
         return ln_one_plus(rise) - sigma * d;
     }
 
     // Where ln f is `depth` below its peak, above the mode: Newton, from beyond, on a convex function.
-    double top(double depth) const {
-        const double steep = 5.43656365691809 * depth / (weight * p * q);
-        double t = mode + (steep <= 1.0 ? std::sqrt(steep) : (depth - weight * ln(p)) / b);
-        for (int i = 0; i < 60; ++i) {
-            const double step = (drop(t) - depth) / -slope(Place(t));
+    double top(std::size_t i, double depth) const {
+        const double steep = 5.43656365691809 * depth / (weight[i] * p[i] * q[i]);  // 2 e
+        double t = mode[i] + (steep <= 1.0 ? std::sqrt(steep) : (depth - weight[i] * ln(p[i])) / b[i]);
+        for (int turn = 0; turn < 60; ++turn) {
+            const double step = (drop(i, t) - depth) / -slope(i, Place(t));
             t -= step;
-            if (std::fabs(step) < 1e-2 * (t - mode)) break;
+            if (std::fabs(step) < 1e-2 * (t - mode[i])) break;
         }
         return t;
     }
@@ -87,26 +106,34 @@ struct BetaLogOdds {
 };
 
 // ln f(t) = -(t - mean)^2 / (2 sd^2) - ln(sd sqrt(2 pi)), sd > 0.
-struct NormalDensity {
+struct NormalDensities {
     static constexpr double narrowest = 1e-13;  // of the distance from the highest mean, which is not known better
 
-    double mode, sd, weight, log_peak;
+    std::vector<double> mode, sd, weight, log_peak;  // (classes,)
 
-    NormalDensity(double mean, double deviation)
-        : mode(mean), sd(deviation), weight(1.0 / (sd * sd)), log_peak(-ln(sd) - 0.91893853320467274178) {}
+    void add(double mean, double deviation) {
+        mode.push_back(mean);
+        sd.push_back(deviation);
+        weight.push_back(1.0 / (deviation * deviation));
+        log_peak.push_back(-ln(deviation) - 0.91893853320467274178);
+    }
+    std::size_t count() const { return mode.size(); }
+    void arrange(const std::vector<std::size_t>& order) {
+        for (auto* values : {&mode, &sd, &weight, &log_peak}) *values = taken(*values, order);
+    }
 
     struct Place {
         double t;
         explicit Place(double at) : t(at) {}
     };
-    BANDITREE_INLINE double slope(const Place& at) const { return (mode - at.t) * weight; }
-    BANDITREE_INLINE double curvature(const Place&) const { return weight; }
-    double log_density(double t) const {
-        const double z = (t - mode) / sd;
-        return log_peak - 0.5 * z * z;
+    BANDITREE_INLINE double slope(std::size_t i, const Place& at) const { return (mode[i] - at.t) * weight[i]; }
+    BANDITREE_INLINE double curvature(std::size_t i, const Place&) const { return weight[i]; }
+    BANDITREE_INLINE double log_density(std::size_t i, double t) const {
+        const double z = (t - mode[i]) / sd[i];
+        return log_peak[i] - 0.5 * z * z;
     }
-    static double bend(double, double d) { return 0.5 * d * d; }
-    double top(double depth) const { return mode + sd * std::sqrt(2.0 * depth); }
+    BANDITREE_INLINE static double bend(double, double d) { return 0.5 * d * d; }
+    double top(std::size_t i, double depth) const { return mode[i] + sd[i] * std::sqrt(2.0 * depth); }
     static double longest(double) { return std::numeric_limits<double>::infinity(); }
 };
 
