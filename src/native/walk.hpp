@@ -21,5 +21,6 @@ struct BoundWalk {
 void bind_stream(nanobind::module_& m);
 void bind_walk(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
+void bind_winning(nanobind::module_& m);
 
 }  // namespace banditree
