@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.beliefs import winning
 from banditree.errors import InvalidType, InvalidValue
+from banditree.stream import native
 from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -89,6 +91,7 @@ class Rows(ABC):
     hint: ClassVar[str] = ""  # what to do about a reward outside the support
     OPTIONAL: ClassVar[tuple[str, ...]] = ()  # names of arrays that only some files have
     dim: int | None = None
+    walked_natively = False  # an engine says so when it takes them over
 
     @abstractmethod
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
@@ -135,6 +138,11 @@ class Rows(ABC):
     def forgotten(self, factor: float) -> list[Write]:
         """What changes where all evidence counts ``factor`` of what it did. Nothing is changed yet."""
         return [(array, slice(None), array * factor) for array in (getattr(self, name) for name in self.EVIDENCE)]
+
+    @property
+    def winning(self) -> Any:
+        """The functions for winning probabilities: the native ones where the native engine walks these rows."""
+        return native if self.walked_natively else winning
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         """How likely each of these nodes is to have the highest of one draw each: (k,)."""

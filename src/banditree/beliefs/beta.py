@@ -83,6 +83,10 @@ class BetaRows(Rows):
         size = (len(a), m)
         return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
 
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        a, b = (np.ascontiguousarray(part[:, 0]) for part in self.posterior(nodes))
+        return np.asarray(self.winning.beta_wins(a, b))
+
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Central 95% of the posterior."""
         a, b = self.posterior(nodes)

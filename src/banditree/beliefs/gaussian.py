@@ -85,6 +85,11 @@ class GaussianRows(Rows):
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)
         return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
 
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        at = None if context is None else context[None]
+        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
+        return np.asarray(self.winning.normal_wins(mean, spread))
+
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         return mean - 1.96 * spread, mean + 1.96 * spread

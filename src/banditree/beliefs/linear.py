@@ -345,6 +345,11 @@ class LinearRows(Rows):
         mean = self.mean(nodes, contexts)
         return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
 
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        at = None if context is None else context[None]
+        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
+        return np.asarray(self.winning.normal_wins(mean, spread))
+
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         return mean - 1.96 * spread, mean + 1.96 * spread

@@ -105,6 +105,7 @@ def build(readable: descent.Walk, options: Options) -> Walk:
     if not runs_natively(rows, rule, options.engine):
         return readable
     assert native is not None
+    rows.walked_natively = True
     walk: Walk = native.Walk(
         shape.start,
         shape.parent,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditree.beliefs.base import Floats
+from banditree.beliefs.winning import ties
 from banditree.errors.checks import choice, positive
 from banditree.rules.base import Rule, View
 
@@ -52,5 +53,4 @@ class UCB(Rule):
     def wins(self, view: View) -> Floats:
         """The highest index wins; ties share."""
         scores = np.broadcast_to(self.score(view), (len(view.children), 1))[:, 0]
-        best = scores == scores.max()
-        return np.asarray(best / best.sum())
+        return ties(scores)
