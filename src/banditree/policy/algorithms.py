@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from banditree.beliefs import Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
@@ -11,6 +11,15 @@ from banditree.errors.checks import choice
 from banditree.policy.policy import Policy
 from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree
+
+
+class Options(TypedDict, total=False):
+    """What every algorithm takes beside its own parameters; `Policy` says what they mean."""
+
+    explore: float
+    half_life: float | None
+    rng: Any
+
 
 UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: nothing is known beforehand
 
@@ -21,8 +30,8 @@ class TS(Policy):
     For each arm draw theta_a ~ Beta(S(a), F(a)); play argmax theta_a; add the reward r to S and 1 - r to F of the arm.
     """
 
-    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=0, rng=rng)
+    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=prior, rule=Thompson(), depth=0, **options)
 
 
 class TSC(Policy):
@@ -32,22 +41,24 @@ class TSC(Policy):
     theta_a ~ Beta(S(a), F(a)) and play the best; add the reward r to S, and 1 - r to F, of the arm and of its cluster.
     """
 
-    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=1, rng=rng)
+    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=prior, rule=Thompson(), depth=1, **options)
 
 
 class HTS(Policy):
     """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level of the tree, or of its top."""
 
-    def __init__(self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, rng=rng)
+    def __init__(
+        self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, **options: Unpack[Options]
+    ) -> None:
+        super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, **options)
 
 
 class UCB1(Policy):
     """UCB1 on all arms (Auer, Cesa-Bianchi and Fischer 2002): mean + sqrt(2 ln n / n_a)."""
 
-    def __init__(self, tree: Tree, *, rng: Any = None) -> None:
-        super().__init__(tree, belief=Counts(), rule=UCB(), depth=0, rng=rng)
+    def __init__(self, tree: Tree, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=Counts(), rule=UCB(), depth=0, **options)
 
 
 class UCBC(Policy):
@@ -56,17 +67,17 @@ class UCBC(Policy):
     ``clock="cluster"`` counts the cluster's own plays inside it, ``"global"`` all plays.
     """
 
-    def __init__(self, tree: Tree, *, clock: str = "cluster", rng: Any = None) -> None:
+    def __init__(self, tree: Tree, *, clock: str = "cluster", **options: Unpack[Options]) -> None:
         clocks = {"cluster": "parent", "global": "global"}
         rule = UCB(clock=clocks[choice("clock", clock, tuple(clocks))])
-        super().__init__(tree, belief=Counts(), rule=rule, depth=1, rng=rng)
+        super().__init__(tree, belief=Counts(), rule=rule, depth=1, **options)
 
 
 class UCT(Policy):
     """UCB1's index at every node of the tree, with the parent's plays as the clock (Kocsis and Szepesvari 2006)."""
 
-    def __init__(self, tree: Tree, *, depth: int | None = None, rng: Any = None) -> None:
-        super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, rng=rng)
+    def __init__(self, tree: Tree, *, depth: int | None = None, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, **options)
 
 
 class TSMax(Policy):
@@ -75,15 +86,25 @@ class TSMax(Policy):
     ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean of all.
     """
 
-    def __init__(self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, rng=rng)
+    def __init__(
+        self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, **options: Unpack[Options]
+    ) -> None:
+        super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, **options)
 
 
 class LinTS(Policy):
     """Thompson sampling with contexts on all arms (Agrawal and Goyal 2013): theta_a ~ N(mu_a.x, v x' B_a^-1 x)."""
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, v: float = 1.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim, v), rule=Thompson(), depth=0, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        v: float = 1.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=0, **options)
 
 
 class LinTSC(Policy):
@@ -92,43 +113,87 @@ class LinTSC(Policy):
     B starts at the identity and f at zero, for each cluster and each arm; x x' adds to B and r x to f.
     """
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, v: float = 1.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim, v), rule=Thompson(), depth=1, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        v: float = 1.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=1, **options)
 
 
 class LinHTS(Policy):
     """LinTSC's step at every level of a deeper tree."""
 
     def __init__(
-        self, tree: Tree, *, dim: int | None = None, v: float = 1.0, depth: int | None = None, rng: Any = None
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        v: float = 1.0,
+        prior: Prior | None = None,
+        depth: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, v), rule=Thompson(), depth=depth, rng=rng)
+        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=depth, **options)
 
 
 class LinUCB(Policy):
     """UCB with contexts on all arms (Li et al. 2010): mu_a.x + c sqrt(x' B_a^-1 x)."""
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, c: float = 2.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim), rule=UCB(c=c), depth=0, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=0, **options)
 
 
 class LinUCBC(Policy):
     """LinUCB over clusters, then over the arms of the best (Bouneffouf 2019)."""
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, c: float = 2.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim), rule=UCB(c=c), depth=1, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=1, **options)
 
 
 class LinUCT(Policy):
     """LinUCBC's step at every level of a deeper tree."""
 
     def __init__(
-        self, tree: Tree, *, dim: int | None = None, c: float = 2.0, depth: int | None = None, rng: Any = None
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        depth: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim), rule=UCB(c=c), depth=depth, rng=rng)
+        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=depth, **options)
 
 
-def _linear(policy: Policy, dim: int | None, v: float = 1.0) -> Linear:
+def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0) -> Prior:
+    if prior is not None:
+        if dim is not None or v != 1.0:
+            raise InvalidType(
+                "a prior has dim and v of its own, as in prior=bt.Linear(5, v=0.5); leave dim= and v= out"
+            )
+        return prior
     if dim is None:
         raise InvalidType(f"{type(policy).__name__} needs the length of the contexts, for example dim=5")
     return Linear(dim, v=v)
