@@ -100,7 +100,7 @@ def test_a_picture_without_matplotlib_is_refused_before_the_run(items: Path, mon
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("banditree.cli.catalogue.simulate", lambda *_, **__: pytest.fail("it ran"))
     result = call("simulate", items, *QUICK, "--plot", items.with_name("regret.png"))
-    assert (result.exit_code, "banditree[plot]" in result.stderr) == (2, True)
+    assert (result.exit_code, "pip install '.[plot]'" in result.stderr) == (2, True)
 
 
 def test_results_are_shown_even_if_a_file_fails(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,7 +256,8 @@ def test_main_turns_our_errors_into_a_sentence(
     with pytest.raises(SystemExit) as left:
         cli.main()
     assert left.value.code == 2
-    assert capsys.readouterr().err == "Error: the command line needs Typer and Rich: pip install 'banditree[cli]'\n"
+    how = "pip install '.[cli]' in the folder of banditree's source"
+    assert capsys.readouterr().err == f"Error: the command line needs Typer and Rich: {how}\n"
 
 
 def test_the_installed_script_runs() -> None:

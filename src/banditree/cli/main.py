@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
 from banditree.cli.outcomes import mistakes, show_what_can_be_shown
-from banditree.errors import MissingExtra
+from banditree.errors import missing_extra
 
 if TYPE_CHECKING:
     import typer
@@ -25,7 +25,7 @@ def application() -> typer.Typer:
         import rich  # noqa: F401
         import typer
     except ImportError:
-        raise MissingExtra("the command line needs Typer and Rich: pip install 'banditree[cli]'") from None
+        raise missing_extra("cli", "the command line needs Typer and Rich") from None
     from banditree.cli import catalogue, reproduce
 
     app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from banditree.errors import MissingExtra
+from banditree.errors import missing_extra
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def screen(progress: bool | None, columns: Callable[[Any], tuple[Any, ...]], **o
         from rich.console import Console
     except ImportError:
         if progress:
-            raise MissingExtra("a progress bar needs rich: pip install 'banditree[cli]', or progress=None") from None
+            raise missing_extra("cli", "a progress bar needs Rich", "; or leave out progress=True") from None
         shown = False
     if not shown or threading.current_thread() is not threading.main_thread():
         yield None

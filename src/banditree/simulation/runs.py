@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue, MissingExtra
+from banditree.errors import BadFile, InvalidValue, MissingExtra, missing_extra
 from banditree.output.files import read_whole, write_whole
 from banditree.output.tables import Table
 from banditree.output.words import count
@@ -187,7 +187,7 @@ class Runs:
         try:
             import narwhals
         except ImportError:
-            raise MissingExtra("data frames need narwhals: pip install 'banditree[frames]'") from None
+            raise missing_extra("frames", "data frames need narwhals") from None
         for backend in ("pandas", "polars", "pyarrow"):
             try:
                 return narwhals.from_dict(columns, backend=backend).to_native()
