@@ -132,9 +132,18 @@ def test_advise_answers_in_words_in_json_and_as_a_page(items: Path, tmp_path: Pa
     [
         (["inspect", "nowhere.csv", *COUNTS], "does not exist"),
         (["inspect", "{items}", "--arm", "items", *COUNTS[2:]], "did you mean 'item'"),
-        (["inspect", "{items}", *COUNTS[:4]], "--plays and --successes, or --mean"),
-        (["inspect", "{items}", *COUNTS[:6]], "--plays and --successes, or --mean"),
-        (["inspect", "{items}", *COUNTS, "--mean", "plays"], "--plays and --successes, or --mean"),
+        (
+            ["inspect", "{items}", *COUNTS[:4]],
+            "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward",
+        ),
+        (
+            ["inspect", "{items}", *COUNTS[:6]],
+            "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward",
+        ),
+        (
+            ["inspect", "{items}", *COUNTS, "--mean", "plays"],
+            "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward",
+        ),
         (["inspect", "{items}"], "--arm"),
         (["simulate", "{items}", *COUNTS], "--horizon"),
         (["simulate", "{items}", *COUNTS, "--horizon", "0"], "--horizon"),

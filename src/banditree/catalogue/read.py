@@ -77,7 +77,8 @@ def read_catalogue(
         raise InvalidType(f"name the columns of {EITHER}; not of {' and '.join(named) or 'nothing'}")
     arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
     path = _listed("path", path, "from coarse to fine")
-    wanted = [*arms, *path, *named.values()]
+    parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
+    wanted = [*parts, *path, *named.values()]
     twice = [name for name in wanted if wanted.count(name) > 1]
     if twice:
         raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
