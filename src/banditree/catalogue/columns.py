@@ -62,11 +62,11 @@ def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int) -> Columns:
                 cells = count(len(record), "cell")
                 troubles.append(Trouble(row, None, f"{cells}, the header has {len(header)}", kind="cells"))
                 record = (record + [""] * len(header))[: len(header)]  # noqa: PLW2901 (so that other troubles show too)
-            records.append(record)
+            records.append([record[at] for at in places])
             rows.append(row)
     except csv.Error as error:
         raise InvalidValue(f"{path.name} is not a CSV file: {error}") from None
-    values = {name: [record[at] for record in records] for name, at in zip(wanted, places, strict=True)}
+    values = {name: [record[at] for record in records] for at, name in enumerate(wanted)}
     return Columns(path.name, values, rows, troubles)
 
 
@@ -74,7 +74,10 @@ def _delimiter(header: str, wanted: Sequence[str]) -> str:
     """The one that finds most of the wanted columns; of equals, the one that makes most columns."""
 
     def score(delimiter: str) -> tuple[int, int]:
-        cells = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
+        try:
+            cells = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
+        except csv.Error:  # a wide header is one long cell to a delimiter that is not its own
+            return 0, 0
         return len(cells & set(wanted)), len(cells)
 
     return max(DELIMITERS, key=score)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from banditree.errors import InvalidValue
 
-MOST = 1_000_000_000  # bytes that a packed file may unpack to, unless a user says otherwise
+MOST = 500_000_000  # bytes that a packed file may unpack to, unless a user says otherwise
 CHUNK = 1 << 20
 GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
 JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{\"\d\]])")
@@ -66,10 +66,8 @@ def _unpacked(path: Path, most: int) -> bytes:
             parts.append(part)
             size += len(part)
             if size > most:
-                raise InvalidValue(
-                    f"{path.name} unpacks to more than {most:,} bytes; if it is to be trusted raise the limit, "
-                    f"max_bytes={most} (--max-bytes {most}), or unpack it first"
-                )
+                what = f"{path.name} unpacks to more than {most:,} bytes"
+                raise InvalidValue(f"{what}; if you trust it, raise max_bytes (--max-bytes), or unpack it first")
     return b"".join(parts)
 
 

@@ -94,10 +94,11 @@ def simulation(found: Simulation) -> list[Any]:
     """Regret, and where the plays went."""
     runs = found.runs
     known = "the means given" if found.catalogue.means is not None else "worlds that the counts allow"
+    start = "nothing" if found.catalogue.prior is None else "the mean and the spread of all arms"
     parts: list[Any] = [
         _text(
             f"{count(found.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}, in {known}; "
-            "every policy starts from nothing.",
+            f"every policy starts from {start}.",
             style="bold",
         ),
         "",

@@ -59,7 +59,7 @@ Weight = Annotated[str | None, _column("Column of weights, to average repeated m
 RewardMean = Annotated[str | None, _column("Column of mean rewards that are not rates (revenue, ratings).")]
 RewardSd = Annotated[str | None, _column("Column of their standard deviations.")]
 Reward = Annotated[str | None, _column("Column of rewards, in a log with one row per event.")]
-MaxBytes = Annotated[int | None, _number(1, "N", "What a gzipped file may unpack to. Default: 1e9.")]
+MaxBytes = Annotated[int | None, _number(1, "N", "What a gzipped file may unpack to. Default: 5e8.")]
 Horizon = Annotated[int, _number(1, "T", "How many decisions will be made.", show_default=False)]
 Policies = Annotated[
     list[str] | None,
