@@ -133,15 +133,19 @@ def test_a_log_is_the_same_as_its_summary(tmp_path: Path) -> None:
     assert any("500 events" in note for note in events.notes)
     halves = [slice(0, 250), slice(250, 500)]  # an arm on two rows
     rows = [(arm, amount[part][item[part] == arm]) for part in halves for arm in arms]
-    twice = {"item": [arm for arm, _ in rows], "kind": [int(arm) % 3 for arm, _ in rows]}
-    twice |= {"n": [len(each) for _, each in rows], "m": [each.mean() for _, each in rows]}  # type: ignore[dict-item]
+    twice: dict[str, list[Any]] = {"item": [arm for arm, _ in rows], "kind": [int(arm) % 3 for arm, _ in rows]}
+    twice |= {"n": [len(each) for _, each in rows], "m": [each.mean() for _, each in rows]}
     twice["s"] = [each.std(ddof=1) for _, each in rows]
     added = read_catalogue(twice, arm="item", path=["kind"], plays="n", reward_mean="m", reward_sd="s")
     assert added.reward_sd == pytest.approx(summary.reward_sd)
 
 
 def test_clicks_of_a_log_are_counted() -> None:
-    log = {"item": list("abacab"), "kind": list("xxxyxx"), "click": ["1", "0", True, "false", "TRUE", 0.0]}
+    log: dict[str, list[Any]] = {
+        "item": list("abacab"),
+        "kind": list("xxxyxx"),
+        "click": ["1", "0", True, "false", "TRUE", 0.0],
+    }
     found = read_catalogue(log, arm="item", path=["kind"], reward="click")
     assert found.plays is not None
     assert found.successes is not None

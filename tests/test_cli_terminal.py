@@ -58,7 +58,7 @@ def test_a_horizon_that_is_none(text: str, items: Path) -> None:
 
 
 def test_quiet_prints_a_part_of_the_same(items: Path) -> None:
-    options = [items, *COUNTS, "--horizon", "200", "--seeds", "3"]
+    options = [str(items), *COUNTS, "--horizon", "200", "--seeds", "3"]
     whole, quiet = (call("simulate", *options, *more, width=100).stdout for more in ([], ["--quiet"]))
     assert quiet in whole
     assert re.match(r"policy +regret +95% interval +standard deviation\n", quiet)
@@ -76,7 +76,7 @@ def test_a_log_and_rewards_of_the_command_line(tmp_path: Path) -> None:
     assert shown.startswith("Catalogue(2 arms, 2 clusters, depth 1; 2 successes in 5 plays)")
     table = tmp_path / "table.csv"
     table.write_text("item,kind,n,m,s\na,x,50,12.5,3\nb,x,60,-4,3\nc,y,40,7,2.5\nd,y,9,8,2\n", encoding="utf-8")
-    options = [table, "--arm", "item", "--path", "kind", "--plays", "n", "--reward-mean", "m", "--reward-sd", "s"]
+    options = [str(table), "--arm", "item", "--path", "kind", "--plays", "n", "--reward-mean", "m", "--reward-sd", "s"]
     assert json.loads(call("inspect", *options, "--json").stdout)["rewards"] == 50 * 12.5 - 240 + 280 + 72
     for command in ("simulate", "advise"):
         result = call(command, *options, "--horizon", "100", "--seeds", "4")
@@ -172,7 +172,7 @@ def test_one_of_a_thing_is_one(tmp_path: Path) -> None:
 def test_regrets_that_differ_by_rounding_are_the_same() -> None:
     runs = bt.simulate([bt.TS, bt.TSC], bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3]), horizon=100, seeds=4)
     regret = np.array(runs.regret["TS"])
-    runs.regret["TSC"][:] = np.nextafter(regret, np.inf)  # type: ignore[index]
+    runs.regret["TSC"][:] = np.nextafter(regret, np.inf)
     found = runs.compare("TSC", "TS")
     assert found.difference == 0
     assert str(found) == "TSC has the same regret as TS (4 paired seeds)"
