@@ -57,7 +57,11 @@ def _name(value: Any, what: str) -> Name:
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
         return int(value)
-    raise InvalidType(f"{what} {value!r} is a {type(value).__name__}; use strings or ints as names")
+    if isinstance(value, tuple | list) and value:
+        example = ", ".join(map(str, value))
+        how = f"join it to one, such as {example[:60]!r} by ', '.join(map(str, ...))"
+        raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names: {how}")
+    raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names")
 
 
 def from_spec(spec: Any) -> Draft:
