@@ -231,5 +231,5 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch, absent: str) -> N
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.cluster", None)
-    with pytest.raises(MissingExtra, match=r"agglomerative needs SciPy.*banditree\[cluster\]"):
+    with pytest.raises(MissingExtra, match=r"agglomerative needs SciPy.*'\.\[cluster\]'"):
         agglomerative([1.0, 2.0, 3.0])
