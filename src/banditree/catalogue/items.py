@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,9 @@ from banditree.beliefs import Gaussian
 from banditree.catalogue.normal import NormalPosterior
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import real
 from banditree.output.words import count
+from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.problem import Rng
 from banditree.problems.rewards import FARTHEST
@@ -21,6 +24,7 @@ from banditree.tree import Tree
 from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
+P = TypeVar("P", bound=Policy)
 WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))  # what a catalogue may know
 CERTAIN = 1e9  # plays that stand for a mean that is known
 
@@ -127,6 +131,32 @@ class Catalogue:
     def draws(self, n: int, rng: Rng) -> Floats:
         """True means of all arms in n worlds that the data allow; where means are known there is one: (n, arms)."""
         return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
+
+    def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Any = None, **options: Any) -> P:
+        """Build a policy that starts from what the catalogue has counted, each past play worth ``weight`` plays.
+
+        ``policy`` is a class such as ``bt.TSC``, called as ``policy(tree, rng=rng, **options)``. Where rewards are not
+        rates it believes `prior`, unless another one is given. Where last year's rates may not be this year's, a weight
+        of 0.1 or 0.01 makes the past easier to overrule.
+
+        >>> import banditree as bt
+        >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
+        >>> items = Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
+        >>> round(items.policy(bt.TSC, weight=0.1, rng=7).table()[0].plays, 6) == 23
+        True
+        """
+        totals = self.totals
+        if self.plays is None or totals is None:
+            raise InvalidType("this catalogue has known means and no plays to start from; read one with counts")
+        if not 0 < real("weight", weight) <= 1:
+            raise InvalidValue(f"weight={weight} must be above 0 and at most 1: what a past play is worth")
+        if self.prior is not None and "prior" in signature(policy).parameters:
+            options = {"prior": self.prior} | options
+        built = policy(self.tree, rng=rng, **options)
+        played = np.flatnonzero(self.plays > 0)
+        arms = [self.tree.arms[place] for place in played.tolist()]
+        built.update_many(arms, weight * totals[played], plays=weight * self.plays[played])
+        return built
 
     def world(self) -> Problem:
         """The catalogue as a problem to simulate: each seed meets true means that the counts allow, or the means."""
