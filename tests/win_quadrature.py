@@ -26,9 +26,10 @@ def beta_below(a: float, b: float, t: Floats) -> Floats:
 
 
 def beta_log_cdf(a: float, b: float, t: Floats) -> Floats:
-    above = beta_below(b, a, -t)
+    """ln P(log odds <= t): from P(> t) where t > 0, because e^-t keeps its digits there, unless that is nearly 1."""
+    above = np.where(t > 0, beta_below(b, a, -t), 1.0)
     with np.errstate(divide="ignore"):
-        return np.where(above < 0.99, np.log1p(-np.minimum(above, 0.99)), np.log(beta_below(a, b, t)))
+        return np.where(above < 0.999, np.log1p(-np.minimum(above, 0.999)), np.log(beta_below(a, b, t)))
 
 
 def beta_places(a: float, b: float) -> Floats:

@@ -69,13 +69,15 @@ class BetaLogOdds:
         return found
 
     def drop(self, t: Floats) -> Floats:
-        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same."""
+        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same.
+
+        Taken from the side where p is at most 1/2 it is relatively exact: ln(1 + p (e^u - 1)), and p u beside it.
+        """
         p, q, n, mode = (_beside(each, t) for each in (self.p, self.q, self.weight, self.mode))
-        u = -np.abs(t - mode)
-        p, q = np.where(t < mode, p, q), np.where(t < mode, q, p)
-        with np.errstate(divide="ignore"):
-            log = np.where(u > -0.5, np.log1p(p * np.expm1(u)), np.log(q + p * np.exp(u)))
-        return np.asarray(n * (log - p * u))
+        u = np.where(p < q, t - mode, mode - t)
+        p = np.minimum(p, q)
+        near = np.minimum(u, 700.0)  # beyond, the 1 is lost beside p e^u
+        return np.asarray(n * (np.log1p(p * np.expm1(near)) + (u - near) - p * u))
 
     def log_density(self, t: Floats) -> Floats:
         return _beside(self.log_peak, t) - self.drop(t)
