@@ -10,6 +10,7 @@ from scipy import special
 
 Floats = NDArray[np.float64]
 NODE, WEIGHT = np.polynomial.legendre.leggauss(24)
+NEARLY = 1 - 1e-7  # up to here 1 less a probability keeps digits enough
 FAR = 300.0  # log odds: beyond, e^-|t| is nothing beside 1
 
 
@@ -29,7 +30,7 @@ def beta_log_cdf(a: float, b: float, t: Floats) -> Floats:
     """ln P(log odds <= t): from P(> t) where t > 0, because e^-t keeps its digits there, unless that is nearly 1."""
     above = np.where(t > 0, beta_below(b, a, -t), 1.0)
     with np.errstate(divide="ignore"):
-        return np.where(above < 0.999, np.log1p(-np.minimum(above, 0.999)), np.log(beta_below(a, b, t)))
+        return np.where(above < NEARLY, np.log1p(-np.minimum(above, NEARLY)), np.log(beta_below(a, b, t)))
 
 
 def beta_places(a: float, b: float) -> Floats:
