@@ -1,7 +1,8 @@
-"""Winning probabilities by SciPy's distribution functions and a plain, very fine quadrature: slow, and nobody's twin."""
+"""Winning probabilities by SciPy's distribution functions and a plain, very fine quadrature: slow, and independent."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -23,7 +24,7 @@ def beta_below(a: float, b: float, t: Floats) -> Floats:
     """P(log odds <= t) where that is small, relatively exact; the density is a e^(a t) / (a B) far on the left."""
     with np.errstate(over="ignore", under="ignore"):
         left = np.exp(np.minimum(a * t - np.log(a) - special.betaln(a, b), 0))
-        return np.where(t < -FAR, left, special.betainc(a, b, special.expit(t)))
+        return np.asarray(np.where(t < -FAR, left, special.betainc(a, b, special.expit(t))))
 
 
 def beta_log_cdf(a: float, b: float, t: Floats) -> Floats:
@@ -69,7 +70,8 @@ def by_quadrature(x: Floats, y: Floats, family: Family = BETA) -> Floats:
     log_pdf, log_cdf, places = family
     pairs = list(zip(x.tolist(), y.tolist(), strict=True))
     kinds = sorted(set(pairs))
-    size = np.array([pairs.count(kind) for kind in kinds], float)
+    counts = Counter(pairs)
+    size = np.array([counts[kind] for kind in kinds], float)
     borders = np.unique(np.concatenate([places(*kind) for kind in kinds]))
     half = np.diff(borders) / 2
     # Only where the highest draw can be.

@@ -1,8 +1,8 @@
 """Who wins when each child draws once: exact probabilities, by integration where the beliefs are.
 
-Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of nodes
-run from the highest value a draw can have down to where the highest draw never is; docs/exact-probabilities.md derives
-them. Twin of native/rules/winning.hpp.
+Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of
+nodes run from the highest value a draw can have down to where the highest draw never is;
+docs/exact-probabilities.md derives them. Twin of native/rules/winning.hpp.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOO_NARROW = 1e-14  # of the place of a panel: it cannot be halved
 
 
 def _rule() -> tuple[Floats, Floats, Floats]:
-    """Gauss-Legendre nodes and weights on [-1, 1], and the matrix from f at the nodes to its integrals from each to 1."""
+    """Gauss-Legendre on [-1, 1]: nodes, weights, the matrix from f at the nodes to its integrals from each to 1."""
     x, w = np.polynomial.legendre.leggauss(NODES)
     legendre = np.polynomial.legendre.legvander(x, NODES)  # (nodes, degree)
     degree = np.arange(NODES)
@@ -79,7 +79,7 @@ def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
 
 
 def normal_wins_one(mean: Floats, sd: Floats, i: int) -> float:
-    """Return the probability that the draw of child i from N(mean, sd^2) is the highest: ``normal_wins(mean, sd)[i]``."""
+    """Return the probability that child i's draw from N(mean, sd^2) is the highest: ``normal_wins(mean, sd)[i]``."""
     return float(normal_wins(mean, sd)[i])
 
 
@@ -90,7 +90,7 @@ def ties(scores: Floats) -> Floats:
     array([0. , 0.5, 0.5])
     """
     best = scores == scores.max()
-    return best / best.sum()
+    return np.asarray(best / best.sum())
 
 
 def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
@@ -102,7 +102,7 @@ def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Fl
 
 
 def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats, float]:
-    """For each class, how likely one given member of it has the highest draw, and how likely all are below ``floor``."""
+    """Return how likely one given member of each class has the highest draw, and how likely all are below ``floor``."""
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
@@ -124,15 +124,15 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats
             left, before = (left + right) / 2, error
         won[:n] += share
         above[:n], right, log_below = so_far, left, rise
-    below = np.exp(log_below) if right <= floor else 0.0
-    total = size @ won + below
+    below = float(np.exp(log_below)) if right <= floor else 0.0
+    total = float(size @ won) + below
     found = np.empty(k)
     found[order] = won / total
     return found, below / total
 
 
 def _step(slope: Floats, curvature: Floats) -> Floats:
-    """How long a panel may be that starts with this slope and curvature of ln f, so that f is almost a polynomial there."""
+    """Return how long a panel with this slope and curvature of ln f may be: f is almost a polynomial there."""
     return 2 * STEEPEST / (np.abs(slope) + np.sqrt(slope**2 + 4 * STEEPEST * curvature))
 
 
