@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from time import perf_counter
 from typing import Any
 
@@ -29,7 +28,7 @@ def played(arms: int, rewards: int, seed: int = 0) -> Belief:
     policy = bt.TS(bt.Tree(arms), rng=seed)
     a, b = np.ones(arms), np.ones(arms)
     for uniform in rng.random(rewards):
-        arm = policy.choose()
+        arm = int(policy.choose())
         won = bool(uniform < mean[arm])
         policy.update(arm, won)
         (a if won else b)[arm] += 1
@@ -89,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
