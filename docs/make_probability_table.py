@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.rules import winning as readable
+from banditree.beliefs import winning as readable
 from banditree.stream import native
 from tests.win_quadrature import by_quadrature
 

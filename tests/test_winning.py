@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from banditree.rules import winning as readable
+from banditree.beliefs import winning as readable
 from banditree.stream import native
 from tests.helpers import needs_native
 from tests.win_probabilities import P_FLOOR, chi_square

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "rules/densities.hpp"
-#include "rules/winning.hpp"
+#include "beliefs/densities.hpp"
+#include "beliefs/winning.hpp"
 #include "walk.hpp"
 
 namespace nb = nanobind;

@@ -2,7 +2,7 @@
 
 Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of
 nodes run from the highest value a draw can have down to where the highest draw never is;
-docs/exact-probabilities.md derives them. Twin of native/rules/winning.hpp.
+docs/exact-probabilities.md derives them. Twin of native/beliefs/winning.hpp.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.rules.densities import NARROWEST, BetaLogOdds, Densities, Normal
+from banditree.beliefs.densities import NARROWEST, BetaLogOdds, Densities, Normal
 
 Floats = NDArray[np.float64]
 

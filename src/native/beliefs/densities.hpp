@@ -1,6 +1,6 @@
 // Densities that a winner's probability is integrated over: Beta on the log odds, and Normal. Around any c
 //   ln f(t) = ln f(c) + slope(c) (t - c) - weight bend(t - c),
-// where `bend` is the same function for every child. Twin of banditree/rules/densities.py.
+// where `bend` is the same function for every child. Twin of banditree/beliefs/densities.py.
 #pragma once
 
 #include <algorithm>

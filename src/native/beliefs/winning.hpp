@@ -1,6 +1,6 @@
 // Who wins when each child draws once: exact probabilities, by integration where the beliefs are. Child i has the highest
 // draw with probability P_i = integral of f_i times the product of the other F_j. docs/exact-probabilities.md derives the
-// panels. Twin of banditree/rules/winning.py.
+// panels. Twin of banditree/beliefs/winning.py.
 #pragma once
 
 #include <algorithm>
