@@ -13,6 +13,8 @@ from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.stream import beta_log_odds
 
+CENTRAL = (0.025, 0.975)  # levels of the ends of an interval
+
 
 @dataclass(frozen=True)
 class Beta(Belief):
@@ -93,9 +95,20 @@ class BetaRows(Rows):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Central 95% of the posterior."""
         a, b = self.posterior(nodes)
-        ends = [quantiles(a[at : at + 4096], b[at : at + 4096], (0.025, 0.975)) for at in range(0, len(a), 4096)]
-        low, high = np.concatenate(ends).T
+        if len(a) == 1:
+            ends, which = self._ends(a, b), np.zeros(1, np.intp)
+        else:  # most nodes of a large tree are alike
+            pairs, which = np.unique((a + 1j * b)[:, 0], return_inverse=True)
+            ends = self._ends(pairs.real[:, None], pairs.imag[:, None])
+        low, high = ends[which].T
         return low, high
+
+    def _ends(self, a: Floats, b: Floats) -> Floats:
+        """The ends of the central part of Beta(a, b): (k, 1), (k, 1) -> (k, 2)."""
+        if self.walked_natively:
+            return np.asarray(self.winning.beta_ends(a[:, 0].copy(), b[:, 0].copy(), *CENTRAL))
+        blocks = range(0, len(a), 4096)
+        return np.concatenate([quantiles(a[at : at + 4096], b[at : at + 4096], CENTRAL) for at in blocks])
 
 
 def quantiles(a: Floats, b: Floats, levels: tuple[float, ...], points: int = 257) -> Floats:
