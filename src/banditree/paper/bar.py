@@ -14,9 +14,9 @@ Show = Callable[[str], AbstractContextManager[Progress | None]]
 
 @contextmanager
 def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
-    """A bar over {task: expected seconds}; ``show(task)`` is open while one runs, and gives what to call with the share done.
+    """A bar over {task: expected seconds}; ``show(task)`` is open while one runs.
 
-    Where `screen` shows nothing it is None.
+    It gives a function to call with the share done, or None where `screen` shows nothing.
     """
     with screen(progress, _columns, speed_estimate_period=120) as bar:
         if bar is None:

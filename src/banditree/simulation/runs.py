@@ -181,6 +181,34 @@ class Runs:
             raise InvalidValue(f"two policies would have the same name among {list(found.values())}; give other names")
         return self._keyed(found)
 
+    def with_replicates(self, more: Runs) -> Runs:
+        """These runs and more replicates of the same policies on the same seeds, as if run at once."""
+        if (self.policies, self.seeds, self.times.tolist()) != (more.policies, more.seeds, more.times.tolist()):
+            raise InvalidValue("replicates must be of the same policies, seeds and times")
+        if not (self.replicates and more.replicates):
+            raise InvalidValue("there are no replicates to put together; give simulate a number of replicates above 1")
+        each = {name: np.concatenate([self.replicates[name], more.replicates[name]], axis=1) for name in self.policies}
+        share = {name: self.replicates[name].shape[1] / each[name].shape[1] for name in self.policies}
+
+        def mixed(name: str, ours: Any, theirs: Any) -> Any:
+            return share[name] * ours + (1 - share[name]) * theirs
+
+        return replace(
+            self,
+            regret={name: values.mean(axis=1) for name, values in each.items()},
+            engine={name: self.engine[name] if self.engine[name] == more.engine[name] else "readable" for name in each},
+            evaluations={name: mixed(name, self.evaluations[name], more.evaluations[name]) for name in each},
+            seconds={name: mixed(name, self.seconds[name], more.seconds[name]) for name in each},
+            clusters={
+                name: [
+                    {key: mixed(name, ours[key], theirs[key]) for key in ours}
+                    for ours, theirs in zip(self.clusters[name], more.clusters[name], strict=True)
+                ]
+                for name in each
+            },
+            replicates=each,
+        )
+
     def _check(self, name: str) -> None:
         if name not in self.regret:
             raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
