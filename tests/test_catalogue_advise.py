@@ -12,7 +12,7 @@ import pytest
 from banditree.catalogue import Advice, Catalogue, advise, inspect, simulate
 from banditree.catalogue import advice as weighing
 from banditree.catalogue.advice import weigh
-from banditree.catalogue.candidates import Candidate, depths, for_tree, named
+from banditree.catalogue.candidates import NAMES, Candidate, depths, distinct, for_tree, named
 from banditree.catalogue.comparison import OnWorlds
 from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidType, InvalidValue
@@ -358,3 +358,106 @@ def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str])
     assert code == int("0 of 1" in text)
     main(options)
     assert capsys.readouterr().out == text
+
+
+# Policies that stop learning, and policies that are the same
+
+
+def films() -> Catalogue:
+    """The best film is in a poor genre: TSC settles in the genre with the best average and never finds it."""
+    rng = np.random.default_rng(0)
+    tree = Tree({f"genre-{genre}": [f"{genre}-{i}" for i in range(20)] for genre in range(10)})
+    means = rng.uniform(0.1, 0.2, 200)
+    means[:20] = rng.uniform(0.29, 0.30, 20)
+    means[20] = 0.4
+    plays = np.full(200, 5000)
+    return Catalogue(tree, plays, rng.binomial(plays, means))
+
+
+def test_a_policy_that_never_finds_the_best_arm_is_shown_up_beside_the_headline() -> None:
+    found = advise(films(), horizon=18_000, policies=["TSC"], seeds=8)
+    losses = {row.policy: row.loss for row in found.table}
+    assert (found.policy, found.verdict) == ("TSC", "tree")  # over 18,000 decisions it is ahead
+    assert losses["TSC"] > 1.3 * losses["TS"]
+    assert found.overtaken is not None
+    assert found.overtaken.policy == "TS"
+    assert 20_000 < found.overtaken.at < 60_000
+    at_the_end, where = found.sentences[2:4]
+    assert "it has stopped learning; TS loses" in at_the_end
+    assert "If that goes on, TS is ahead from about" in at_the_end
+    assert "of its decisions are in genre-0, which holds the best arm with probability under 1%." in where
+    assert found.to_dict()["overtaken"]["policy"] == "TS"
+
+
+def test_of_two_that_are_close_the_one_that_goes_on_learning() -> None:
+    """TSC is 4% ahead at the end and TS loses a third as much per decision; 8% ahead are too much to give away."""
+    close = weighed({"TS": lambda t: 250 * np.log(t / 10), "TSC": lambda t: 0.912 * t / 10})
+    assert 0 < close.against_flat.share < 0.05
+    assert close.against_flat.chance > 0.99
+    assert (close.policy, close.verdict) == ("TS", "flat")
+    assert any("By then TSC has less regret, but so little less that TS" in line for line in close.sentences)
+    assert close.overtaken is None
+    far = weighed({"TS": lambda t: 250 * np.log(t / 10), "TSC": lambda t: 0.87 * t / 10})
+    assert (far.policy, far.verdict) == ("TSC", "tree")
+    other = weighed({"TS": lambda t: 0.912 * t / 10, "TSC": lambda t: 250 * np.log(t / 10)})  # the other way round
+    assert (other.policy, other.verdict) == ("TSC", "tree")
+    assert "more (95% interval" in other.sentences[1]
+
+
+def test_with_one_category_the_tree_changes_nothing_whatever_the_seed() -> None:
+    tree = Tree({"everything": [f"a{i}" for i in range(8)]})
+    catalogue = Catalogue(tree, np.full(8, 50), [5, 6, 9, 12, 4, 8, 20, 11])
+    for seed in range(3):
+        found = advise(catalogue, horizon=200, seeds=4, rng=seed)
+        assert (found.policy, found.verdict, found.same) == ("TS", "flat", {"TSC": "TS"})
+        assert "Here the categories make no difference." in found.sentences[0]
+        assert "TSC is the same policy as TS here, because all arms are in one category." in found.sentences
+        assert not any("cannot tell" in line for line in found.sentences)
+    asked = advise(catalogue, horizon=200, seeds=4, policies=["TSC"])
+    assert asked.table["policy"] == ["TS"]
+    assert asked.against_flat.saving == 0
+    assert asked.to_dict()["same"] == {"TSC": "TS"}
+
+
+def test_which_policies_are_the_same_on_a_tree() -> None:
+    def same(spec: Any, names: Any = None) -> dict[str, str]:
+        tree = Tree(spec)
+        return distinct(for_tree(tree) if names is None else named(names, tree), tree)[1]
+
+    assert same({"a": [1], "b": [2], "c": [3]}) == {"TSC": "TS"}  # every category has one arm
+    assert same({"a": {"x": [1, 2]}, "b": {"y": [3, 4]}}) == {"HTS(depth=2)": "TSC"}  # one sub-category each
+    assert same({"all": {"x": [1, 2], "y": [3, 4]}}) == {"TSC": "TS"}  # the lower level does differ
+    assert same({"a": {"x": [1, 2], "y": [3]}, "b": [4, 5]}) == {}
+    assert same({"a": {"x": [1], "y": [2]}, "b": [4, 5]}) == {"HTS(depth=2)": "TSC"}
+    assert same({"a": [1, 2], "b": [3]}, ["UCT", "UCBC", "UCB1", "HTS", "TSC"]) == {
+        "UCBC": "UCT",
+        "TSC": "HTS(depth=1)",
+    }
+
+
+def test_policies_that_are_said_to_be_the_same_have_the_same_regret() -> None:
+    """The claim behind it: in distribution, on a tree with a single sub-category in each category."""
+    tree = Tree({"a": {"x": [0, 1, 2]}, "b": {"y": [3, 4, 5]}, "c": [6]})
+    catalogue = Catalogue(tree, means=[0.2, 0.3, 0.25, 0.5, 0.4, 0.45, 0.6])
+    runs = simulate(catalogue, horizon=300, policies=["TSC", "HTS:2"], seeds=150).runs
+    assert abs(runs.compare("TSC", "HTS(depth=2)").z) < 4
+
+
+def test_every_kind_of_candidate_is_built_and_explained() -> None:
+    for name in NAMES:
+        (candidate,) = named([name], SHOP)
+        assert candidate.how
+        assert "{" not in candidate.how
+        assert candidate.factory(SHOP, rng=0).choose() in SHOP
+
+
+def test_more_runs_where_luck_has_a_large_part_and_none_where_all_is_clear() -> None:
+    """Arms that are nearly alike leave luck; a tree that clearly pays, nothing to ask."""
+    rng = np.random.default_rng(0)
+    tree = Tree({c: [f"{c}{i}" for i in range(4)] for c in "abc"})
+    alike = advise(Catalogue(tree, np.full(12, 400), rng.binomial(400, 0.3, 12)), horizon=100, seeds=20)
+    assert alike.runs.replicates["TS"].shape[:2] == (20, 8)
+    good = np.repeat([0.05, 0.1, 0.8], 4)
+    clear = advise(Catalogue(tree, np.full(12, 400), rng.binomial(400, good)), horizon=1000, policies=["TSC"], seeds=20)
+    assert clear.runs.replicates["TS"].shape[:2] == (20, 2)
+    assert clear.against_flat.chance > 0.99

@@ -108,8 +108,9 @@ def _where(case: Case) -> list[str]:
     best = next((each.best for each in case.inspection.clusters if each.path == (row.cluster,)), 1.0)
     if share < MOST_TRAFFIC or best >= UNLIKELY:
         return []
-    known = "does not hold" if case.inspection.worlds == 1 else f"holds with probability {chance(best)}"
-    return [f"{percent(share)} of its decisions are in {row.cluster}, which {known} the best arm."]
+    holds = "holds the best arm with probability " + chance(best)
+    holds = "does not hold the best arm" if case.inspection.worlds == 1 else holds
+    return [f"{percent(share)} of its decisions are in {row.cluster}, which {holds}."]
 
 
 def _since(case: Case) -> list[str]:
