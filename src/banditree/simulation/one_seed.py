@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,7 @@ from banditree.stream import generator, native, native_stream
 from banditree.tree import Tree
 
 Factory = Callable[..., Any]
+Player = tuple[str, int]  # a policy's name, and which of its runs on the same instance
 
 INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # what a random stream is for
 
@@ -66,16 +67,21 @@ class Streams:
         """``own`` is for an instance of the user's own, which expects a NumPy Generator."""
         return _stream(self.seed(seed, CONTEXTS), own)
 
-    def rewards(self, seed: int, name: str, *, own: bool = False) -> Any:
-        return _stream(self.seed(seed, REWARDS, key_of(name)), own)
+    def rewards(self, seed: int, name: str, replicate: int = 0, *, own: bool = False) -> Any:
+        return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), own)
 
-    def policy(self, seed: int, name: str) -> np.random.SeedSequence:
-        return self.seed(seed, POLICY, key_of(name))
+    def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
+        return self.seed(seed, POLICY, *_key(name, replicate))
 
 
 def key_of(name: str) -> int:
     """A policy's name as a part of the keys of its streams."""
     return zlib.crc32(name.encode())
+
+
+def _key(name: str, replicate: int) -> tuple[int, ...]:
+    """The first run of a policy draws what it would draw without replicates."""
+    return (key_of(name), replicate) if replicate else (key_of(name),)
 
 
 def _stream(seed: np.random.SeedSequence, own: bool) -> Any:
@@ -91,6 +97,7 @@ class Plan:
     streams: Streams
     horizon: int
     times: NDArray[np.int64]
+    replicates: tuple[int, ...] = (0,)  # runs of each policy on the same instance, by number
     met: Met = field(default_factory=Met, repr=False)
 
     def draw(self, seed: int) -> Any:
@@ -98,21 +105,34 @@ class Plan:
 
     def run(self, seed: int, instance: Any, monitor: Monitor) -> tuple[int, dict[str, Run | PolicyFailed]]:
         """Every policy on this instance: those that can in the native engine together, the others one by one."""
-        found: dict[str, Run | PolicyFailed] = {}
-        natively: dict[str, Policy] = {}
-        for name, factory in self.factories.items():
-            policy = self._built(name, factory, seed, instance)
+        found: dict[Player, Run | PolicyFailed] = {}
+        natively: dict[Player, Policy] = {}
+        players = [(name, replicate) for name in self.factories for replicate in self.replicates]
+        for player in players:
+            policy = self._built(player, seed, instance)
             if isinstance(policy, PolicyFailed):
-                found[name] = policy
+                found[player] = policy
             elif _runs_natively(policy, instance):
-                natively[name] = policy
+                natively[player] = policy
             else:
-                found[name] = self._step(name, policy, seed, instance, monitor)
+                found[player] = self._step(player, policy, seed, instance, monitor)
         if natively:
             found.update(self._run_natively(natively, seed, instance, monitor))
-        return seed, found
+        return seed, {name: self._together(name, found) for name in self.factories}
 
-    def _built(self, name: str, factory: Factory, seed: int, instance: Any) -> Any:
+    def _together(self, name: str, found: Mapping[Player, Run | PolicyFailed]) -> Run | PolicyFailed:
+        """All runs of a policy as one, or the first failure among them."""
+        runs: list[Run] = []
+        for replicate in self.replicates:
+            run = found[name, replicate]
+            if isinstance(run, PolicyFailed):
+                return run
+            runs.append(run)
+        return runs[0] if len(runs) == 1 else Run.mean(runs)
+
+    def _built(self, player: Player, seed: int, instance: Any) -> Any:
+        name, replicate = player
+        factory = self.factories[name]
         tree, who = instance.tree, f"policy {name!r} (seed {seed})"
         if isinstance(factory, On):
             trees = getattr(instance, "trees", {})
@@ -120,7 +140,7 @@ class Plan:
                 raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {', '.join(trees) or 'none by name'}")
             tree, factory = trees[factory.tree], factory.factory
         try:
-            policy = factory(tree, rng=self.streams.policy(seed, name))
+            policy = factory(tree, rng=self.streams.policy(seed, name, replicate))
         except BanditreeError as error:
             raise type(error)(f"{who}: {error}") from error
         except Exception as error:
@@ -133,18 +153,18 @@ class Plan:
         return policy
 
     def _run_natively(
-        self, policies: dict[str, Policy], seed: int, instance: Instance, monitor: Monitor
-    ) -> dict[str, Run | PolicyFailed]:
+        self, policies: dict[Player, Policy], seed: int, instance: Instance, monitor: Monitor
+    ) -> dict[Player, Run | PolicyFailed]:
         assert native is not None
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
         parameter = getattr(instance.rewards, "concentration", getattr(instance.rewards, "sd", 0.0))
         players, runs = [], []
-        for name, policy in policies.items():
+        for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
             same = policy.tree is instance.tree or policy.tree.arms == instance.tree.arms
             places = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
-            players.append((policy.walk, places, self.streams.rewards(seed, name), run.regret, run.plays))
+            players.append((policy.walk, places, self.streams.rewards(seed, *player), run.regret, run.plays))
             runs.append(run)
         before = [policy.walk.evaluations for policy in policies.values()]
         with ExitStack() as held:  # the engine steps these policies without the GIL: other threads wait
@@ -163,24 +183,25 @@ class Plan:
                 monitor=monitor,
             )
         _raise_if_stopped(monitor)
-        found: dict[str, Run | PolicyFailed] = {}
-        for name, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
+        found: dict[Player, Run | PolicyFailed] = {}
+        for player, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
             if taken < 0:
                 large = "rewards" if instance.dim is None else "contexts and the coefficients"
                 what = f"met scores that are not numbers; scale the {large}"
-                found[name] = _failed(name, seed, what, None)
+                found[player] = _failed(player[0], seed, what, None)
                 continue
             run.seconds = taken
-            run.evaluations = (policies[name].walk.evaluations - evaluations) / self.horizon
+            run.evaluations = (policies[player].walk.evaluations - evaluations) / self.horizon
             self._close(run, instance.tree)
-            found[name] = run
+            found[player] = run
         return found
 
-    def _step(self, name: str, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
+    def _step(self, player: Player, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
         """A run from Python. Twin of ``native/simulate.hpp``."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms)
         own = not _is_built_in(instance)
-        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, own=own)
+        name, replicate = player
+        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, replicate, own=own)
         walk = policy.walk if isinstance(policy, Policy) else None
         before = walk.evaluations if walk is not None else 0
         world = World(instance, self.problem, seed)
@@ -213,9 +234,9 @@ class Plan:
         return run
 
     def _close(self, run: Run, tree: Tree) -> None:
-        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms."""
+        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms, and one run each."""
         run.by_cluster(tree)
-        if not getattr(self.problem, "fixed", False):
+        if not getattr(self.problem, "fixed", False) or len(self.replicates) > 1:
             run.plays = run.plays[:0].copy()
 
 

@@ -19,6 +19,7 @@ from banditree.stream import native
 
 Draw = Callable[[int], Any]
 Run = Callable[[int, Any, Any], Any]
+Progress = bool | None | Callable[[float], None]  # a bar or none, or a function of the share that is done
 
 READABLE = 25_000  # steps a second of the readable engine, about
 LOOK = 0.1  # seconds between two looks at how far the workers are
@@ -66,7 +67,7 @@ def _cores() -> Sequence[int]:
 
 
 def over_seeds(
-    seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: bool | None
+    seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: Progress
 ) -> Generator[Any, None, None]:
     """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
 
@@ -176,8 +177,11 @@ def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[A
 
 
 @contextmanager
-def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
+def _bar(steps: int, progress: Progress) -> Iterator[Callable[[int], None]]:
     """A function to call with the steps done so far; on a terminal it shows how many a second, and the time left."""
+    if callable(progress):
+        yield lambda done: progress(done / steps)
+        return
     with screen(progress, _columns, seconds=steps / READABLE) as bar:
         if bar is None:
             yield lambda _: None
