@@ -68,6 +68,7 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
     std::vector<double> now = truth_of(truth, 0, dim);
     World world{now.data(), now.size() / (dim ? dim : 1), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
     require_world(world);
+    require((dim > 0) == (world.contexts != World::Contexts::none), "a world with dim needs contexts, and no other");
     const std::size_t n_times = times.shape(0);
     const std::int64_t* time = times.data();
     require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
