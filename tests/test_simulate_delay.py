@@ -106,7 +106,9 @@ def test_both_engines_give_the_same_run_draw_for_draw(name: str, problem: Any, d
 
 
 def test_without_delay_and_batches_nothing_changes() -> None:
-    one, two = (bt.simulate([bt.TSC, bt.UCT], BOUNDED, horizon=300, seeds=3, **w) for w in ({}, {"delay": 0, "batch": 1}))
+    one, two = (
+        bt.simulate([bt.TSC, bt.UCT], BOUNDED, horizon=300, seeds=3, **w) for w in ({}, {"delay": 0, "batch": 1})
+    )
     assert all(np.array_equal(one.regret[name], two.regret[name]) for name in one.policies)
 
 

@@ -57,7 +57,7 @@ void require_support(const World& world, const Walk& walk) {
 // `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, -1 for one that could not go on.
 // Every `every` steps, if it is above 0, next_truth(k) gives the truth from step k * every + 1 on.
 nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
-               double parameter, const std::string& contexts, Stream& context_stream, std::int64_t horizon,
+               double parameter, const std::string& contexts, Stream* context_stream, std::int64_t horizon,
                Positions times, nb::list players, Monitor& monitor, std::int64_t delay, std::int64_t batch, std::int64_t every,
                nb::object next_truth) {
     constexpr std::int64_t longest = std::int64_t{1} << 60;  // sums of two of these still fit
@@ -69,6 +69,7 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
     World world{now.data(), now.size() / (dim ? dim : 1), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
     require_world(world);
     require((dim > 0) == (world.contexts != World::Contexts::none), "a world with dim needs contexts, and no other");
+    require(dim == 0 || context_stream, "contexts need a stream");
     const std::size_t n_times = times.shape(0);
     const std::int64_t* time = times.data();
     require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
@@ -129,7 +130,7 @@ void bind_simulate(nb::module_& m) {
             "stop", [](const Monitor& self) { return self.stop.load(); },
             [](Monitor& self, bool stop) { self.stop = stop; });
     m.def("run", &run, nb::arg("truth"), nb::arg("dim"), nb::arg("rewards"), nb::arg("parameter"), nb::arg("contexts"),
-          nb::arg("context_stream"), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"), nb::arg("monitor"),
+          nb::arg("context_stream").none(), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"), nb::arg("monitor"),
           nb::arg("delay") = 0, nb::arg("batch") = 1, nb::arg("every") = 0, nb::arg("next_truth").none() = nb::none());
 }
 

@@ -135,7 +135,7 @@ struct Player {
 };
 
 // Stops early when told. `change`, where there is one, puts a new truth in the place of the world's every so many steps.
-inline void simulate(World& world, std::vector<Player>& players, Stream& contexts, const Schedule& schedule,
+inline void simulate(World& world, std::vector<Player>& players, Stream* contexts, const Schedule& schedule,
                      const std::int64_t* times, Monitor& monitor, std::int64_t every = 0,
                      const std::function<void(std::int64_t)>& change = {}) {
     // Contexts and the best arm's value are the same for all players: drawn and found once for a stretch of steps.
@@ -157,7 +157,7 @@ inline void simulate(World& world, std::vector<Player>& players, Stream& context
         }
         for (std::int64_t t = from; world.dim && t < to; ++t) {
             double* here = x.data() + static_cast<std::size_t>(t - from) * world.dim;
-            world.context(contexts, here);
+            world.context(*contexts, here);
             best[static_cast<std::size_t>(t - from)] = world.best(columns.data(), here, values.data());
         }
         for (Player& player : players) {

@@ -19,6 +19,7 @@ from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.drifting import DriftingInstance
 from banditree.problems.instance import Instance
+from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
 from banditree.simulation.checked import Met, World, copied, draw
 from banditree.simulation.runs import Run
@@ -125,6 +126,8 @@ class Plan:
     met: Met = field(default_factory=Met, repr=False)
 
     def draw(self, seed: int) -> Any:
+        if type(self.problem) is Problem and self.problem.fixed:  # whatever the seed
+            return self.problem.instance(0)
         return draw(self.problem, self.streams.instance(seed), seed)
 
     def run(self, seed: int, instance: Any, monitor: Monitor) -> tuple[int, dict[str, Run | PolicyFailed]]:
@@ -203,7 +206,7 @@ class Plan:
         players, runs = [], []
         for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
-            same = policy.tree is instance.tree or policy.tree.arms == instance.tree.arms
+            same = _same_arms(policy.tree, instance.tree)
             places = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
             players.append((policy.walk, places, self.streams.rewards(seed, *player), run.regret, run.plays))
             runs.append(run)
@@ -217,7 +220,7 @@ class Plan:
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,
                 contexts=instance.contexts or "",
-                context_stream=self.streams.contexts(seed),
+                context_stream=None if instance.dim is None else self.streams.contexts(seed),
                 horizon=self.schedule.horizon,
                 times=self.times,
                 players=players,
@@ -287,14 +290,19 @@ def _check_fit(who: str, policy: Any, instance: Any) -> None:
     if policy.dim is not None and policy.dim != instance.dim:
         have, need = (_dimension(dim) for dim in (instance.dim, policy.dim))
         raise InvalidValue(f"{who} needs {need}, the problem has {have}")
-    strangers = [arm for arm in policy.tree.arms if arm not in instance.tree]
-    if strangers:
-        raise UnknownArm(f"{who} has arm {strangers[0]!r}, which the instance does not")
+    if not _same_arms(policy.tree, instance.tree):
+        strangers = [arm for arm in policy.tree.arms if arm not in instance.tree]
+        if strangers:
+            raise UnknownArm(f"{who} has arm {strangers[0]!r}, which the instance does not")
     low, high = policy.support
     if instance.rewards.support[0] < low or instance.rewards.support[1] > high:
         raise InvalidValue(
             f"{who} believes in rewards in [{low:g}, {high:g}], {instance.rewards} leaves that; {policy.support_hint}"
         )
+
+
+def _same_arms(one: Tree, two: Tree) -> bool:
+    return one is two or one.arms == two.arms
 
 
 def _dimension(dim: int | None) -> str:
