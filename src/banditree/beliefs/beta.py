@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.stream import beta_log_odds
 
@@ -52,7 +52,7 @@ class BetaRows(Rows):
         self.successes, self.failures, *_ = self._table.T  # (nodes,) each
         self.a, self.b = a, b  # (nodes,) each
         # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
-        self.on_log_odds = bool(min(a.min(), b.min()) < 1)
+        self.on_log_odds = min(least(a), least(b)) < 1
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return total, count - total
