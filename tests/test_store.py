@@ -63,9 +63,9 @@ def test_options_and_priors_come_back(name: str, options: dict[str, Any], engine
     run(policy, 20, 2)
     policy.save(tmp_path / "p")
     loaded = bt.load(tmp_path / "p", rng=0)
-    assert (loaded.belief, loaded._own, loaded.rule, loaded.depth) == (
+    assert (loaded.belief, loaded._state.own, loaded.rule, loaded.depth) == (
         policy.belief,
-        policy._own,
+        policy._state.own,
         policy.rule,
         policy.depth,
     )
