@@ -145,7 +145,7 @@ def _command_line() -> Iterator[str]:
     """Every command and option, as ``--help`` has them."""
     from typer.main import get_command
 
-    from banditree import cli
+    from banditree.cli import main as cli
 
     yield "## Command line\n"
     group: Any = get_command(cli.application())

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditree as bt
-from banditree import engines
+from banditree.policy import engines
 from tests.helpers import needs_native
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -9,11 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree import _draw, _edit, _grow
-from banditree._check import whole
-from banditree._grow import Name, Rough
-from banditree._shape import Ints, Shape, number
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.errors.checks import whole
+from banditree.tree import build as _grow
+from banditree.tree import edit as _edit
+from banditree.tree import text as _draw
+from banditree.tree.build import Name, Rough
+from banditree.tree.shape import Ints, Shape, number
 
 
 class Tree:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from banditree._grow import Name, names
 from banditree.errors import InvalidType, InvalidValue
+from banditree.tree.build import Name, names
 
 if TYPE_CHECKING:
-    from banditree.tree import Tree
+    from banditree.tree.tree import Tree
 
 Paths = list[tuple[Name, ...]]
 

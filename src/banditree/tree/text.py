@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._words import count
+from banditree.output.words import count
 
 if TYPE_CHECKING:
-    from banditree.tree import Tree
+    from banditree.tree.tree import Tree
 
 MOST_LINES = 40
 
