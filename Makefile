@@ -64,10 +64,11 @@ fuzz: setup ## random calls of all policies against a plain oracle: SECONDS=60, 
 # What the native engine does, and not what libraries do with it: pictures, pages and clusters are left out.
 SANITIZED = $(foreach part,bad_input beliefs descent equivalences exact_sampling fuzz interrupt laws policy rules \
   seeds simulate store stream threads tree,$(wildcard tests/test_$(part)*.py))
+SANITIZERS = --config-settings=cmake.define.BANDITREE_SANITIZE=ON --config-settings=install.strip=false
 sanitize: export ASAN_OPTIONS = detect_leaks=0
 sanitize: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 sanitize: .venv-sanitize/bin/python ## the core tests and a short fuzz with address and undefined-behaviour sanitizers
-	$(call install,.venv-sanitize,--constraint constraints.txt,--config-settings=cmake.define.BANDITREE_SANITIZE=ON $(FOR_TESTS))
+	$(call install,.venv-sanitize,--constraint constraints.txt,$(SANITIZERS) $(FOR_TESTS))
 	@preload=$$($${CXX:-c++} -print-file-name=libasan.so):$$($${CXX:-c++} -print-file-name=libstdc++.so) && set -x && \
 	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m pytest -n 2 --dist worksteal -q $(SANITIZED) && \
 	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m tests.fuzz --seconds 60
