@@ -74,13 +74,14 @@ sanitize: .venv-sanitize/bin/python ## the core tests and a short fuzz with addr
 	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m tests.fuzz --seconds 60
 
 # Both ends of the versions that pyproject.toml declares. Left out are tests of numbers, which take long and on which
-# no library has a say. Old libraries warn of newer ones beside them, which is not ours to mend.
+# no library has a say. Old libraries warn of newer ones beside them, which is not ours to mend, and old Typers tell
+# less of a command, so that the API page differs.
 ENDS = -n 2 --dist worksteal -q tests $(foreach part,exact_sampling laws paper theory,--ignore-glob='tests/test_$(part)*')
 test-lowest: setup .venv-lowest/bin/python ## the tests with the lowest versions that pyproject.toml declares
 	@mkdir -p build
 	$(BIN)/python -m tools.lowest > build/lowest.txt
 	$(call install,.venv-lowest,--constraint build/lowest.txt,$(FOR_TESTS))
-	.venv-lowest/bin/python -m pytest $(ENDS) -o filterwarnings=default
+	.venv-lowest/bin/python -m pytest $(ENDS) -o filterwarnings=default --deselect tests/test_docs.py::test_the_api_page_is_up_to_date
 
 test-newest: .venv-newest/bin/python ## the tests with the newest versions
 	$(call install,.venv-newest,--upgrade --upgrade-strategy eager,$(FOR_ALL) cmake ninja)
