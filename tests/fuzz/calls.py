@@ -15,7 +15,7 @@ from tests.fuzz.oracle import Path
 if TYPE_CHECKING:
     from tests.fuzz.world import World
 
-BAD_ARMS = ["nobody", -(10**9), None, (), [], 0.5, math.nan]
+BAD_ARMS = ["nobody", -(10**9), None, (), [], 0.5, 1.0, True, math.nan]
 BAD_REWARDS = [math.nan, math.inf, -math.inf, None, "1", [1], 1j, 10**400, 1e200]
 BAD_NUMBERS = [-1, 1.5, "3", True, 2**40]
 BAD_TREES = [None, "tree", {"c": ["a"]}, 3]
@@ -118,11 +118,11 @@ def update_many(world: World, bad: bool) -> Call:
         if spoiled == "arm":
             given[0] = [*arms[:at], bad_arm(world), *arms[at + 1 :]]
         elif spoiled == "arms":
-            given[0] = world.pick([None, "arms", 5, [*arms, arms[0]], arms[1:]])
+            given[0] = world.pick([None, "arms", 5, [*arms, arms[0]], arms[1:], np.ma.array(arms), set(arms)])
         elif spoiled == "reward":
             given[1] = [*rewards[:at], bad_reward(world), *rewards[at + 1 :]]
         elif spoiled == "rewards":
-            given[1] = world.pick([None, 1.0, [*rewards, 0.0], [[value] for value in rewards]])
+            given[1] = world.pick([None, 1.0, [*rewards, 0.0], [[value] for value in rewards], np.ma.array(rewards)])
         else:
             given[2] = (
                 np.ones((n, 3)) if x is None else world.pick([None, x[1:], x[:, 1:], np.where(x == x[at], math.inf, x)])

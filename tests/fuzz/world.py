@@ -46,6 +46,8 @@ class World:
         self.gone: list[Any] = []  # arms that were there once
         known = inspect.signature(kinds[name]).parameters
         options = {option: self.pick(values) for option, values in OPTIONS.items() if option in known}
+        if "dim" in options:
+            options.pop("prior", None)  # a linear prior would have a dim of its own
         first = paths(self, int(self.rng.choice([1, 2, 6, 20, 120], p=[0.1, 0.1, 0.4, 0.3, 0.1])))
         with engines.using(self.engine):
             self.policy = kinds[name](bt.Tree.from_paths(first), rng=int(self.rng.integers(2**31)), **options)
