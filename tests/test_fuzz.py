@@ -15,17 +15,17 @@ def test_all_policies_agree_with_the_oracle() -> None:
 
 
 class LearnsTheLastTwice(bt.TSC):
-    def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
-        super().update_many(arms, rewards, contexts=contexts)
+    def update_many(self, arms: Any, rewards: Any, **options: Any) -> None:
+        super().update_many(arms, rewards, **options)
         if len(arms):
             super().update(arms[-1], 0.0)
 
 
 class LearnsBeforeItLooks(bt.HTS):
-    def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
-        if contexts is not None:
+    def update_many(self, arms: Any, rewards: Any, **options: Any) -> None:
+        if options["contexts"] is not None:
             super().update_many(arms, rewards)
-        super().update_many(arms, rewards, contexts=contexts)
+        super().update_many(arms, rewards, **options)
 
 
 class DrawsBeforeItLooks(bt.LinTSC):
