@@ -34,21 +34,24 @@ from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree import clustering, plots, problems, testing, theory
+    from banditree import clustering, ope, plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
+    from banditree.ope import evaluate, read_log
     from banditree.runs import Runs
     from banditree.simulation import on, simulate
 
 __version__ = "0.1.0"
 
 # Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
-_MODULES = ("clustering", "plots", "problems", "testing", "theory")
+_MODULES = ("clustering", "ope", "plots", "problems", "testing", "theory")
 _NAMES = {
     "Catalogue": "catalogue",
     "Runs": "runs",
     "advise": "catalogue",
+    "evaluate": "ope",
     "on": "simulation",
     "read_catalogue": "catalogue",
+    "read_log": "ope",
     "simulate": "simulation",
 }
 
@@ -100,11 +103,14 @@ __all__ = [
     "clustering",
     "engine",
     "errors",
+    "evaluate",
     "load",
     "on",
+    "ope",
     "plots",
     "problems",
     "read_catalogue",
+    "read_log",
     "simulate",
     "testing",
     "theory",
