@@ -27,7 +27,7 @@ from banditree.problems import (
     surface,
     unstructured,
 )
-from banditree.simulation import simulate
+from banditree.simulation.simulator import simulate
 
 PLAYS = 50, 500  # of an arm, uniformly
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from banditree import cli
+from banditree.cli import main as cli
 
 TARGET = Path(__file__).with_name("catalogue.md")
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from banditree import engines
+from banditree.policy import engines
 from tests.helpers import ENGINES
 
 settings.register_profile(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.paper.figures import DEFAULT
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines
 from banditree.beliefs import linear
+from banditree.policy import engines
 from tests.helpers import needs_native
 
 DIM = 5

@@ -13,9 +13,9 @@ from banditree.catalogue import advice as weighing
 from banditree.catalogue.advice import Pairs, weigh
 from banditree.catalogue.candidates import Candidate, depths, for_tree, named
 from banditree.catalogue.simulation import default_seeds
-from banditree.engines import engine
 from banditree.errors import InvalidType, InvalidValue
-from banditree.runs import Runs
+from banditree.policy.engines import engine
+from banditree.simulation.runs import Runs
 from banditree.tree import Tree
 from docs.make_advice_table import World, draw, main, row, worlds
 

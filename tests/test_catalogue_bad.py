@@ -11,7 +11,7 @@ import pytest
 import banditree as bt
 from banditree.catalogue import Catalogue, advise, inspect, read_catalogue, simulate
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, UnknownArm
-from banditree.simulation import LONGEST
+from banditree.simulation.simulator import LONGEST
 
 TREE = bt.Tree({"x": ["a", "b"], "y": ["c"]})
 ITEMS = Catalogue(TREE, means=[0.1, 0.2, 0.3])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditree as bt
-from banditree import engines
 from banditree.errors import BanditreeError
+from banditree.policy import engines
 from tests.helpers import DIM, NAMES, SHOP, events, feed, make, needs_native, run, same, state
 from tests.strategies import trees
 

@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from banditree import cli, plots
+from banditree import plots
 from banditree.catalogue import Catalogue, advise, inspect, simulate
 from banditree.catalogue.page import page
 from banditree.catalogue.render import inspection
-from banditree.engines import engine
+from banditree.cli import main as cli
 from banditree.errors import Interrupted
-from banditree.runs import Runs
+from banditree.policy.engines import engine
+from banditree.simulation.runs import Runs
 from banditree.tree import Tree
 from docs import make_catalogue
 
@@ -89,7 +90,7 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
 def test_files_that_cannot_be_written_are_refused_before_the_run(
     command: str, option: str, file: str, words: str, items: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"banditree.catalogue.commands.{command}", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(f"banditree.cli.catalogue.{command}", lambda *_, **__: pytest.fail("it ran"))
     result = call(command, items, *QUICK, option, tmp_path / file)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
@@ -97,7 +98,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_run(
 
 def test_a_picture_without_matplotlib_is_refused_before_the_run(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("banditree.catalogue.commands.simulate", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr("banditree.cli.catalogue.simulate", lambda *_, **__: pytest.fail("it ran"))
     result = call("simulate", items, *QUICK, "--plot", items.with_name("regret.png"))
     assert (result.exit_code, "banditree[plot]" in result.stderr) == (2, True)
 
@@ -106,7 +107,7 @@ def test_results_are_shown_even_if_a_file_fails(items: Path, monkeypatch: pytest
     def full(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("banditree.catalogue.commands.write_whole", full)
+    monkeypatch.setattr("banditree.cli.catalogue.write_whole", full)
     result = call("advise", items, *QUICK, "--html", items.with_name("advice.html"))
     assert (result.exit_code, "no space left" in result.stderr) == (2, True)
     assert "In Python: bt." in result.stdout
@@ -163,7 +164,7 @@ def test_ctrl_c_is_no_traceback(items: Path, monkeypatch: pytest.MonkeyPatch) ->
     def stopped(*_: object, **__: object) -> None:
         raise Interrupted("stopped with 0 of 4 seeds finished")
 
-    monkeypatch.setattr("banditree.catalogue.commands.simulate", stopped)
+    monkeypatch.setattr("banditree.cli.catalogue.simulate", stopped)
     result = call("simulate", items, *QUICK)
     assert (result.exit_code, "Stopped" in result.stderr) == (130, True)
 
@@ -176,7 +177,7 @@ def test_ctrl_c_saves_the_runs_that_are_finished(items: Path, monkeypatch: pytes
         found.runs = finished
         raise found
 
-    monkeypatch.setattr("banditree.catalogue.commands.simulate", stopped)
+    monkeypatch.setattr("banditree.cli.catalogue.simulate", stopped)
     file = items.with_name("runs.csv")
     result = call("simulate", items, *QUICK, "--save", file)
     assert (result.exit_code, "2 of 4 seeds" in result.stderr) == (130, True)
@@ -187,7 +188,7 @@ def test_a_reader_that_leaves_is_no_mistake(items: Path, monkeypatch: pytest.Mon
     def closed(*_: object, **__: object) -> None:
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("banditree.catalogue.commands.inspect", closed)
+    monkeypatch.setattr("banditree.cli.catalogue.inspect", closed)
     result = call("inspect", items, *COUNTS)
     assert (result.exit_code, result.stderr) == (1, "")  # Typer's own answer to a pipe that closes
 
@@ -207,7 +208,7 @@ def test_the_script_itself(items: Path) -> None:
     command = [
         sys.executable,
         "-c",
-        "from banditree.cli import main; main()",
+        "from banditree.cli.main import main; main()",
         "inspect",
         os.fspath(items),
         *COUNTS,

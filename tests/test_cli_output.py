@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from banditree import cli
 from banditree.catalogue import write_example
+from banditree.cli import main as cli
 from banditree.errors import InvalidValue
 
 COUNTS = ["--arm", "item", "--path", "category", "--plays", "plays", "--successes", "clicks"]
@@ -26,7 +26,7 @@ def call(*arguments: str | Path) -> Result:
 
 def script(*arguments: str | Path, encoding: str) -> subprocess.CompletedProcess[bytes]:
     """The command itself, its output in a file."""
-    command = [sys.executable, "-c", "from banditree.cli import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", "from banditree.cli.main import main; main()", *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "200"}
     )
@@ -52,7 +52,7 @@ def test_the_input_is_never_written_over(
     Path("link.csv").symlink_to("items.csv")
     Path("twin.csv").hardlink_to("items.csv")
     before = items.read_bytes()
-    monkeypatch.setattr(f"banditree.catalogue.commands.{command}", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(f"banditree.cli.catalogue.{command}", lambda *_, **__: pytest.fail("it ran"))
     result = call(command, items, *QUICK, option, spelling.format(folder=tmp_path))
     refused(result, "it is the file that is read; give another name")
     refused(call(command, "link.csv", *QUICK, option, items), "it is the file that is read")
@@ -60,7 +60,7 @@ def test_the_input_is_never_written_over(
 
 
 def test_two_outputs_are_two_files(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banditree.catalogue.commands.simulate", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr("banditree.cli.catalogue.simulate", lambda *_, **__: pytest.fail("it ran"))
     result = call("simulate", items, *QUICK, "--save", "out.png", "--plot", "./out.png")
     refused(result, "cannot write out.png: it is another output of this command; give another name")
     assert not Path("out.png").exists()

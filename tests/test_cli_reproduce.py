@@ -18,15 +18,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import banditree as bt
-from banditree import cli
+from banditree.cli import main as cli
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.paper import reproduce as runner
 from banditree.paper.bar import bar
 from banditree.paper.claims import lemma
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
-from banditree.runs import Runs
-from banditree.simulation import simulate
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import simulate
 from tests.helpers import to_be_stopped
 
 QUICK = ["1b", "sine", "unstructured-regret"]  # one of each kind, none of them slow
@@ -184,7 +184,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
 
 def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
     arguments = ["reproduce", "1b", "1f", "--out", str(tmp_path)]
-    with to_be_stopped("from banditree.cli import main; main()", *arguments, stderr=subprocess.PIPE) as process:
+    with to_be_stopped("from banditree.cli.main import main; main()", *arguments, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 300
         while not (tmp_path / "runs" / "1b-default.json").exists() and time.monotonic() < deadline:
             assert process.poll() is None
@@ -261,7 +261,7 @@ def test_main_turns_our_errors_into_a_sentence(
 
 def test_the_installed_script_runs() -> None:
     found = subprocess.run(
-        [sys.executable, "-c", "from banditree.cli import main; main()", "reproduce", "2x"],
+        [sys.executable, "-c", "from banditree.cli.main import main; main()", "reproduce", "2x"],
         capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"},
     )  # fmt: skip
     assert found.returncode == 2

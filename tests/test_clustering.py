@@ -16,9 +16,9 @@ from scipy import stats
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from banditree.clustering import LINKAGES, agglomerative, kmeans
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.tree import Tree
+from banditree.tree.clustering import LINKAGES, agglomerative, kmeans
 
 
 def groups(tree: Tree) -> list[list[Any]]:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banditree as bt
-from banditree import descent, engines
 from banditree.errors import InvalidValue
+from banditree.policy import descent, engines
 from banditree.stream import generator
 from banditree.testing import alike
 from tests.helpers import DIM, NAMES, SHOP, TREES, events, feed, make

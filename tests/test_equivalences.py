@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banditree as bt
-from banditree import engines
 from banditree.errors import InvalidValue
+from banditree.policy import engines
 from banditree.stream import native_stream
 from banditree.testing import alike
 from tests.helpers import DIM, NAMES, TREES, events, feed, make, needs_native, run, same, state

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines, stream
+from banditree import stream
+from banditree.policy import engines
 from tests import thinned
 from tests.win_probabilities import P_FLOOR, Pair, p_values, win_probabilities
 

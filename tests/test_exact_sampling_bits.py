@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines
+from banditree.policy import engines
 from banditree.stream import native_stream
 from tests.helpers import NAMES, make
 

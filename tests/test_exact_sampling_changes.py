@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines
+from banditree.policy import engines
 from tests.win_probabilities import P_FLOOR, Pair, chi_square, win_probabilities
 
 native = pytest.importorskip("banditree._native")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import banditree as bt
-from banditree import engines
+from banditree.policy import engines
 from banditree.stream import native_stream
 from tests.win_probabilities import P_FLOOR
 

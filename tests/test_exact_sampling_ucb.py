@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import banditree as bt
-from banditree import engines
+from banditree.policy import engines
 from tests.win_probabilities import P_FLOOR
 
 native = pytest.importorskip("banditree._native")

@@ -14,11 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 import banditree as bt
-from banditree import _seeds, cli
-from banditree._interrupt import ctrl_c
-from banditree.catalogue import commands
 from banditree.catalogue.example import write_example
+from banditree.cli import catalogue as commands
+from banditree.cli import main as cli
 from banditree.paper import reproduce as runner
+from banditree.simulation import workers as _seeds
+from banditree.simulation.interrupt import ctrl_c
 
 PROBLEM = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2]}), [0.1, 0.5, 0.9])
 

@@ -12,7 +12,7 @@ from banditree.paper.claims import CLAIMS, FAILS, HOLDS, OPEN, PART, Verdict, ju
 from banditree.paper.claims.checks import Check, Finding, Measured, conclude, jackknife, mean, needed
 from banditree.paper.claims.data import Missing
 from banditree.paper.claims.shapes import bending, exponent, quarters
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
 from tests.made_up import results, runs
 
 

@@ -21,7 +21,7 @@ from banditree.paper.report.__main__ import main
 from banditree.paper.report.cards import SIGNS
 from banditree.paper.report.page import _version
 from banditree.paper.results import Kept, Results, stem
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
 from tests.made_up import runs
 
 VARIANTS = [("1f", "even"), ("2d", "unit")]

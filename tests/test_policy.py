@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines, stream
+from banditree import stream
 from banditree.errors import InvalidType, InvalidValue
-from banditree.tables import Row, Table
+from banditree.output.tables import Row, Table
+from banditree.policy import engines
 from tests.helpers import DIM, NAMES, SHOP, TREES, make, needs_native, run, same, state
 
 

@@ -15,9 +15,9 @@ import pytest
 import scipy.stats
 
 import banditree as bt
-from banditree._student import student
 from banditree.errors import BadFile, BanditreeError, InvalidValue, MissingExtra
-from banditree.runs import MARK, Run, Runs
+from banditree.simulation.runs import MARK, Run, Runs
+from banditree.simulation.statistics import student
 from tests.test_simulate import OwnProblem
 
 TREE = bt.Tree({"a": [0, 1], "b": [2], "c": {"deep": [3]}})

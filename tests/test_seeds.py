@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from joblib._parallel_backends import ThreadingBackend
 
-from banditree import _seeds
-from banditree._seeds import PlainMonitor, n_workers, new_monitor, over_seeds
 from banditree.errors import MissingExtra
+from banditree.simulation import workers as _seeds
+from banditree.simulation.workers import PlainMonitor, n_workers, new_monitor, over_seeds
 from banditree.stream import native
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines
-from banditree.simulation import Streams
+from banditree.policy import engines
+from banditree.simulation.simulator import Streams
 from banditree.stream import generator, native, native_stream
 from tests.helpers import NAMES, needs_native
 

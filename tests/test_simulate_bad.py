@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree._world import NEEDED
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, ProblemFailed, UnknownArm
+from banditree.simulation.checked import NEEDED
 from tests.helpers import needs_native
 from tests.test_simulate import BOUNDED, FITTING, TREE, OwnProblem, Uniformly
 

@@ -168,7 +168,7 @@ def test_memory_does_not_grow_with_the_horizon() -> None:
 def test_names_and_modules_do_not_get_in_each_others_way() -> None:
     code = """
     bt.on("tree", bt.TS)
-    import banditree.simulation
+    import banditree.simulation.simulator
     import inspect
     print(*bt.simulate([bt.TS], problem, horizon=1, seeds=1).regret["TS"].shape)
     print("seeds" in inspect.signature(bt.simulate).parameters)

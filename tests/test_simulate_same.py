@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
 from tests.test_simulate import Uniformly
 
 PROBLEM = bt.problems.strong_dominance(n_arms=20, n_clusters=4, n_best=4)

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import store
 from banditree.beliefs.beta import BetaRows
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidType, MissingFile
+from banditree.output import files as store
 from tests.helpers import DIM, NAMES, SHOP, TREES, events, feed, make, run, same, state
 
 
@@ -110,7 +110,7 @@ def test_two_loaded_copies_do_not_replay_each_other(engine: str, tmp_path: Path)
 
 
 def test_saved_on_one_engine_and_loaded_on_another(tmp_path: Path) -> None:
-    from banditree import engines
+    from banditree.policy import engines
     from tests.helpers import ENGINES
 
     for name in NAMES:

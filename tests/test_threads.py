@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree import engines
 from banditree.errors import InvalidValue, UnknownArm
+from banditree.policy import engines
 from tests.helpers import DIM, ENGINES, make
 
 CLUSTERS = 5

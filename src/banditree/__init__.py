@@ -10,7 +10,9 @@
 from typing import TYPE_CHECKING, Any
 
 from banditree import errors
-from banditree.algorithms import (
+from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
+from banditree.policy import Policy
+from banditree.policy.algorithms import (
     ALGORITHMS,
     HTS,
     TS,
@@ -27,26 +29,31 @@ from banditree.algorithms import (
     TSMax,
     load,
 )
-from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
-from banditree.engines import engine
-from banditree.policy import Policy
+from banditree.policy.engines import engine
 from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree import clustering, ope, plots, problems, testing, theory
+    from banditree import ope, plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.ope import evaluate, read_log
-    from banditree.runs import Runs
-    from banditree.simulation import on, simulate
+    from banditree.simulation import Runs, on, simulate
+    from banditree.tree import clustering
 
 __version__ = "0.1.0"
 
 # Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
-_MODULES = ("clustering", "ope", "plots", "problems", "testing", "theory")
+_MODULES = {
+    "clustering": "tree.clustering",
+    "ope": "ope",
+    "plots": "plots",
+    "problems": "problems",
+    "testing": "testing",
+    "theory": "theory",
+}
 _NAMES = {
     "Catalogue": "catalogue",
-    "Runs": "runs",
+    "Runs": "simulation",
     "advise": "catalogue",
     "evaluate": "ope",
     "on": "simulation",
@@ -60,7 +67,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _MODULES:
-        return import_module(f"banditree.{name}")
+        return import_module(f"banditree.{_MODULES[name]}")
     if name in _NAMES:
         return getattr(import_module(f"banditree.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'banditree' has no attribute {name!r}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from banditree._check import whole
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
+from banditree.errors.checks import whole
 
 Floats = NDArray[np.float64]
 Size = int | tuple[int, ...] | None

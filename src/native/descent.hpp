@@ -16,7 +16,7 @@
 
 namespace banditree {
 
-// LARGEST of beliefs/base.py, of a reward or an entry of a context: sums of them and of their squares stay finite.
+// LARGEST of errors/checks.py, of a reward or an entry of a context: sums of them and of their squares stay finite.
 constexpr double largest = 1e100;
 
 // What Python and the simulator see of a walk, whatever its belief and rule.

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._shape import Shape
+from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
 
-LARGEST = 1e100  # reward, or entry of a context: sums of them and of their squares stay finite
 Nodes = slice | NDArray[Any]
 
 

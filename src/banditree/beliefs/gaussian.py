@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from banditree._check import positive, real
-from banditree.beliefs.base import LARGEST, Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
 from banditree.errors import InvalidValue
+from banditree.errors.checks import LARGEST, positive, real
 
 
 @dataclass(frozen=True)

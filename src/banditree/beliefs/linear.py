@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import positive, real, whole
-from banditree._shape import Shape
-from banditree.beliefs.base import LARGEST, Batch, Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, per_node
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import LARGEST, positive, real, whole
+from banditree.tree.shape import Shape
 
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import whole
-from banditree._student import chance_below, student
 from banditree.catalogue import candidates
 from banditree.catalogue.candidates import FLAT, Candidate, Named
 from banditree.catalogue.inspection import Inspection, inspect
@@ -19,10 +17,12 @@ from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
 from banditree.catalogue.simulation import default_seeds, traffic
 from banditree.errors import InvalidValue
-from banditree.runs import Runs
-from banditree.simulation import LONGEST
-from banditree.simulation import simulate as run
-from banditree.tables import Table
+from banditree.errors.checks import whole
+from banditree.output.tables import Table
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import LONGEST
+from banditree.simulation.simulator import simulate as run
+from banditree.simulation.statistics import chance_below, student
 
 Floats = NDArray[np.float64]
 SURE = 0.9  # how likely one policy must be better for the data to tell

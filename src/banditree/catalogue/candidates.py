@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from banditree.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
+from banditree.policy.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
 from banditree.tree import Tree
 
 DEPTHS = 8  # of a deeper tree, this many depths are tried

@@ -9,7 +9,7 @@ import numpy as np
 
 from banditree.catalogue.sentences import short
 from banditree.plots.style import Look, looks, tint
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 72, 12, 12, 50

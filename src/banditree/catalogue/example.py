@@ -8,10 +8,10 @@ import os
 from importlib import resources
 from pathlib import Path
 
-from banditree._check import choice
 from banditree.errors import InvalidValue
+from banditree.errors.checks import choice
+from banditree.output.files import write_whole
 from banditree.problems.real import CAMPAIGNS
-from banditree.store import write_whole
 
 COLUMNS = ("item", "category", "subcategory", "plays", "clicks")
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import whole
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.misplaced import misplaced
 from banditree.catalogue.plain import plain
 from banditree.catalogue.spread import Places, by_chance, clusters_at, shares
+from banditree.errors.checks import whole
+from banditree.output.tables import Table
 from banditree.stream import generator
-from banditree.tables import Table
 from banditree.theory import Quality, quality
 from banditree.theory.branches import branches
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._arms import by_arm
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.problems import Bernoulli, Instance, Problem, bernoulli
 from banditree.problems.problem import Rng
 from banditree.tree import Tree
+from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
 CERTAIN = 1e9  # plays that stand for a mean that is known

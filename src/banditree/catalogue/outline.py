@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from banditree._html import text
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.sentences import short
+from banditree.output.html import text
 
 CHILDREN = 12  # shown of each cluster
 NODES = 600  # shown in all

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from banditree._html import text
 from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
 from banditree.catalogue.curves import curves
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.outline import outline
 from banditree.catalogue.sentences import chance, holds_best, path, percent, short
-from banditree.tables import Table
+from banditree.output.html import text
+from banditree.output.tables import Table
 
 MOST = 30  # rows of a table
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.tables import Table
+from banditree.output.tables import Table
 
 
 def plain(value: Any) -> Any:

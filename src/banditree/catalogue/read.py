@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._words import count
 from banditree.catalogue import cells, columns
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.troubles import CatalogueError, Trouble
 from banditree.errors import InvalidType, InvalidValue
+from banditree.output.words import count
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

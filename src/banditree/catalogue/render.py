@@ -9,13 +9,13 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from banditree._words import count
 from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.sentences import chance, holds_best, path, percent, short
 from banditree.catalogue.simulation import Simulation
-from banditree.tables import Table
+from banditree.output.tables import Table
+from banditree.output.words import count
 
 EXTREMES = 5  # best and worst clusters shown a level
 

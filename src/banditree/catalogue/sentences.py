@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditree._student import student
-from banditree._words import count
 from banditree.catalogue.candidates import FLAT, WITH_DEPTH, Candidate
+from banditree.output.words import count
+from banditree.simulation.statistics import student
 
 if TYPE_CHECKING:
     from banditree.catalogue.advice import Difference, Pairs

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from banditree._check import whole
 from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, Named
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
-from banditree.engines import engine
-from banditree.runs import Runs
-from banditree.simulation import simulate as run
-from banditree.tables import Table
+from banditree.errors.checks import whole
+from banditree.output.tables import Table
+from banditree.policy.engines import engine
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import simulate as run
 
 STEPS = {"native": 40_000_000, "readable": 600_000}  # run by default if enough for FEWEST seeds: half a minute or so
 FEWEST, MOST = 8, 100  # seeds by default

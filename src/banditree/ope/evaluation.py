@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._words import count
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import adaptive as adaptively
 from banditree.ope import chances, prepare
@@ -21,7 +20,8 @@ from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.ope.slope import slope
 from banditree.ope.verdict import Difference, judge
-from banditree.tables import Table
+from banditree.output.tables import Table
+from banditree.output.words import count
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from banditree._check import real, whole
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import real, whole
 from banditree.ope import estimators
 from banditree.ope.rows import Floats, Rows
 

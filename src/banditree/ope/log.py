@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import real
-from banditree._words import count
 from banditree.errors import InvalidValue, UnknownArm
+from banditree.errors.checks import real
+from banditree.output.words import count
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._words import count
 from banditree.catalogue import cells, columns
 from banditree.catalogue.troubles import CatalogueError, Trouble
 from banditree.errors import InvalidType, InvalidValue
@@ -17,6 +16,7 @@ from banditree.ope.fit_propensities import fit_propensities
 from banditree.ope.log import Floats, Log, Places
 from banditree.ope.times import as_times
 from banditree.ope.wrong import LogError, Problem, Wrong
+from banditree.output.words import count
 
 ESTIMATED = "estimated"  # in place of a column of propensities
 TRUTH = {"true": 1.0, "false": 0.0}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree._words import count
+from banditree.output.words import count
 
 UNSUPPORTED = 0.05  # of the target's probability: more than this cannot be judged from the log
 FEW = 30  # rows of equal weight: with fewer, an interval by the normal distribution is not to be trusted

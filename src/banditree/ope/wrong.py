@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from banditree._words import count
 from banditree.errors import InvalidValue
+from banditree.output.words import count
 
 ROWS_SHOWN = 3
 KINDS_SHOWN = 20

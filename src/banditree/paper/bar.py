@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from banditree._screen import screen
+from banditree.simulation.progress import screen
 
 Tick = Callable[[], None]
 Show = Callable[[str, int], AbstractContextManager[Tick | None]]

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from banditree import clustering, plots
+from banditree import plots
 from banditree.paper.figures import DEFAULT, Figure
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
+from banditree.tree import clustering
 
 
 def draw(figure: Figure, variant: str, runs: Mapping[str, Runs], stem: Path) -> tuple[Path, Path]:

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import banditree
-from banditree._check import whole
-from banditree._interrupt import ctrl_c
-from banditree._seeds import n_workers
 from banditree.errors import InvalidValue
+from banditree.errors.checks import whole
 from banditree.paper.bar import bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
 from banditree.paper.results import Kept, Results, load_results, stem, stream
-from banditree.runs import Runs
-from banditree.simulation import On, simulate
+from banditree.simulation.interrupt import ctrl_c
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import On, simulate
+from banditree.simulation.workers import n_workers
 
 Tick = Callable[[], None]
 T = TypeVar("T")

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import BadFile, InvalidValue
+from banditree.output.files import write_whole
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.problems import Instance
-from banditree.runs import Runs
-from banditree.simulation import Streams
-from banditree.store import write_whole
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import Streams
 
 COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
 

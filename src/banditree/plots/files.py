@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from banditree.errors import InvalidValue
+from banditree.output.files import write_whole
 from banditree.plots.style import house_style, library
-from banditree.store import write_whole
 
 KINDS: dict[str, dict[str, Any]] = {  # what savefig is told, so that the same picture is the same file
     "png": {"dpi": 160},

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import choice
-from banditree._words import count
 from banditree.errors import InvalidValue
+from banditree.errors.checks import choice
+from banditree.output.words import count
 from banditree.plots.style import GREY, Look, house_style, looks
 
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from banditree._check import choice, real, whole
+from banditree.errors.checks import choice, real, whole
 from banditree.problems.instance import CONTEXTS, Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Uniform

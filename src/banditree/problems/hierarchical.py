@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from banditree._check import choice, whole
 from banditree.errors import InvalidType
+from banditree.errors.checks import choice, whole
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli

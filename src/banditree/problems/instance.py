@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._arms import by_arm
-from banditree._check import choice
-from banditree._grow import Name
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import choice
 from banditree.problems.rewards import FARTHEST, Rewards
 from banditree.stream import generator
 from banditree.tree import Tree
+from banditree.tree.build import Name
+from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
 

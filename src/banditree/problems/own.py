@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from banditree._arms import by_arm
 from banditree.errors import InvalidType, InvalidValue
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
 from banditree.tree import Tree
+from banditree.tree.values import by_arm
 
 Trees = Tree | Mapping[str, Tree]
 

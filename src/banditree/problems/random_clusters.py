@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from banditree._check import whole
+from banditree.errors.checks import whole
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli

@@ -7,7 +7,7 @@ from importlib import resources
 
 import numpy as np
 
-from banditree._check import choice
+from banditree.errors.checks import choice
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli

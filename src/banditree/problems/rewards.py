@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from banditree._check import positive, real
-from banditree.beliefs.base import LARGEST
+from banditree.errors.checks import LARGEST, positive, real
 
 FARTHEST = LARGEST / 1e10  # expected value, coefficient or standard deviation: rewards then stay below the largest
 

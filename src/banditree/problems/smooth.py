@@ -5,12 +5,12 @@ Nearby arms are alike, but no cluster dominates the others: the theorems' assump
 
 from __future__ import annotations
 
-from banditree import clustering
-from banditree._check import whole
+from banditree.errors.checks import whole
 from banditree.problems import functions
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli
+from banditree.tree import clustering
 
 
 def sine_kmeans(n_arms: int, n_clusters: int, depth: int = 1) -> Problem:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import choice, real, whole
 from banditree.errors import InvalidValue
+from banditree.errors.checks import choice, real, whole
 from banditree.problems.instance import Floats, Instance
 from banditree.problems.problem import Problem, Rng
 from banditree.problems.rewards import Bernoulli

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._shape import Shape
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.base import Floats
+from banditree.tree.shape import Shape
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import choice
-from banditree._shape import Shape
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
+from banditree.errors.checks import choice
 from banditree.rules.base import View
 from banditree.rules.thompson import Thompson
+from banditree.tree.shape import Shape
 
 KINDS = ("empirical", "posterior")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditree._check import choice, positive
 from banditree.beliefs.base import Floats
+from banditree.errors.checks import choice, positive
 from banditree.rules.base import Rule, View
 
 CLOCKS = ("parent", "global")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from banditree._check import choice, real
+from banditree.errors.checks import choice, real
 from banditree.theory.branches import Branches, branches
 from banditree.theory.cluster_quality import Arm, top_names
 from banditree.theory.divergence import kl

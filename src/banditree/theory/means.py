@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from banditree._arms import by_arm, numbers
 from banditree.errors import InvalidValue
 from banditree.theory.divergence import Floats
 from banditree.tree import Tree
+from banditree.tree.values import by_arm, numbers
 
 Means = Mapping[Any, float] | Sequence[float] | Floats
 

@@ -14,6 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from banditree.output.files import write_whole
 from banditree.paper.claims.appendix import APPENDIX
 from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding
 from banditree.paper.claims.claim import Claim, Verdict
@@ -26,7 +27,6 @@ from banditree.paper.claims.instances import INSTANCES
 from banditree.paper.claims.lemma import LEMMA
 from banditree.paper.claims.violation import VIOLATION
 from banditree.paper.figures import DEFAULT, FIGURES
-from banditree.store import write_whole
 
 CLAIMS: dict[str, Claim] = {
     claim.id: claim for claim in (*DOMINANCE, *LEMMA, *HIERARCHY, *INSTANCES, *VIOLATION, *CONTEXTUAL, *APPENDIX, *COST)

@@ -9,7 +9,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._student import student
+from banditree.simulation.statistics import student
 
 Floats = NDArray[np.float64]
 

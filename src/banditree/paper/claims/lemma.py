@@ -13,8 +13,8 @@ from banditree.paper.claims.checks import Check, Finding, Floats, Measured, mean
 from banditree.paper.claims.claim import Claim
 from banditree.paper.claims.data import Data, Missing
 from banditree.paper.figures import FIGURES
-from banditree.runs import Runs
-from banditree.simulation import simulate
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import simulate
 
 SWEEPS = ("1a", "1b", "1c", "1d", "1e")
 DISTANCES = (0.1, 0.4)  # the fixed instances on which growth is measured: the default, and the sharpest bound of 1a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from banditree import HTS, TS, TSC, UCT
 from banditree.paper.figures.base import Factory, Figure, Setting
 from banditree.problems import Problem, bumps, surface, unstructured
-from banditree.simulation import on
+from banditree.simulation.simulator import on
 
 ON_TREES: dict[str, Factory] = {"TSC": TSC, "HTS": on("ward", HTS), "UCT": on("ward", UCT)}
 FLAT_OR_NOT: dict[str, Factory] = {"TS": TS, "TSC": TSC}

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from banditree.errors import BadFile, InvalidValue
+from banditree.output.files import write_whole
 from banditree.paper.claims import NOT_JUDGED, Verdict, judge, write_claims
 from banditree.paper.report.markdown import claims_table
 from banditree.paper.report.page import page
 from banditree.paper.report.theory import Theory, theory
 from banditree.paper.results import Results, load_results
-from banditree.store import write_whole
 
 HEADLINES = ("2b", "2c", "1f")  # the pictures that the README and the documentation show
 START, END = "<!-- claims: start -->", "<!-- claims: end -->"

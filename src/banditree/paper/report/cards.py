@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from banditree._html import number, table, tag, text
+from banditree.output.html import number, table, tag, text
 from banditree.paper.claims import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, Finding, Verdict
 from banditree.paper.claims.checks import needed
 from banditree.paper.report.markdown import margin

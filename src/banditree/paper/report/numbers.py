@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from banditree._html import number, table
+from banditree.output.html import number, table
 from banditree.paper.claims.data import parameter
-from banditree.runs import Runs
+from banditree.simulation.runs import Runs
 
 
 def numbers(figure: str, runs: Mapping[str, Runs]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import metadata, resources
 
 import banditree
-from banditree._html import number, picture, table, tag, text
+from banditree.output.html import number, picture, table, tag, text
 from banditree.paper.claims import NOT_JUDGED, VERDICTS, Verdict
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, drawn

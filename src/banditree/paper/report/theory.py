@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from banditree import TS, TSC, plots, problems
 from banditree import theory as bounds
 from banditree.paper.results import Results
-from banditree.runs import Runs
-from banditree.simulation import simulate
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import simulate
 from banditree.tree import Tree
 
 HORIZON = 30_000  # ten times that of the figures, so that growth can be seen

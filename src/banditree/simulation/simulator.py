@@ -10,11 +10,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import whole
-from banditree._plan import Factory, On, Plan, Streams, key_of, on
-from banditree._seeds import over_seeds
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
-from banditree.runs import Run, Runs
+from banditree.errors.checks import whole
+from banditree.simulation.one_seed import Factory, On, Plan, Streams, key_of, on
+from banditree.simulation.runs import Run, Runs
+from banditree.simulation.workers import over_seeds
 from banditree.stream import seed_sequence
 
 __all__ = ["LONGEST", "On", "Streams", "on", "simulate"]

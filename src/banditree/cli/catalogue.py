@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from banditree import plots
-from banditree._commands import carries_all, check_places, mistakes
 from banditree.catalogue import render
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
@@ -20,9 +19,10 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.page import page
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
+from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import Interrupted, InvalidValue
+from banditree.output.files import write_whole
 from banditree.plots import files
-from banditree.store import write_whole
 
 Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, an item a row.")]
 Arm = Annotated[str, typer.Option(metavar="COLUMN", help="Column of the items.", show_default=False)]

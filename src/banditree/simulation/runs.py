@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._student import student
-from banditree._words import count
 from banditree.errors import BadFile, InvalidValue, MissingExtra
-from banditree.store import read_whole, write_whole
-from banditree.tables import Table
+from banditree.output.files import read_whole, write_whole
+from banditree.output.tables import Table
+from banditree.output.words import count
+from banditree.simulation.statistics import student
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from banditree.beliefs import Rows
-from banditree.beliefs.base import LARGEST, Floats
+from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import LARGEST
 
 
 def reward(value: Any, rows: Rows, arm: Any) -> float:

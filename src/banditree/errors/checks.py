@@ -10,6 +10,8 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 
+LARGEST = 1e100  # reward, or entry of a context: sums of them and of their squares stay finite
+
 
 def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
     """An int from ``low`` to ``high``."""

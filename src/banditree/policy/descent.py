@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._shape import Shape
 from banditree.beliefs import Rows
-from banditree.beliefs.base import LARGEST, Batch, Floats
+from banditree.beliefs.base import Batch, Floats
 from banditree.errors import InvalidValue
+from banditree.errors.checks import LARGEST
 from banditree.rules import Rule, View
+from banditree.tree.shape import Shape
 
 BLOCK = 65536  # scores held at once when many decisions are made together
 

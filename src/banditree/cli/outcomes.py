@@ -10,9 +10,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from banditree._interrupt import ctrl_c
 from banditree.errors import BanditreeError, InvalidValue
-from banditree.store import place
+from banditree.output.files import place
+from banditree.simulation.interrupt import ctrl_c
 
 MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._check import choice, whole
-from banditree._grow import ids_of
 from banditree.errors import InvalidValue, MissingExtra
+from banditree.errors.checks import choice, whole
 from banditree.stream import Stream, generator
-from banditree.tree import Tree
+from banditree.tree.build import ids_of
+from banditree.tree.tree import Tree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

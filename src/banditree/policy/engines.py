@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree import descent
-from banditree._shape import Shape
 from banditree.beliefs import BetaRows, CountsRows, GaussianRows, LinearRows, Rows
-from banditree.beliefs.base import LARGEST, Floats
+from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
+from banditree.errors.checks import LARGEST
+from banditree.policy import descent
 from banditree.rules import UCB, BestArm, Rule, Thompson
 from banditree.stream import generator, native, native_stream
+from banditree.tree.shape import Shape
 
 NATIVE_ROWS: dict[type[Rows], str] = {
     BetaRows: "Beta",

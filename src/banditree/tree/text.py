@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._words import count
+from banditree.output.words import count
 
 if TYPE_CHECKING:
-    from banditree.tree import Tree
+    from banditree.tree.tree import Tree
 
 MOST_LINES = 40
 
 
-def draw(tree: Tree) -> str:
+def tree_as_text(tree: Tree) -> str:
     """Lines and branches, with the number of arms below each cluster; what is left out is counted."""
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
     for most_children in (MOST_LINES, 6, 4, 3, 2):

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditree.algorithms import load
 from banditree.beliefs import BELIEFS
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.policy import Policy
+from banditree.policy.algorithms import load
 from banditree.rules import RULES
 from banditree.stream import seed_sequence
 from banditree.tree import Tree

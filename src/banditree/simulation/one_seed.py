@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree._seeds import Monitor
-from banditree._world import Met, World, draw
-from banditree.algorithms import ALGORITHMS
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
 from banditree.policy import Policy
+from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.instance import Instance
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
-from banditree.runs import Run
+from banditree.simulation.checked import Met, World, draw
+from banditree.simulation.runs import Run
+from banditree.simulation.workers import Monitor
 from banditree.stream import generator, native, native_stream
 from banditree.tree import Tree
 

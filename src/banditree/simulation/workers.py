@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from banditree._interrupt import CtrlC, ctrl_c
-from banditree._screen import screen
 from banditree.errors import InvalidType, InvalidValue
+from banditree.simulation.interrupt import CtrlC, ctrl_c
+from banditree.simulation.progress import screen
 from banditree.stream import native
 
 Draw = Callable[[int], Any]

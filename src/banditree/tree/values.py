@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.tree import Tree
+from banditree.tree.tree import Tree
 
 Floats = NDArray[np.float64]
 

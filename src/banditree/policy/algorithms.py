@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from banditree._check import choice, whole
 from banditree.beliefs import BELIEFS, Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import BadFile, InvalidType
-from banditree.policy import Policy
+from banditree.errors.checks import choice, whole
+from banditree.policy.policy import Policy
 from banditree.rules import RULES, UCB, BestArm, Rule, Thompson
-from banditree.tree import Tree
+from banditree.tree.tree import Tree
 
 UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: nothing is known beforehand
 
@@ -150,7 +150,7 @@ def load(
 
     A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``.
     """
-    from banditree import store  # as in Policy.save
+    from banditree.output import files as store  # as in Policy.save
 
     header, arrays = store.read(path, "policy")
     kind = ALGORITHMS.get(header.get("policy", ""), Policy)

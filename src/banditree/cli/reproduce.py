@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from banditree._commands import STOPPED, leave, mistakes
+from banditree.cli.outcomes import STOPPED, leave, mistakes
 from banditree.paper.figures import FIGURES
 from banditree.paper.reproduce import reproduce
 from banditree.paper.results import load_results

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree import _inputs, descent, engines
-from banditree._check import whole
-from banditree._grow import Name
 from banditree.beliefs import BELIEFS, Belief, Rows
 from banditree.beliefs.base import Batch
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import whole
+from banditree.output.tables import Table
+from banditree.policy import descent, engines
+from banditree.policy import inputs as _inputs
 from banditree.rules import RULES, Rule
-from banditree.tables import Table
-from banditree.tree import Tree
+from banditree.tree.build import Name
+from banditree.tree.tree import Tree
 
 
 class State(NamedTuple):
@@ -281,7 +282,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
-        from banditree import store  # what it needs takes a tenth of the time of `import banditree`
+        from banditree.output import files as store  # what it needs takes a tenth of the time of `import banditree`
 
         with self.held(changes=False) as state:
             parent, content, arms, names = self.tree.to_arrays()

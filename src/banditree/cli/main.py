@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
-from banditree._commands import mistakes, show_what_can_be_shown
+from banditree.cli.outcomes import mistakes, show_what_can_be_shown
 from banditree.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ def application() -> typer.Typer:
         import typer
     except ImportError:
         raise MissingExtra("the command line needs Typer and Rich: pip install 'banditree[cli]'") from None
-    from banditree.catalogue import commands as catalogue
-    from banditree.paper import commands as paper
+    from banditree.cli import catalogue, reproduce
 
     app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -44,6 +43,6 @@ def application() -> typer.Typer:
         """Bandits on trees of arms: the paper's figures, and policies for a catalogue of your own."""
 
     app.callback()(banditree)
-    paper.register(app)
+    reproduce.register(app)
     catalogue.register(app)
     return app

@@ -1,0 +1,6 @@
+"""Simulations: many runs of policies on instances of a problem, over seeds, cores and machines."""
+
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import on, simulate
+
+__all__ = ["Runs", "on", "simulate"]
