@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 REACH = 1.96  # standard errors in a confidence interval
@@ -21,7 +22,7 @@ def slope(estimates: Iterable[tuple[float, float]]) -> int:
     chosen = 0
     for place, (value, error) in enumerate(estimates):
         low, high = max(low, value - 2 * REACH * error), min(high, value + 2 * REACH * error)
-        if not low <= high:
+        if not (low <= high and math.isfinite(value) and math.isfinite(error)):
             break
         chosen = place
     return chosen
