@@ -137,11 +137,18 @@ def effective_sample_size(weights: Floats) -> float:
 
 
 def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
-    """Scores whose (scaled) mean is the weighted mean of the values, linearised around it; NaN without any weight."""
+    """Scores whose (scaled) mean is the weighted mean of the values, linearised around it; NaN without any weight.
+
+    With ``scale`` a few rows may carry most of the weight, and pull the mean towards themselves: what is left of them is
+    divided by one minus their share of the weight, as the jackknife would (HC3, MacKinnon and White 1985).
+    """
     h = np.ones(len(weights)) if scale is None else scale
     total = float(h @ weights)
     if total == 0:
         return np.full(len(values), np.nan)
     centre = float((h * weights) @ values) / total
-    scores: Floats = centre + weights * (values - centre) * (float(h.sum()) / total)
-    return scores
+    apart: Floats = weights * (values - centre) * (float(h.sum()) / total)
+    if scale is not None:
+        apart = apart / np.maximum(1 - h * weights / total, np.finfo(float).eps)
+        apart = apart - float(h @ apart) / float(h.sum())
+    return centre + apart
