@@ -36,7 +36,7 @@ from banditree.tree import Tree
 if TYPE_CHECKING:
     from banditree import ope, plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
-    from banditree.ope import evaluate, read_log
+    from banditree.ope import evaluate, read_log, replay
     from banditree.simulation import Runs, on, simulate
     from banditree.tree import clustering
 
@@ -59,6 +59,7 @@ _NAMES = {
     "on": "simulation",
     "read_catalogue": "catalogue",
     "read_log": "ope",
+    "replay": "ope",
     "simulate": "simulation",
 }
 
@@ -118,6 +119,7 @@ __all__ = [
     "problems",
     "read_catalogue",
     "read_log",
+    "replay",
     "simulate",
     "testing",
     "theory",

@@ -139,8 +139,8 @@ def effective_sample_size(weights: Floats) -> float:
 def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
     """Scores whose (scaled) mean is the weighted mean of the values, linearised around it; NaN without any weight.
 
-    With ``scale`` a few rows may carry most of the weight, and pull the mean towards themselves: what is left of them is
-    divided by one minus their share of the weight, as the jackknife would (HC3, MacKinnon and White 1985).
+    With ``scale`` a few rows may carry most of the weight and pull the mean towards themselves: their residuals are
+    divided by one minus their share of the weight, as the jackknife would do (HC3, MacKinnon and White 1985).
     """
     h = np.ones(len(weights)) if scale is None else scale
     total = float(h @ weights)

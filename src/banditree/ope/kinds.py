@@ -125,10 +125,11 @@ class SwitchDR(Estimator):
         return np.where(rows.weights <= self.tau, rows.weights, 0.0)
 
     def choices(self, rows: Rows) -> list[Self]:
+        """From all weights, which is unbiased, to the smaller half of them."""
         if self.tau is not None:
             return [self]
         positive = rows.weights[rows.weights > 0]
-        steps = np.unique(np.quantile(positive, np.linspace(0, 1, STEPS))) if len(positive) else np.empty(0)
+        steps = np.unique(np.quantile(positive, np.linspace(0.5, 1, STEPS))) if len(positive) else np.empty(0)
         return [replace(self, tau=tau) for tau in (math.inf, *steps[::-1].tolist())]
 
 
@@ -152,10 +153,11 @@ class DRos(Estimator):
         return estimators.shrunk(rows.weights, self.lam)
 
     def choices(self, rows: Rows) -> list[Self]:
+        """From no shrinkage, which is unbiased, to one that halves a weight of 1."""
         if self.lam is not None:
             return [self]
         most = max(float(rows.weights.max()), 1.0)
-        return [replace(self, lam=lam) for lam in (math.inf, *np.geomspace(10 * most**2, 0.01, STEPS).tolist())]
+        return [replace(self, lam=lam) for lam in (math.inf, *np.geomspace(10 * most**2, 1.0, STEPS).tolist())]
 
 
 @dataclass(frozen=True)

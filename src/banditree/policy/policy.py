@@ -170,6 +170,14 @@ class Policy:
                 batch = Batch(places, numbers, ready, *grouped)
                 descent.absorb(state.tree.shape, state.rows, self.rule, state.summary, batch)
 
+    def learn(self, log: Any) -> None:
+        """Learn from a log (`bt.read_log`): the same as `update_many` of its rows. All of it is learned, or nothing.
+
+        Contexts are left out where this policy takes none.
+        """
+        arms = self.tree.ids(log.places(self.tree))
+        self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
+
     # A living catalogue
 
     def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
