@@ -26,7 +26,7 @@ def application() -> typer.Typer:
         import typer
     except ImportError:
         raise MissingExtra("the command line needs Typer and Rich: pip install 'banditree[cli]'") from None
-    from banditree.cli import catalogue, reproduce
+    from banditree.cli import catalogue, evaluate, reproduce
 
     app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -45,4 +45,5 @@ def application() -> typer.Typer:
     app.callback()(banditree)
     reproduce.register(app)
     catalogue.register(app)
+    evaluate.register(app)
     return app

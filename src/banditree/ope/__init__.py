@@ -6,6 +6,7 @@
 """
 
 from banditree.ope.adaptive import scales
+from banditree.ope.contest import Contest, contest
 from banditree.ope.estimators import (
     dm,
     dr,
@@ -20,6 +21,8 @@ from banditree.ope.estimators import (
     switch_dr,
 )
 from banditree.ope.evaluation import Estimate, Evaluation, evaluate
+from banditree.ope.example import write_example_log
+from banditree.ope.items import read_tree
 from banditree.ope.kinds import DM, DR, ESTIMATORS, IPS, MIPS, SNDR, SNIPS, DRos, Estimator, OffCEM, SwitchDR
 from banditree.ope.log import Log
 from banditree.ope.model import shrunk_rates
@@ -65,4 +68,8 @@ __all__ = [
     "Difference",
     "replay",
     "Replay",
+    "contest",
+    "Contest",
+    "read_tree",
+    "write_example_log",
 ]

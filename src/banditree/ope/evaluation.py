@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from banditree.ope.kinds import DM, Estimator, chosen
 from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.ope.slope import slope
-from banditree.ope.verdict import Difference, judge
+from banditree.ope.verdict import Difference, Judgement, judge
 from banditree.output.tables import Table
 from banditree.output.words import count
 from banditree.tree import Tree
@@ -55,10 +56,8 @@ class Evaluation:
     unsupported: float  # share of the target's probability on arms without rows
     missing: tuple[Any, ...]  # those arms, the likeliest first
     rows: int
-    verdict: str  # one sentence: better, worse, or what would tell
-    answer: str  # "better", "worse", "same" or "cannot tell"
-    difference: Difference | None  # target minus logging policy, by the estimator that the verdict goes by
     adaptive: bool
+    estimated: bool  # whether the propensities were estimated from the log itself
     notes: tuple[str, ...]
     inputs: Rows = field(repr=False)
 
@@ -75,6 +74,34 @@ class Evaluation:
 
     def __contains__(self, name: object) -> bool:
         return any(name in (each.estimator, each.estimator.label, each.estimator.name) for each in self.estimates)
+
+    @property
+    def trusted(self) -> Estimate:
+        """The estimate that the verdict goes by: dr where it is there, else the next best."""
+        return min(self.estimates, key=lambda each: TRUSTED.index(each.estimator.name))
+
+    def judge(self, name: str = "The target", confidence: float = 0.95) -> Judgement:
+        """Compare the target with the logging policy, at a confidence of your own."""
+        return judge(self, name=name, confidence=confidence)
+
+    @cached_property
+    def _judgement(self) -> Judgement:
+        return judge(self)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: better than the logging policy, worse, or what would tell."""
+        return self._judgement.sentence
+
+    @property
+    def answer(self) -> str:
+        """The verdict in a word: "better", "worse", "same" or "cannot tell"."""
+        return self._judgement.answer
+
+    @property
+    def difference(self) -> Difference | None:
+        """Target minus logging policy, by the estimator that the verdict goes by; None where it has no error."""
+        return self._judgement.difference
 
     @property
     def largest_weight(self) -> float:
@@ -196,19 +223,14 @@ def evaluate(
     estimates = tuple(_estimate(each, rows, vague=vague) for each in wanted)
     missing, unsupported = prepare.unsupported_by(rows)
     prepare.check_weights(rows, unsupported, notes)
-    trusted = min(estimates, key=lambda each: TRUSTED.index(each.estimator.name))
-    logging = _logging(rows)
-    judged = judge(trusted, logging, len(log), unsupported, missing, adaptive=adaptive, estimated=log.estimated)
     return Evaluation(
         estimates=estimates,
-        logging=logging,
+        logging=_logging(rows),
         unsupported=unsupported,
         missing=missing,
         rows=len(log),
-        verdict=judged.sentence,
-        answer=judged.answer,
-        difference=judged.difference,
         adaptive=adaptive,
+        estimated=log.estimated,
         notes=tuple(notes),
         inputs=rows,
     )

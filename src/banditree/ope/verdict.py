@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -55,19 +54,11 @@ def difference(estimate: Any, logging: Any, *, adaptive: bool, confidence: float
     return Difference(float(np.mean(apart)), se, confidence)
 
 
-def judge(
-    estimate: Any,
-    logging: Any,
-    n: int,
-    unsupported: float,
-    missing: Sequence[Any],
-    *,
-    adaptive: bool,
-    estimated: bool,
-    confidence: float = 0.95,
-    name: str = "The target",
-) -> Judgement:
-    """Judge a target by one estimate of it."""
+def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
+    """Judge the target of an `Evaluation` by the estimate that it trusts most."""
+    estimate, logging, n = evaluation.trusted, evaluation.logging, evaluation.rows
+    unsupported, missing = evaluation.unsupported, evaluation.missing
+    adaptive, estimated = evaluation.adaptive, evaluation.estimated
     found = difference(estimate, logging, adaptive=adaptive, confidence=confidence)
     low, high = found.interval
     tail = f" ({estimate.estimator.name}; propensities are estimated)" if estimated else f" ({estimate.estimator.name})"
@@ -98,10 +89,15 @@ def judge(
 
 
 def _cannot(name: str, why: str, found: Difference | None) -> Judgement:
-    return Judgement("cannot tell", f"The log cannot tell whether {name[0].lower()}{name[1:]} is better: {why}.", found)
+    return Judgement("cannot tell", f"The log cannot tell whether {_inside(name)} is better: {why}.", found)
 
 
 def _round(rows: float) -> int:
     """Two digits are enough."""
     size = 10 ** max(math.floor(math.log10(rows)) - 1, 0)
     return int(math.ceil(rows / size) * size)
+
+
+def _inside(name: str) -> str:
+    """The name inside a sentence."""
+    return f"t{name[1:]}" if name.startswith("The ") else name

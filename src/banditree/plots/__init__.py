@@ -1,6 +1,6 @@
 """All drawing. matplotlib is imported when a picture is asked for."""
 
-from banditree.plots.files import save
+from banditree.plots.files import data, save
 from banditree.plots.functions import function
 from banditree.plots.lines import regret, sheet, sweep
 from banditree.plots.logs import intervals, rewards, support, weights
@@ -9,6 +9,7 @@ from banditree.plots.style import LOOKS, Look, looks
 __all__ = [
     "LOOKS",
     "Look",
+    "data",
     "function",
     "intervals",
     "looks",
