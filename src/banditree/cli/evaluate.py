@@ -28,6 +28,11 @@ from banditree.output.words import count
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.tree import Tree
 
+NO_PROPENSITY = (
+    "without --propensity nothing tells a policy's choices from its luck: name the column of the probability with which "
+    "each arm was chosen. From now on log it: policy.decide().propensity. For this log there is --propensity estimated, "
+    "which is right only if nothing but the --context columns decided what was shown"
+)
 POLICIES = ("ATS", "TSC", "TS")
 
 
@@ -87,6 +92,8 @@ def evaluate_command(
         levels = _split("--path", path or [])
         if items is None and levels:
             raise InvalidValue("--path names columns of the items; give their file as --items")
+        if propensity is None:
+            raise InvalidValue(NO_PROPENSITY)
         columns = _split("--context", context or [])
         found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=arm, path=levels)

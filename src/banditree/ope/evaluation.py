@@ -104,6 +104,15 @@ class Evaluation:
         return self._judgement.difference
 
     @property
+    def caveat(self) -> tuple[str, ...]:
+        """What to know of the intervals that leave a bias out, where there are any."""
+        names = [each.estimator.name for each in self.estimates if not each.estimator.holds]
+        if not names:
+            return ()
+        biases = "the model's error, or differences between the arms of a cluster"
+        return (f"the intervals of {', '.join(dict.fromkeys(names))} leave out their bias ({biases})",)
+
+    @property
     def largest_weight(self) -> float:
         """The largest weight of a row: target over logging policy."""
         return float(self.inputs.weights.max())
@@ -159,7 +168,7 @@ class Evaluation:
             f"{count(self.rows, 'row')}. Largest weight {self.largest_weight:.4g}; "
             f"{100 * self.unsupported:.3g}% of the target is on arms without rows.",
         ]
-        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"- {note}" for note in (*self.notes, *self.caveat))])
 
     __repr__ = __str__
 

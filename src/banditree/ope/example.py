@@ -22,9 +22,8 @@ def write_example_log(path: str | os.PathLike[str], *, policy: str = "random") -
     user; the items are those of `banditree.catalogue.write_example`. A file that is there already and says something
     else is left alone, with an error.
     """
-    content = (
-        resources.files("banditree.problems") / "data" / FILES[choice("policy", policy, tuple(FILES))]
-    ).read_bytes()
+    name = FILES[choice("policy", policy, tuple(FILES))]
+    content = (resources.files("banditree.problems") / "data" / name).read_bytes()
     file = Path(path)
     if file.name.lower().endswith(".csv"):
         content = gzip.decompress(content)

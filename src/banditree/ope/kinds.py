@@ -21,6 +21,7 @@ class Estimator:
     """One way to estimate a value from a log. A setting that is None is chosen by SLOPE."""
 
     name: ClassVar[str]
+    holds: ClassVar[bool] = True  # whether its interval covers the truth; False where it leaves a bias out
     needs_model: ClassVar[bool] = False
     needs_clusters: ClassVar[bool] = (
         False  # the logging policy's probability of every cluster, and a tree that has some
@@ -74,6 +75,7 @@ class DM(Estimator):
     """The direct method: `dm`."""
 
     name = "dm"
+    holds = False
     needs_model = True
 
     def scores(self, rows: Rows) -> Floats:
@@ -110,6 +112,7 @@ class SwitchDR(Estimator):
     """Doubly robust, corrected only where the weight is at most ``tau``: `switch_dr`."""
 
     name = "switch-dr"
+    holds = False
     needs_model = True
     tau: float | None = None
 
@@ -138,6 +141,7 @@ class DRos(Estimator):
     """Doubly robust with weights shrunk by ``lam``: `dros`."""
 
     name = "dros"
+    holds = False
     needs_model = True
     lam: float | None = None
 
@@ -164,6 +168,7 @@ class DRos(Estimator):
 class _ByCluster(Estimator):
     """Weights by the clusters at ``depth`` of the tree; 1 is the top clusters."""
 
+    holds = False
     needs_clusters = True
     depth: int | None = None
 

@@ -42,7 +42,7 @@ def page(
             tag("h1", text(verdict)),
         ),
         _policies(evaluations, judgements) if len(evaluations) > 1 else "",
-        *(_one(name, found) for name, found in evaluations.items()),
+        *(_one(name, found, (judgements or {}).get(name)) for name, found in evaluations.items()),
         _section("Notes", tag("ul", *(tag("li", text(note)) for note in notes))) if notes else "",
     ]
     head = [
@@ -78,7 +78,7 @@ def _policies(evaluations: Mapping[str, Evaluation], judgements: Mapping[str, Ju
     return _section("Policies", table, _figure(drawn, caption, alt="Intervals of all policies"))
 
 
-def _one(name: str, found: Evaluation) -> str:
+def _one(name: str, found: Evaluation, judgement: Judgement | None) -> str:
     """One target: its estimates, its weights and its support."""
     estimates = list(found)
     logging = found.logging
@@ -92,6 +92,7 @@ def _one(name: str, found: Evaluation) -> str:
         [e.value for e in estimates],
         [e.se for e in estimates],
         reference=(logging.value, logging.se),
+        faint=[not e.estimator.holds for e in estimates],
         ax=plots.sheet(height=1.2 + 0.3 * len(estimates)),
     )
     rows_of = found.inputs
@@ -102,12 +103,15 @@ def _one(name: str, found: Evaluation) -> str:
     never = f"{100 * found.unsupported:.3g}% of the target is on arms that the log never shows"
     if found.missing:
         never += ": " + ", ".join(map(str, found.missing[:MISSING])) + (", ..." if len(found.missing) > MISSING else "")
+    every = " ".join(
+        ["Every estimate of its reward per decision.", *(f"Open circles: {each}." for each in found.caveat)]
+    )
     names = [str(arm) for arm in rows_of.tree.arms]
     return _section(
         name,
-        tag("p", text(found.verdict)),
+        tag("p", text(judgement.sentence)) if judgement else "",
         html.table(columns, rows, label=f"estimates for {name}", words=2),
-        _figure(drawn, "Every estimate of its reward per decision.", alt=f"Intervals of the estimates for {name}"),
+        _figure(drawn, every, alt=f"Intervals of the estimates for {name}"),
         _figure(plots.weights(rows_of.weights, ax=plots.sheet()), weigh, alt=f"How the weights of {name} add up"),
         _figure(plots.support(names, target, shown, ax=plots.sheet()), f"{never}.", alt=f"Support of {name}"),
     )

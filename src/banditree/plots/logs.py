@@ -13,7 +13,7 @@ from banditree.plots.lines import label, legend, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 
 Floats = NDArray[np.float64]
-ARMS = 40  # bars of a picture
+ARMS = 30  # bars of a picture
 
 
 def rewards(times: NDArray[np.int64], curves: Mapping[str, Floats], *, ax: Any = None, title: str | None = None) -> Any:
@@ -39,11 +39,13 @@ def intervals(
     errors: Sequence[float],
     *,
     reference: tuple[float, float] | None = None,
+    faint: Sequence[bool] | None = None,
     ax: Any = None,
 ) -> Any:
     """Values with 95% intervals, one line per name from top to bottom. Returns the Axes.
 
-    ``reference`` is the value and the standard error of what they are compared with: a line and a band.
+    ``reference`` is the value and the standard error of what they are compared with: a line and a band. ``faint`` marks
+    those whose interval is not the whole story, with open circles.
     """
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -54,7 +56,10 @@ def intervals(
             ax.axvline(value, color=GREY, linewidth=1.2, linestyle="--", label="logging policy")
         known = np.isfinite(errors)
         reach = np.where(known, 1.96 * np.nan_to_num(np.asarray(errors, float)), 0.0)
-        ax.errorbar(values, at, xerr=reach, fmt="o", color=BLUE, capsize=3, elinewidth=1.4, markersize=5)
+        open_ones = np.zeros(len(names), bool) if faint is None else np.asarray(faint, bool)
+        for some, fill in ((~open_ones, BLUE), (open_ones, "white")):
+            ax.errorbar(np.asarray(values)[some], at[some], xerr=reach[some], fmt="o", color=BLUE, capsize=3,
+                        markerfacecolor=fill, elinewidth=1.4, markersize=5)  # fmt: skip
         ax.set_yticks(at, [label(name) for name in names])
         ax.set_ylim(-0.6, len(names) - 0.4)
         ax.set_xlabel("reward per decision, with 95% intervals")
@@ -96,6 +101,7 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = No
         turned = len(order) > 8 or max(len(str(names[place])) for place in order) > 6
         ax.set_xticks(at, [label(str(names[place])) for place in order], rotation=90 if turned else 0)
         ax.tick_params(axis="x", labelsize="small")
+        ax.grid(visible=False, axis="x")
         ax.set_xlim(-0.7, len(order) - 0.3)
         more = f" (the first {ARMS} of {len(target):,})" if len(target) > ARMS else ""
         ax.set(xlabel=f"arm{more}", ylabel="share (%)")
