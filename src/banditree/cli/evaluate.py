@@ -29,9 +29,9 @@ from banditree.policy.algorithms import ALGORITHMS
 from banditree.tree import Tree
 
 NO_PROPENSITY = (
-    "without --propensity nothing tells a policy's choices from its luck: name the column of the probability with which "
-    "each arm was chosen. From now on log it: policy.decide().propensity. For this log there is --propensity estimated, "
-    "which is right only if nothing but the --context columns decided what was shown"
+    "without --propensity nothing tells a policy's choices from its luck: name the column of the probability with "
+    "which each arm was chosen. From now on log it: policy.decide().propensity. For this log there is --propensity "
+    "estimated, which is right only if nothing but the --context columns decided what was shown"
 )
 POLICIES = ("ATS", "TSC", "TS")
 

@@ -23,9 +23,7 @@ class Estimator:
     name: ClassVar[str]
     holds: ClassVar[bool] = True  # whether its interval covers the truth; False where it leaves a bias out
     needs_model: ClassVar[bool] = False
-    needs_clusters: ClassVar[bool] = (
-        False  # the logging policy's probability of every cluster, and a tree that has some
-    )
+    needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each of them
 
     def scores(self, rows: Rows) -> Floats:
         """One score per row; their mean is the value: (n,)."""

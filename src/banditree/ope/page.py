@@ -17,7 +17,7 @@ from banditree.output.words import count
 MISSING = 20  # arms that are named
 
 STYLE = """
-img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px; }
+img { width: 100%; max-width: 760px; height: auto; background: #ffffff; border-radius: 6px; }
 figure { margin: 12px 0; }
 figcaption { color: var(--soft); font-size: 0.875rem; }
 th.word, td.word { text-align: left; }

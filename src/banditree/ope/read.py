@@ -200,14 +200,14 @@ class _Reader:
 
 
 def _truth(values: Sequence[Any]) -> Floats | None:
-    """True and false as 1 and 0, as programs write them in text files; None where the column holds anything else."""
-    first = next((value for value in values if not isinstance(value, str) or value.strip()), None)
-    if not isinstance(first, str) or first.strip().lower() not in TRUTH:
+    """True and false as 1 and 0, in text too, NaN for empty cells; None where the column holds anything else: (n,)."""
+    first = next((value for value in values if not cells.looks_empty(str(value).strip())), None)
+    if not isinstance(first, str | bool | np.bool_) or str(first).strip().lower() not in TRUTH:
         return None
-    meaning = {value: value.strip().lower() if isinstance(value, str) else None for value in dict.fromkeys(values)}
-    if not all(word in TRUTH or word == "" for word in meaning.values()):
+    words = {value: str(value).strip().lower() for value in dict.fromkeys(values)}
+    if not all(word in TRUTH or cells.looks_empty(word) for word in words.values()):
         return None
-    return np.array([TRUTH.get(meaning[value] or "", np.nan) for value in values], np.float64)
+    return np.array([TRUTH.get(words[value], np.nan) for value in values], np.float64)
 
 
 def _any_number(values: Sequence[Any]) -> bool:
