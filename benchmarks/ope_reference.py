@@ -35,8 +35,9 @@ def arrays() -> dict[str, NDArray[Any]]:
 
 
 def _softmax(scores: Floats) -> Floats:
-    raised: Floats = np.exp(scores)
-    return raised / raised.sum(axis=1, keepdims=True)
+    chances: Floats = np.exp(scores)
+    chances /= chances.sum(axis=1, keepdims=True)
+    return chances
 
 
 def figures() -> dict[str, float]:
