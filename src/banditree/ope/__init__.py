@@ -27,7 +27,7 @@ from banditree.ope.kinds import DM, DR, ESTIMATORS, IPS, MIPS, SNDR, SNIPS, DRos
 from banditree.ope.log import Log
 from banditree.ope.model import shrunk_rates
 from banditree.ope.read import read_log
-from banditree.ope.replay import Replay, replay
+from banditree.ope.rejection import Replay, replay
 from banditree.ope.slope import slope
 from banditree.ope.verdict import Difference
 from banditree.ope.wrong import LogError, Problem

@@ -8,7 +8,7 @@ from typing import Any
 
 from banditree.ope.evaluation import Evaluation, evaluate
 from banditree.ope.log import Log
-from banditree.ope.replay import built
+from banditree.ope.rejection import built
 from banditree.ope.verdict import Judgement
 from banditree.output.tables import Table
 from banditree.stream import seed_sequence

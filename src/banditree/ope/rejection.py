@@ -147,7 +147,7 @@ def _needs_dim(factory: Callable[..., Any]) -> bool:
         dim = inspect.signature(factory).parameters.get("dim")
     except (TypeError, ValueError):
         return False
-    return dim is not None and dim.default is inspect.Parameter.empty
+    return dim is not None and dim.default in (inspect.Parameter.empty, None)
 
 
 def _accepted(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:
