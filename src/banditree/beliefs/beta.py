@@ -36,7 +36,8 @@ class Beta(Belief):
 class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
-    EVIDENCE = ("successes", "failures")
+    native = "Beta"
+    EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
     support = (0.0, 1.0)
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
@@ -81,6 +82,10 @@ class BetaRows(Rows):
         a, b = self.posterior(nodes)
         size = (len(a), m)
         return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
+
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        a, b = (np.ascontiguousarray(part[:, 0]) for part in self.posterior(nodes))
+        return np.asarray(self.winning.beta_wins(a, b))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Central 95% of the posterior."""

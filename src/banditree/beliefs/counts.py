@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums
 from banditree.errors import InvalidValue
+from banditree.errors.checks import LARGEST
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class Counts(Belief):
 class CountsRows(Rows):
     """Node i: ``count[i]`` rewards with sum ``total[i]``."""
 
+    native = "Counts"
     EVIDENCE = ("count", "total")
+    NON_NEGATIVE = ("count",)
     PRIOR = ()
 
     def __init__(self, n_nodes: int) -> None:
@@ -37,6 +40,10 @@ class CountsRows(Rows):
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
+
+    def check_evidence(self) -> None:
+        super().check_evidence()
+        check_sums("total", self.total, self.count, LARGEST)
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes]

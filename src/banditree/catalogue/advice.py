@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.catalogue import candidates
+from banditree.catalogue import candidates, playing
 from banditree.catalogue.candidates import FLAT, Candidate, Named
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
@@ -131,7 +131,7 @@ def advise(
         default_seeds(2 * horizon * len(chosen)) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     )
     runs = run(
-        {candidate.name + tail: candidate.factory for candidate in chosen for tail in ("", AGAIN)},
+        {each.name + tail: playing.factory(each, catalogue) for each in chosen for tail in ("", AGAIN)},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,
@@ -239,7 +239,7 @@ def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspectio
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
-        code=leader.code,
+        code=playing.code(leader, catalogue),
         horizon=horizon,
         against_flat=difference,
         pays_from=pays_from,

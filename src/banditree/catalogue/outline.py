@@ -10,6 +10,7 @@ import numpy as np
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.sentences import short
 from banditree.output.html import text
+from banditree.output.words import count
 
 CHILDREN = 12  # shown of each cluster
 NODES = 600  # shown in all
@@ -36,7 +37,7 @@ def outline(catalogue: Catalogue, means: Mapping[tuple[Any, ...], float]) -> str
                 parts.append(f"<li>{text(name)} <span class='small'>{short(float(catalogue.rates[place]))}</span></li>")
                 continue
             inner = (*path, name)
-            known = f"mean {short(means[inner])}, {int(below[child]):,} arms"
+            known = f"mean {short(means[inner])}, {count(int(below[child]), 'arm')}"
             opened = " open" if not path and last - first <= 3 else ""
             summary = f"<summary>{text(name)} <span class='small'>{known}</span></summary>"
             parts.append(f"<li><details{opened}>{summary}{branch(child, inner)}</details></li>")

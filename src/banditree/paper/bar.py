@@ -18,7 +18,7 @@ def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
 
     Where `screen` shows nothing, nothing ticks.
     """
-    with screen(progress, _columns, speed_estimate_period=120) as bar:
+    with screen(progress, _columns, seconds=20 * sum(tasks.values()), speed_estimate_period=120) as bar:
         if bar is None:
             yield _nothing
             return

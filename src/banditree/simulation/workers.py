@@ -20,6 +20,7 @@ from banditree.stream import native
 Draw = Callable[[int], Any]
 Run = Callable[[int, Any, Any], Any]
 
+READABLE = 25_000  # steps a second of the readable engine, about
 LOOK = 0.1  # seconds between two looks at how far the workers are
 
 
@@ -177,7 +178,7 @@ def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[A
 @contextmanager
 def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
     """A function to call with the steps done so far; on a terminal it shows how many a second, and the time left."""
-    with screen(progress, _columns) as bar:
+    with screen(progress, _columns, seconds=steps / READABLE) as bar:
         if bar is None:
             yield lambda _: None
             return

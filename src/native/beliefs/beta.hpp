@@ -64,9 +64,9 @@ struct BetaRows {
                 sample_afresh(node, decisions, rng, out);
         }
     }
-    void observe(std::int32_t node, double reward, const double*) {
-        nodes[node].successes += reward;
-        nodes[node].failures += 1.0 - reward;
+    void observe(std::int32_t node, double total, double count, const double*) {
+        nodes[node].successes += total;
+        nodes[node].failures += count - total;
         if (nodes[node].scales.a > 0.0) keep_scales(node);
         else nodes[node].scales.a = 0.0;
     }

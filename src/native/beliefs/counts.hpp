@@ -22,9 +22,9 @@ struct CountsRows {
     double rewards(std::int32_t node) const { return total[node]; }
     double mean(std::int32_t node, const double*) const { return total[node] / (count[node] > 1.0 ? count[node] : 1.0); }
     double spread(std::int32_t node, const double*) const { return 1.0 / std::sqrt(count[node]); }
-    void observe(std::int32_t node, double reward, const double*) {
-        count[node] += 1.0;
-        total[node] += reward;
+    void observe(std::int32_t node, double sum, double n, const double*) {
+        count[node] += n;
+        total[node] += sum;
     }
 };
 

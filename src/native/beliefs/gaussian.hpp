@@ -34,9 +34,9 @@ struct GaussianRows {
             for (std::size_t j = 0; j < decisions.m; ++j) *out++ = centre + scale * rng.standard_normal();
         }
     }
-    void observe(std::int32_t node, double reward, const double*) {
-        count[node] += 1.0;
-        total[node] += reward;
+    void observe(std::int32_t node, double sum, double n, const double*) {
+        count[node] += n;
+        total[node] += sum;
     }
 };
 
