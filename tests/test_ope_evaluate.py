@@ -52,7 +52,7 @@ def test_the_verdict_says_better_worse_same_or_what_would_tell() -> None:
     assert better.difference.interval[0] > 0
     same = bt.evaluate(log, UNIFORM, tree=TREE, estimators=["ips"])
     assert same.answer == "same"
-    slightly = bt.evaluate(made(400, 2), [0.15, 0.2, 0.2, 0.25, 0.2], tree=TREE)
+    slightly = bt.evaluate(made(400, 5), [0.18, 0.2, 0.2, 0.22, 0.2], tree=TREE)
     assert slightly.answer == "cannot tell"
     assert "more rows like these would tell" in slightly.verdict
 

@@ -17,6 +17,8 @@ from rich.text import Text
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import named
 from banditree.catalogue.sentences import short
+from banditree.cli.flags import Command
+from banditree.cli.options import Json, Rng, split
 from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
@@ -38,7 +40,7 @@ POLICIES = ("ATS", "TSC", "TS")
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command("evaluate")(evaluate_command)
+    app.command("evaluate", cls=Command)(evaluate_command)
 
 
 def evaluate_command(
@@ -75,10 +77,8 @@ def evaluate_command(
         float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="The part of the log that policies learn from.")
     ] = 0.5,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
-    rng: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Where random numbers start; the same number, the same result.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    rng: Rng = 0,
+    as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict alone.")] = False,
 ) -> None:
     """Say what policies would have earned in place of the one that wrote a log.
@@ -89,15 +89,15 @@ def evaluate_command(
     """
     with mistakes():
         check_places(html, source=log)
-        levels = _split("--path", path or [])
+        levels = split("--path", path or [])
         if items is None and levels:
             raise InvalidValue("--path names columns of the items; give their file as --items")
         if propensity is None:
             raise InvalidValue(NO_PROPENSITY)
-        columns = _split("--context", context or [])
+        columns = split("--context", context or [])
         found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
-        tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=arm, path=levels)
-        wanted = _split("--policy", policy or []) or [name for name in POLICIES if name in ALGORITHMS]
+        tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
+        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in ALGORITHMS]
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
@@ -142,22 +142,11 @@ def _show(result: Contest) -> None:
         style="dim",
     )
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for i, column in enumerate(("policy", "value", "95% interval", "effective rows", "against the logging policy")):
-        table.add_column(column, justify="left" if i in (0, 4) else "right", overflow="fold")
+    for i, column in enumerate(("policy", "value", "95% interval", "effective rows", "better?")):
+        table.add_column(column, justify="left" if i in (0, 4) else "right", overflow="fold", no_wrap=i > 0)
     for row in result.table():
         low, high = row.interval
         table.add_row(Text(row.policy), short(row.value), f"{short(low)} to {short(high)}", f"{row.ess:,}", row.answer)
     console.print(table)
     for note in result.notes:
         console.print(Text(f"- {note}"))
-
-
-def _split(option: str, given: list[str]) -> list[str]:
-    """The names in "a,b,c", of an option that may be repeated."""
-    found = []
-    for text in given:
-        names = [part.strip() for part in text.split(",") if part.strip()]
-        if not names:
-            raise InvalidValue(f"{option} {text!r} names nothing; give names with commas between them, as a,b,c")
-        found += names
-    return found

@@ -132,11 +132,19 @@ class Evaluation:
         """Plain numbers, lists and strings for machines; None for what is not a number."""
         from banditree.catalogue.plain import plain
 
+        names = [each.estimator.name for each in self.estimates]
+        keys = [each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label for each in self]
         found: dict[str, Any] = plain(
             {
                 "estimates": {
-                    e.estimator.label: {"value": e.value, "se": e.se, "interval": e.interval, "ess": e.ess}
-                    for e in self.estimates
+                    key: {
+                        "value": e.value,
+                        "se": e.se,
+                        "interval": e.interval,
+                        "ess": e.ess,
+                        "setting": e.estimator.setting,
+                    }
+                    for key, e in zip(keys, self.estimates, strict=True)
                 },
                 "logging": {"value": self.logging.value, "se": self.logging.se, "interval": self.logging.interval},
                 "verdict": self.verdict,

@@ -256,10 +256,7 @@ class Policy:
             state.readable.forget(factor)
 
     def learn(self, log: Any) -> None:
-        """Learn from a log (`bt.read_log`): the same as `update_many` of its rows. All of it is learned, or nothing.
-
-        Contexts are left out where this policy takes none.
-        """
+        """Learn a log (`bt.read_log`): `update_many` of its rows, without contexts where this policy takes none."""
         arms = self.tree.ids(log.places(self.tree))
         self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
 
