@@ -149,9 +149,9 @@ def test_clusters_of_arms_at_different_depths() -> None:
 
 def test_slope_stops_where_intervals_no_longer_meet() -> None:
     assert ope.slope([(0.5, 0.1)]) == 0
-    assert ope.slope([(0.5, 0.1), (0.1, 0.001)]) == 0  # 0.5 ± 0.392 and 0.1 ± 0.004 do not meet
-    assert ope.slope([(0.5, 0.1), (0.11, 0.001)]) == 1
-    assert ope.slope([(0.5, 0.1), (0.2, 0.01), (0.3, 0.01), (0.5, 0.0)]) == 1  # each meets the first, not each other
+    assert ope.slope([(0.5, 0.1), (0.29, 0.001)]) == 0  # 0.5 ± 0.2 and 0.29 ± 0.002 do not meet
+    assert ope.slope([(0.5, 0.1), (0.299, 0.001)]) == 1
+    assert ope.slope([(0.5, 0.1), (0.35, 0.01), (0.45, 0.01), (0.4, 0.0)]) == 1  # each meets the first, not each other
     assert ope.slope([(0.5, 0.1), (math.nan, 0.1), (0.5, 0.01)]) == 0
 
 

@@ -13,6 +13,7 @@ from banditree.output.words import count
 
 UNSUPPORTED = 0.05  # of the target's probability: more than this cannot be judged from the log
 FEW = 30  # rows of equal weight: with fewer, an interval by the normal distribution is not to be trusted
+CARRIERS = 10  # rows that carry the error: with fewer, as where few rewards are not 0, the error itself is not known
 POWER = NormalDist().inv_cdf(0.8)  # rows are counted so that a difference as large as the estimate shows 4 times in 5
 SMALL = 0.01  # a difference below this share of the logging policy's value is not worth more rows
 NAMED = 5
@@ -25,6 +26,7 @@ class Difference:
     value: float
     se: float
     confidence: float = 0.95
+    carriers: float = math.inf  # rows of equal deviation that would have the same variance and kurtosis
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -47,11 +49,13 @@ class Judgement:
 
 def difference(estimate: Any, logging: Any, *, adaptive: bool, confidence: float = 0.95) -> Difference:
     """Target minus logging policy, row by row, so that what both share cancels; with adaptive weights it does not."""
-    if adaptive or math.isnan(estimate.se):
-        return Difference(estimate.value - logging.value, math.hypot(estimate.se, logging.se), confidence)
     apart = estimate.scores - logging.scores
+    squares = (apart - apart.mean()) ** 2
+    carriers = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
+    if adaptive or math.isnan(estimate.se):
+        return Difference(estimate.value - logging.value, math.hypot(estimate.se, logging.se), confidence, carriers)
     se = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
-    return Difference(float(np.mean(apart)), se, confidence)
+    return Difference(float(np.mean(apart)), se, confidence, carriers)
 
 
 def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
@@ -77,13 +81,17 @@ def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95
     if estimate.ess < FEW:
         why = f"its weights leave the worth of {estimate.ess:.3g} rows of {n:,} (the largest is {estimate.largest:.3g})"
         return _cannot(name, f"{why}; log with a policy that is more like it, or that explores more", found)
+    carried = n * max(CARRIERS / found.carriers, 1)
+    if (low > 0 or high < 0) and carried > n:
+        why = f"{against}, but that rests on the worth of {found.carriers:.2g} rows, with great weights or rare rewards"
+        return _cannot(name, f"{why}; about {_round(carried - n):,} more rows like these would carry a verdict", found)
     if low > 0 or high < 0:
         word = "better" if low > 0 else "worse"
         return Judgement(word, f"{name} is {word} than the logging policy: {against}, {reach}.", found)
     if abs(found.value) < SMALL * abs(logging.value):
         why = f"{against}, {reach}; if there is a difference, it is too small to tell from none"
         return _cannot(name, why, found)
-    needed = n * ((found.reach + POWER) * found.se / found.value) ** 2
+    needed = max(n * ((found.reach + POWER) * found.se / found.value) ** 2, carried)
     more = f"about {_round(max(needed - n, 0.1 * n)):,} more rows like these would tell a difference as large as this"
     return _cannot(name, f"{against}, {reach}; {more}", found)
 
