@@ -126,11 +126,10 @@ class SwitchDR(Estimator):
         return np.where(rows.weights <= self.tau, rows.weights, 0.0)
 
     def choices(self, rows: Rows) -> list[Self]:
-        """From all weights, which is unbiased, to the smaller half of them."""
+        """From all weights, which is unbiased, to the smaller ones that make up half of their sum."""
         if self.tau is not None:
             return [self]
-        positive = rows.weights[rows.weights > 0]
-        steps = np.unique(np.quantile(positive, np.linspace(0.5, 1, STEPS))) if len(positive) else np.empty(0)
+        steps = np.unique(_below(rows.weights, np.linspace(0.5, 1, STEPS)[:-1]))
         return [replace(self, tau=tau) for tau in (math.inf, *steps[::-1].tolist())]
 
 
@@ -155,11 +154,12 @@ class DRos(Estimator):
         return estimators.shrunk(rows.weights, self.lam)
 
     def choices(self, rows: Rows) -> list[Self]:
-        """From no shrinkage, which is unbiased, to one that halves a weight of 1."""
+        """From no shrinkage, which is unbiased, to one that halves the weight at the middle of their sum."""
         if self.lam is not None:
             return [self]
-        most = max(float(rows.weights.max()), 1.0)
-        return [replace(self, lam=lam) for lam in (math.inf, *np.geomspace(10 * most**2, 1.0, STEPS).tolist())]
+        least, most = max(float(_below(rows.weights, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
+        steps = np.geomspace(10 * most**2, least**2, STEPS)
+        return [replace(self, lam=lam) for lam in (math.inf, *steps.tolist())]
 
 
 @dataclass(frozen=True)
@@ -234,6 +234,13 @@ def chosen(given: Any) -> list[Estimator]:
     if not found:
         raise InvalidValue(f"no estimator; give at least one of {', '.join(ESTIMATORS)}")
     return list(dict.fromkeys(found))
+
+
+def _below(weights: Floats, shares: Floats) -> Floats:
+    """The weights up to which the smaller ones make up these shares of the sum: (shares,)."""
+    ordered = np.sort(weights)
+    sums = np.cumsum(ordered)
+    return np.asarray(ordered[np.searchsorted(sums, sums[-1] * shares)])
 
 
 def _check_setting(name: str, value: Any) -> None:
