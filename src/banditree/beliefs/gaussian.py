@@ -53,6 +53,7 @@ class GaussianRows(Rows):
     """Posterior of node i: N(t / n, sd[i]^2 / n) with n = prior_plays[i] + count[i], t = prior_total[i] + total[i]."""
 
     native = "Gaussian"
+    LAZY = True
     EVIDENCE = ("count", "total")
     NON_NEGATIVE = ("count",)
     PRIOR = ("sd", "prior_plays", "prior_total")
@@ -69,17 +70,17 @@ class GaussianRows(Rows):
         check_sums("total", self.total, self.count, LARGEST)
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        mean = (self.prior_total[nodes] + self.total[nodes]) / (self.prior_plays[nodes] + self.count[nodes])
+        mean = (self.prior_total[nodes] + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))
         return np.asarray(mean)[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.count[nodes]))[:, None]
+        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.plays(nodes)))[:, None]
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)

@@ -26,6 +26,7 @@ class Options:
     engine: str  # that is wanted
     stream: Any  # where randomness comes from
     explore: float = 0.0
+    fade: float = 1.0  # what all evidence counts after one more reward
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,8 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         stream=options.stream,
         careful=readable.update,
         explore=options.explore,
+        scale=rows.scale,
+        fade=options.fade,
     )
     if _forced and not _forced[-1].shortcuts:
         walk.narrowest = 2**31 - 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import saved
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import real, whole
+from banditree.errors.checks import positive, real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
@@ -32,8 +32,8 @@ class Policy:
     ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
     of clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a
     node, ``depth`` is how much of the tree is walked (None: all of it). ``explore`` is the part of the decisions that
-    is made at random, each allowed arm with the same chance. ``rng`` is an int, a SeedSequence or a Generator; without
-    it every policy draws afresh.
+    is made at random, each allowed arm with the same chance; with ``half_life=H`` evidence counts half after H more
+    rewards. ``rng`` is an int, a SeedSequence or a Generator; without it every policy draws afresh.
 
     Works cold. ``choose`` never changes a belief, and rewards may come at any later time, in any order. Calls from
     several threads take turns: each is done whole, and no reward is lost.
@@ -83,6 +83,8 @@ class Policy:
         self.rule = rule
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
+        half_life = options["half_life"]
+        self.half_life = None if half_life is None else positive("half_life", half_life)
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
         self._lock = RLock()
         self._engine = engines.engine()  # a change of the tree keeps to it
@@ -291,10 +293,11 @@ class Policy:
     def _grown(self, tree: Tree, rng: Any = None) -> State:
         """Fresh beliefs over a tree; ``rng`` matters the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
+        fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
         rows = self.belief.rows(walked.shape.n_nodes, by_node(walked, self._own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        return build(tree, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore))
+        return build(tree, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade))
 
     # Exclusive access
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 BYTES = "this data"  # what errors call bytes that come from no file
 HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
 
-OPTIONS = {"explore": 0.0}  # of every policy beyond its parts, as parameters and attributes, with their defaults
+OPTIONS = {
+    "explore": 0.0,
+    "half_life": None,
+}  # of every policy beyond its parts, as parameters and attributes, with their defaults
 
 
 # Saving

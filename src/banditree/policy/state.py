@@ -35,8 +35,9 @@ class State(NamedTuple):
 
 def build(given: Tree, walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
     """The state of a policy that has these beliefs over a tree."""
+    rows.fades = options.fade < 1
     summary = descent.new_summary(walked.shape, rows, rule)
-    readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore)
+    readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore, options.fade)
     walk = engines.build(readable, options)
     return State(given, walked, walked.index, walked.arms, rows, summary, walk, readable)
 
@@ -49,6 +50,7 @@ def transferred(old: State, new: State) -> State:
     new.walk.narrowest = old.walk.narrowest
     here, there = _common_leaves(new, old)
     rows, old_rows = new.rows, old.rows
+    rows.scale[:] = old_rows.scale
     for name in old_rows.EVIDENCE:
         rows.add_from_arms(new.tree.shape, name, getattr(old_rows, name)[there], here)
     for name in old_rows.DERIVED:
