@@ -34,8 +34,9 @@ How to read it:
   or a very skewed logging policy, they begin to fail; `bt.evaluate` shows the effective sample size, and its verdict
   withholds judgement there.
 - `dr` beats `ips` everywhere, `snips` and `sndr` are about as good.
-- `offcem` wins where clusters explain the rewards, and where rows are few or weights great; it loses, as all that trust
-  clusters or a model do, where they explain nothing or where there are rows enough to do without.
+- `offcem` and `dros` have the smallest errors where rows are few or weights great, `offcem` where clusters explain the
+  rewards. They lose, as all that trust clusters or a model do, where these explain nothing or where there are rows
+  enough to do without.
 - The intervals of `dm`, `switch-dr`, `dros`, `mips` and `offcem` leave their bias out: use them to compare values.
 - A verdict therefore goes by `dr`.
 """

@@ -41,7 +41,7 @@ class Estimator:
     def setting(self) -> str:
         """The settings in words, "" where there are none."""
         given = {part.name: getattr(self, part.name) for part in fields(self)}
-        return ", ".join(f"{name}={value:g}" for name, value in given.items() if value is not None)
+        return ", ".join(f"{name}={value:.4g}" for name, value in given.items() if value is not None)
 
     @property
     def label(self) -> str:
