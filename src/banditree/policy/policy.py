@@ -211,7 +211,11 @@ class Policy:
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
-        return None if arms is None else state.walk.limits(*arms)
+        if arms is None:
+            return None
+        within = state.walk.limits(*arms)
+        limits.check(within)
+        return within
 
     # Learning
 
@@ -234,7 +238,13 @@ class Policy:
         With ``plays`` a row stands for so many rewards of its arm (in its context), and ``rewards`` has their sum: what
         a group-by of a log gives.
         """
-        arms = arms if isinstance(arms, Sequence | np.ndarray) or not isinstance(arms, Iterator) else list(arms)
+        if plays is None and contexts is None and type(arms) is list and type(rewards) is list:
+            state = self._state
+            if PLAIN_IDS.issuperset(map(type, arms)):
+                few = [state.position_of.get(arm, -1) for arm in arms]
+                if state.walk.learn_few(few, rewards):
+                    return
+        arms = list(arms) if isinstance(arms, Iterator) else arms
         with self._exclusive() as state:
             positions = state.tree.positions(arms)
             n = len(positions)
@@ -320,13 +330,9 @@ class Policy:
                 if outermost:
                     self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
 
-    @contextmanager
-    def _exclusive(self) -> Iterator[State]:
+    def _exclusive(self) -> _Exclusive:
         """The same for steps of the policy's own, which the engine makes whole."""
-        self._refuse_if_held()
-        with self._lock:
-            self._mend(True)
-            yield self._state
+        return _Exclusive(self)
 
     def _mend(self, outermost: bool) -> None:
         """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
@@ -393,6 +399,28 @@ class Policy:
         with self.held() as state:
             saved.put_back(state.tree.shape, state.rows, rows)
             state.refresh(self.rule)
+
+
+class _Exclusive:
+    """The lock of a policy as a context, with its state; `contextmanager` would take as long as a step of the walk."""
+
+    __slots__ = ("policy",)
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def __enter__(self) -> State:
+        self.policy._refuse_if_held()
+        self.policy._lock.acquire()
+        try:
+            self.policy._mend(True)
+        except BaseException:
+            self.policy._lock.release()
+            raise
+        return self.policy._state
+
+    def __exit__(self, *_: object) -> None:
+        self.policy._lock.release()
 
 
 def _checked(tree: Any) -> Tree:
