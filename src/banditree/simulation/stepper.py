@@ -1,4 +1,4 @@
-"""A run stepped from Python: choose, draw the reward, learn when it arrives. Twin of ``native/simulate.hpp``."""
+"""A run stepped from Python: choose, draw the reward, learn when it arrives. Twin of ``native/simulation/stepper.hpp``."""
 
 from __future__ import annotations
 
