@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,9 +47,10 @@ def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
     looked_at = looked_at[surprise[looked_at] > 2.0]  # the others cannot be far more likely elsewhere
 
     rows = []
+    elsewhere_prior, own_prior = _Prior.of(average, unsure, phi), _Prior.of(own, own_unsure, phi)
     for arm in looked_at.tolist():
-        here = _evidence(s[arm], n[arm], own[arm], own_unsure[arm], phi)
-        there = _evidence(s[arm], n[arm], average, unsure, phi)
+        here = own_prior.at(arm).evidence(s[arm], n[arm])[0]
+        there = elsewhere_prior.evidence(s[arm], n[arm])
         there[group[arm]] = -np.inf
         top = max(float(there.max()), float(here))
         elsewhere = BEFOREHAND * np.exp(there - top).sum() / (len(home) - 1)
@@ -59,26 +64,36 @@ def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
     return Table(columns, sorted(rows, key=lambda row: -row[-1]))
 
 
-def _evidence(s: float, n: float, mean: Floats, unsure: Floats, phi: float) -> Floats:
-    """log P(s successes in n plays), less what no cluster changes, for clusters of these averages: (clusters,)."""
-    mean = np.clip(mean, 1e-9, 1 - 1e-9)
-    unit = mean * (1 - mean)
-    strength = 1 / np.clip(phi + unsure / unit, 1e-9, 0.95) - 1
-    a, b = mean * strength, (1 - mean) * strength
-    found: Floats = _log_beta(a + s, b + n - s) - _log_beta(a, b)
-    return found
+@dataclass(frozen=True)
+class _Prior:
+    """What an arm's mean is taken to be in each of several clusters: Beta(a, b), (clusters,) both."""
+
+    a: Floats
+    b: Floats
+
+    @classmethod
+    def of(cls, mean: Floats, unsure: Floats, phi: float) -> _Prior:
+        """For clusters of these averages, known up to the variance ``unsure``, in which arms have the spread ``phi``."""
+        mean = np.clip(mean, 1e-9, 1 - 1e-9)
+        strength = 1 / np.clip(phi + unsure / (mean * (1 - mean)), 1e-9, 0.95) - 1
+        return cls(mean * strength, (1 - mean) * strength)
+
+    def at(self, i: int) -> _Prior:
+        return _Prior(self.a[i : i + 1], self.b[i : i + 1])
+
+    @cached_property
+    def _total(self) -> Floats:
+        return _log_beta(self.a, self.b)
+
+    def evidence(self, s: float, n: float) -> Floats:
+        """log P(s successes in n plays), less what no cluster changes: (clusters,)."""
+        return _log_beta(self.a + s, self.b + n - s) - self._total
 
 
 def _log_beta(a: Floats, b: Floats) -> Floats:
     # Near the end of the range lgamma(b) - lgamma(a + b) would cancel; b is at most 1e9 and 1e-7 is enough here.
-    return _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
-
-
-def _log_gamma(x: Floats) -> Floats:
-    """log Gamma for x > 0, to about 1e-10: Stirling's series after a shift by 8."""
-    x = np.asarray(x, np.float64)
-    shift = sum(np.log(x + i) for i in range(8))
-    y = x + 8
-    series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
-    found: Floats = (y - 0.5) * np.log(y) - y + 0.5 * np.log(2 * np.pi) + series - shift
+    found: Floats = _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
     return found
+
+
+_log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])

@@ -16,11 +16,11 @@ from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.items import Catalogue
-from banditree.catalogue.page import page
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
 from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import Interrupted, InvalidValue
+from banditree.output import pages
 from banditree.output.files import write_whole
 from banditree.plots import files
 
@@ -47,6 +47,7 @@ Rng = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, and only the essential lines.")]
 
 
@@ -66,6 +67,7 @@ def inspect_command(
     successes: Successes = None,
     mean: Mean = None,
     weight: Weight = None,
+    html: Html = None,
     rng: Rng = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -75,8 +77,10 @@ def inspect_command(
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
     with mistakes():
+        _check_page(html, items)
         found = inspect(_read(items, arm, path, plays, successes, mean, weight), rng=rng)
         _print(found, as_json, str(found) if quiet else render.inspection(found))
+        _write_page(found, html, items, quiet or as_json)
 
 
 def simulate_command(
@@ -97,6 +101,7 @@ def simulate_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, the finished ones."),
     ] = None,
+    html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -109,7 +114,8 @@ def simulate_command(
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        check_places(save, plot, source=items)
+        check_places(save, plot, html, source=items)
+        _check_page(html, items, curves=True)
         if plot is not None:
             files.check(plot)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
@@ -128,7 +134,8 @@ def simulate_command(
         if plot is not None:
             files.write(plots.regret(found.runs, ax=plots.sheet()), plot)
             _written(plot, silent)
-        elif not silent:
+        _write_page(found, html, items, silent)
+        if plot is None and html is None and not silent:
             typer.echo("\nCurves: add --plot regret.png")
 
 
@@ -145,7 +152,7 @@ def advise_command(
     seeds: Annotated[
         int | None, typer.Option(min=4, metavar="N", help="Worlds to simulate. Default: by size, 8 to 100.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
+    html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -158,13 +165,11 @@ def advise_command(
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        check_places(html, source=items)
+        _check_page(html, items, curves=True)
         catalogue = _read(items, arm, path, plays, successes, mean, weight)
         found = advise(catalogue, horizon=horizon, **_how(policy, seeds, rng, jobs, quiet))
         _print(found, as_json, found.name if quiet else render.advice(found))
-        if html is not None:
-            write_whole(html, [page(found, title=items.name).encode()])
-            _written(html, quiet or as_json)
+        _write_page(found, html, items, quiet or as_json)
 
 
 def example_command(
@@ -223,6 +228,21 @@ def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
         typer.echo(shown)
     else:
         render.show(Console(highlight=False), shown)
+
+
+def _check_page(html: Path | None, items: Path, *, curves: bool = False) -> None:
+    """Refuse, before the work that it is for, a page that cannot be written."""
+    if html is not None:
+        check_places(html, source=items)
+        pages.library()
+        if curves:
+            plots.style.library()
+
+
+def _write_page(found: Any, html: Path | None, items: Path, silent: bool) -> None:
+    if html is not None:
+        write_whole(html, [found.to_html(title=items.name).encode()])
+        _written(html, silent)
 
 
 def _written(file: Path, silent: bool) -> None:
