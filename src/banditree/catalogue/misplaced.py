@@ -73,7 +73,7 @@ class _Prior:
 
     @classmethod
     def of(cls, mean: Floats, unsure: Floats, phi: float) -> _Prior:
-        """For clusters of these averages, known up to the variance ``unsure``, in which arms have the spread ``phi``."""
+        """For clusters of these averages, known up to the variance ``unsure``; ``phi`` is the spread of their arms."""
         mean = np.clip(mean, 1e-9, 1 - 1e-9)
         strength = 1 / np.clip(phi + unsure / (mean * (1 - mean)), 1e-9, 0.95) - 1
         return cls(mean * strength, (1 - mean) * strength)
