@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +23,7 @@ GROUPS = {
     "Policies": ("Policy", *bt.ALGORITHMS, "load", "engine"),
     "Beliefs": ("Beta", "Gaussian", "Counts", "Linear", "Belief"),
     "Rules": ("Thompson", "UCB", "BestArm", "Rule", "View"),
-    "Simulation": ("simulate", "on", "Runs", "runs.Comparison", "tables.Table"),
+    "Simulation": ("simulate", "on", "Runs", "simulation.runs.Comparison", "output.tables.Table"),
 }
 MODULES = ("clustering", "problems", "theory", "catalogue", "plots", "testing", "errors")
 
@@ -51,7 +50,7 @@ def _contents() -> str:
 
 
 def _modules() -> list[ModuleType]:
-    return [import_module(f"banditree.{name}") for name in MODULES if find_spec(f"banditree.{name}")]
+    return [getattr(bt, name, None) or import_module(f"banditree.{name}") for name in MODULES]
 
 
 def _find(name: str) -> Any:
@@ -60,7 +59,7 @@ def _find(name: str) -> Any:
 
 
 def _short(module: ModuleType) -> str:
-    return module.__name__.removeprefix("banditree.")
+    return module.__name__.rpartition(".")[2]
 
 
 def _public(module: ModuleType) -> list[str]:

@@ -89,10 +89,10 @@ def test_variances_that_rounding_has_taken_below_zero(scale: float) -> None:
 
 def rough_winners(mean: Floats, variance: Floats, z: Floats, margin: float) -> Any:
     """The mechanism of `src/native/few_roots.hpp`, for rows of draws: (n, k) -> (n,)."""
-    rough = mean + z * np.sqrt(variance.astype(np.float32)).astype(np.float64)
-    bar = rough.max(axis=1, keepdims=True) - margin * np.sqrt(variance.max(axis=1, keepdims=True))
+    draft = mean + z * np.sqrt(variance.astype(np.float32)).astype(np.float64)
+    bar = draft.max(axis=1, keepdims=True) - margin * np.sqrt(variance.max(axis=1, keepdims=True))
     exact = mean + z * np.sqrt(variance)
-    return np.where(rough >= bar, exact, -np.inf).argmax(axis=1)
+    return np.where(draft >= bar, exact, -np.inf).argmax(axis=1)
 
 
 def test_the_margin_is_wide_enough_and_is_needed() -> None:

@@ -1,4 +1,4 @@
-"""From what users write (nested specs, labels, paths, linkage) to a rough list of nodes that ``_shape`` numbers."""
+"""From what users write (nested specs, labels, paths, linkage) to a draft list of nodes that ``_shape`` numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banditree.errors import InvalidType, InvalidValue
 Name = str | int
 
 
-class Rough:
+class Draft:
     """Nodes in the order they were met. Node 0 is the root."""
 
     def __init__(self) -> None:
@@ -58,28 +58,28 @@ def _name(value: Any, what: str) -> Name:
     raise InvalidType(f"{what} {value!r} is a {type(value).__name__}; use strings or ints as names")
 
 
-def from_spec(spec: Any) -> Rough:
+def from_spec(spec: Any) -> Draft:
     """An int, a list of ids, or a mapping from cluster names to specs; a list may hold mappings among its arms."""
-    rough = Rough()
+    draft = Draft()
     # Depth first with a stack of our own: arms come in the order they are read, and depth has no limit.
     open_clusters = [(0, iter(_read(spec, "the tree", 0)), "the tree", set[Name]())]
     while open_clusters:
         node, children, where, seen = open_clusters[-1]
         for child in children:
             if not isinstance(child, tuple):
-                rough.add_arms([node], [child])
+                draft.add_arms([node], [child])
                 continue
             cluster = _name(child[0], "cluster")
             if cluster in seen:
                 raise InvalidValue(f"cluster {cluster!r} appears twice in {where}; merge the two or rename one")
             seen.add(cluster)
             inside = f"cluster {cluster!r}"
-            below = _read(child[1], inside, len(rough.arms))
-            open_clusters.append((rough.add_cluster(node, cluster), iter(below), inside, set()))
+            below = _read(child[1], inside, len(draft.arms))
+            open_clusters.append((draft.add_cluster(node, cluster), iter(below), inside, set()))
             break
         else:
             open_clusters.pop()
-    return rough
+    return draft
 
 
 def _read(part: Any, where: str, n_before: int) -> list[Any]:
@@ -100,12 +100,12 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
     return children
 
 
-def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
+def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
     """One path an arm, cluster names from coarse to fine and the arm last."""
     if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
         raise InvalidType(f"paths must be a list with one path an arm, not {paths!r}")
     _refuse_sets(paths, "paths")
-    rough = Rough()
+    draft = Draft()
     clusters: dict[tuple[int, Name], int] = {}
     parents: list[int] = []
     arms: list[Any] = []
@@ -117,32 +117,32 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Rough:
             name = step if type(step) is str else _name(step, f"cluster in path {row}")
             below = clusters.get((node, name))
             if below is None:
-                below = clusters[node, name] = rough.add_cluster(node, name)
+                below = clusters[node, name] = draft.add_cluster(node, name)
             node = below
         parents.append(node)
         arms.append(path[-1])
-    rough.add_arms(parents, names(arms, "arm"))
-    return rough
+    draft.add_arms(parents, names(arms, "arm"))
+    return draft
 
 
 def _is_path(path: Any) -> bool:
     return isinstance(path, Sequence | np.ndarray) and not isinstance(path, str | bytes) and len(path) > 0
 
 
-def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Rough:
+def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
     """One cluster label an arm."""
     found = names(labels, "label")
     ids = ids_of(arms, len(found), "labels")
-    rough = Rough()
+    draft = Draft()
     cluster: dict[Name, int] = {}
     for label in found:
         if label not in cluster:
-            cluster[label] = rough.add_cluster(0, label)
-    rough.add_arms([cluster[label] for label in found], ids)
-    return rough
+            cluster[label] = draft.add_cluster(0, label)
+    draft.add_arms([cluster[label] for label in found], ids)
+    return draft
 
 
-def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
+def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Draft:
     """A SciPy linkage matrix: row i merges two nodes into node n + i. Clusters keep SciPy's numbers as names."""
     try:
         matrix = np.asarray(merges, dtype=float)
@@ -159,7 +159,7 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
     if (pairs != matrix[:, :2]).any() or not in_order or (merged != np.arange(2 * n - 2)).any():
         raise InvalidValue("this is no linkage matrix: each arm and each earlier cluster must be merged exactly once")
     ids = ids_of(arms, n, "rows of the linkage")
-    rough = Rough()
+    draft = Draft()
     node_of = {2 * n - 2: 0}  # SciPy's number of a cluster -> ours
     arm_parent = [0] * n
     for row in range(n - 2, -1, -1):
@@ -168,9 +168,9 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Rough:
             if child < n:
                 arm_parent[child] = parent
             else:
-                node_of[child] = rough.add_cluster(parent, child)
-    rough.add_arms(arm_parent, ids)
-    return rough
+                node_of[child] = draft.add_cluster(parent, child)
+    draft.add_arms(arm_parent, ids)
+    return draft
 
 
 def ids_of(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:

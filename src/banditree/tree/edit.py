@@ -1,74 +1,132 @@
-"""The paths of a tree's arms after arms were added, moved or removed."""
+"""Add, move and remove arms: from a tree to the draft of the tree after the change.
+
+Works on the arrays of the tree, not on the paths of its arms, so that a deep tree costs no more than a flat one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from banditree.errors import InvalidType, InvalidValue
-from banditree.tree.build import Name, names
+from banditree.tree.build import Draft, Name, names
 
 if TYPE_CHECKING:
     from banditree.tree.tree import Tree
 
-Paths = list[tuple[Name, ...]]
+Targets = dict[Name, tuple[Name, ...]]  # arm -> the clusters above it
+NO_ARM = np.iinfo(np.int64).max  # the first arm below an empty cluster
 
 
-def added(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Paths:
-    new = _targets(tree, arms)
-    for arm in new:
+def added(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
+    targets = _targets(tree, arms)
+    for arm in targets:
         if arm in tree:
             raise InvalidValue(f"arm {arm!r} is in the tree already; use move_arms to put it elsewhere")
-    return [*tree.paths(), *new.values()]
+    return _edited(tree, added=targets)
 
 
-def moved(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Paths:
-    new = _targets(tree, arms)
-    for arm in new:
+def moved(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
+    targets = _targets(tree, arms)
+    for arm in targets:
         tree.position(arm)
-    return [new.get(arm, path) for arm, path in zip(tree.arms, tree.paths(), strict=True)]
+    return _edited(tree, moved=targets)
 
 
-def removed(tree: Tree, arms: Iterable[Any]) -> Paths:
+def removed(tree: Tree, arms: Iterable[Any]) -> Draft:
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise InvalidType(f"give a list of arms to remove, not {arms!r}")
-    gone = {tree.arms[tree.position(arm)] for arm in arms}
+    gone = np.unique(np.fromiter((tree.position(arm) for arm in arms), np.int64))
     if len(gone) == tree.n_arms:
         raise InvalidValue("a tree needs at least one arm; this would remove all of them")
-    return [path for path in tree.paths() if path[-1] not in gone]
+    return _edited(tree, gone=gone)
 
 
-def _targets(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> dict[Name, tuple[Name, ...]]:
-    """{arm: its whole path}."""
+def _edited(
+    tree: Tree, *, added: Targets | None = None, moved: Targets | None = None, gone: NDArray[np.int64] | None = None
+) -> Draft:
+    """The draft after a change. Clusters come in the order of their first arms, before the arms beside them."""
+    shape = tree.shape
+    new_clusters: dict[tuple[int, Name], int] = {}  # (parent, name) -> node, numbered on after those of the tree
+    parent_of_new: list[int] = []
+
+    def node_of(clusters: tuple[Name, ...]) -> int:
+        node = 0
+        for name in clusters:
+            found = tree.child_cluster(node, name)
+            if found is None:
+                found = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
+                if found == shape.n_nodes + len(parent_of_new):
+                    parent_of_new.append(node)
+            node = found
+        return node
+
+    above = shape.parent[shape.node_of].astype(np.int64)  # (arms,) the cluster above each arm
+    for arm, clusters in (moved or {}).items():
+        above[tree.position(arm)] = node_of(clusters)
+    above = np.concatenate([above, np.fromiter(map(node_of, (added or {}).values()), np.int64)])
+    arms = [*tree.arms, *(added or {})]
+    if gone is not None:
+        stays = np.ones(len(arms), bool)
+        stays[gone] = False
+        above, arms = above[stays], list(compress(arms, stays.tolist()))
+    parent = np.concatenate([shape.parent, np.array(parent_of_new, np.int64)])
+    first = _first_arms(tree, parent, above)
+    old = np.concatenate([shape.inner, np.arange(shape.n_nodes, len(parent))])  # clusters, the root first
+    old = old[first[old] < NO_ARM]
+    old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
+    place = np.empty(len(parent), np.int64)
+    place[old] = np.arange(len(old))
+    name_of_new = [name for _, name in new_clusters]
+    draft = Draft()
+    draft.parent = np.concatenate([[-1], place[parent[old[1:]]], place[above]]).tolist()
+    draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
+    draft.names = {
+        new: tree.cluster_name(node) if node < shape.n_nodes else name_of_new[node - shape.n_nodes]
+        for new, node in enumerate(old.tolist())
+    }
+    draft.arms = arms
+    return draft
+
+
+def _first_arms(tree: Tree, parent: NDArray[np.int64], above: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The lowest position of an arm below each cluster, NO_ARM for an empty one: (nodes and new clusters,)."""
+    first = np.full(len(parent), NO_ARM)
+    np.minimum.at(first, above, np.arange(len(above)))
+    for node in range(len(parent) - 1, tree.shape.n_nodes - 1, -1):  # new clusters: a child comes after its parent
+        first[parent[node]] = min(first[parent[node]], first[node])
+    for level in range(len(tree.shape.levels) - 2, 0, -1):
+        nodes = slice(tree.shape.levels[level], tree.shape.levels[level + 1])
+        np.minimum.at(first, parent[nodes], first[nodes])
+    return first
+
+
+def _targets(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Targets:
     if not isinstance(arms, Mapping):
         raise InvalidType(f"give a mapping from arms to the clusters above them, not {arms!r}")
-    found: dict[Name, tuple[Name, ...]] = {}
+    found: Targets = {}
     for arm, clusters in zip(names(arms, "arm"), arms.values(), strict=True):
         if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
             raise InvalidType(f"the clusters above arm {arm!r} must be a tuple such as ('hats',), not {clusters!r}")
-        found[arm] = (*names(clusters, "cluster"), arm)
-    _check_ends(tree, found)
+        found[arm] = tuple(names(clusters, "cluster"))
+        _check_end(tree, arm, found[arm])
     return found
 
 
-def _check_ends(tree: Tree, targets: Mapping[Name, tuple[Name, ...]]) -> None:
+def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
     """Refuse the path of an arm in place of the clusters above it: it would make a cluster that is called like the arm.
 
     Clusters may be called like arms where both are numbers, so that only a whole path of an arm, or one that ends in
     the arm itself, is taken for a mistake; and not where there is such a cluster.
     """
-    doubtful = {arm: path[:-1] for arm, path in targets.items() if len(path) > 1 and _ends_in_arm(tree, path)}
-    if not doubtful:
+    if not clusters:
         return
-    known = {path[:level] for path in tree.paths() for level in range(1, len(path))}
-    for arm, clusters in doubtful.items():
-        if clusters not in known:
-            end = f"end in arm {clusters[-1]!r}: the path of an arm has the arm last"
-            raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off, as {clusters[:-1]!r}")
-
-
-def _ends_in_arm(tree: Tree, path: tuple[Name, ...]) -> bool:
-    """Whether the clusters of this path are themselves the path of an arm."""
-    *clusters, arm = path
     last = clusters[-1]
-    return last == arm or (last in tree and tree.path(last) == tuple(clusters))
+    doubtful = last == arm or (last in tree and tree.path(last) == clusters)
+    if doubtful and tree.cluster_at(clusters) is None:
+        end = f"end in arm {last!r}: the path of an arm has the arm last"
+        raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off, as {clusters[:-1]!r}")

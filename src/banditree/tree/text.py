@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_LINES = 40
 
 
-def draw(tree: Tree) -> str:
+def tree_as_text(tree: Tree) -> str:
     """Lines and branches, with the number of arms below each cluster; what is left out is counted."""
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
     for most_children in (MOST_LINES, 6, 4, 3, 2):

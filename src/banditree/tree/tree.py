@@ -9,12 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.tree import build as _grow
-from banditree.tree import edit as _edit
-from banditree.tree import text as _draw
-from banditree.tree.build import Name, Rough
+from banditree.tree import build, edit, text
+from banditree.tree.build import Draft, Name
+from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
 
 
@@ -48,7 +47,7 @@ class Tree:
     index: dict[Name, int]  # arm -> its place in that order
 
     def __init__(self, spec: Any) -> None:
-        self._grow(_grow.from_spec(spec))
+        self._fill(build.from_spec(spec))
 
     @classmethod
     def from_labels(cls, labels: Iterable[Any], arms: Iterable[Any] | None = None) -> Self:
@@ -57,7 +56,7 @@ class Tree:
         >>> Tree.from_labels(["a", "b", "a"]).clusters
         {'a': [0, 2], 'b': [1]}
         """
-        return cls._from_rough(_grow.from_labels(labels, arms))
+        return cls._from_draft(build.from_labels(labels, arms))
 
     @classmethod
     def from_paths(cls, paths: Iterable[Sequence[Any]]) -> Self:
@@ -66,7 +65,7 @@ class Tree:
         >>> Tree.from_paths([("sports", "football", "ball-1"), ("sports", "net"), ("voucher",)]).depth
         2
         """
-        return cls._from_rough(_grow.from_paths(paths))
+        return cls._from_draft(build.from_paths(paths))
 
     @classmethod
     def from_linkage(cls, Z: Any, arms: Iterable[Any] | None = None) -> Self:
@@ -75,27 +74,25 @@ class Tree:
         >>> Tree.from_linkage([[0, 1, 0.5, 2], [2, 3, 0.9, 3]]).path(1)
         (3, 1)
         """
-        return cls._from_rough(_grow.from_linkage(Z, arms))
+        return cls._from_draft(build.from_linkage(Z, arms))
 
     @classmethod
-    def _from_rough(cls, rough: Rough) -> Self:
+    def _from_draft(cls, draft: Draft) -> Self:
         tree = cls.__new__(cls)
-        tree._grow(rough)
+        tree._fill(draft)
         return tree
 
-    def _grow(self, rough: Rough) -> None:
-        if not rough.arms:
+    def _fill(self, draft: Draft) -> None:
+        if not draft.arms:
             raise InvalidValue("a tree needs at least one arm")
-        index = dict(zip(rough.arms, range(len(rough.arms)), strict=True))
-        if len(index) < len(rough.arms):
-            twice = next(arm for place, arm in enumerate(rough.arms) if index[arm] != place)
-            raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")
-        shape, clusters = number(np.array(rough.parent, np.intp), np.array(rough.arm, np.intp))
+        lookup = Lookup(draft.arms, self.__repr__)
+        shape, clusters = number(np.array(draft.parent, np.intp), np.array(draft.arm, np.intp))
         self.__dict__.update(  # past __setattr__, which is closed
             shape=shape,
-            arms=tuple(rough.arms),
-            index=index,
-            _names=tuple(rough.names[node] for node in clusters.tolist()),
+            arms=lookup.arms,
+            index=lookup.index,
+            _lookup=lookup,
+            _names=tuple(draft.names[node] for node in clusters.tolist()),
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -166,66 +163,40 @@ class Tree:
                 known[node] = (*known[parent], self.name(node))
         return known
 
-    # Finding arms
+    # Finding arms and clusters
 
     def position(self, arm: Any) -> int:
-        """The place of an arm in :attr:`arms`."""
-        try:
-            return self.index[arm]
-        except (KeyError, TypeError):
-            raise UnknownArm(f"arm {arm!r} is not in {self!r}; its arms are {_few(self.arms)}") from None
+        """The position of an arm in :attr:`arms`."""
+        return self._lookup.position(arm)
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
-        """The places of many arms: (len(arms),). A NumPy array of ints is looked up without touching Python objects."""
-        if isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
-            found = self._looked_up(arms, *self._table)
-            if found is not None:
-                return found
-        if isinstance(arms, np.ndarray):
-            arms = arms.tolist()
-        if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-            raise InvalidType(f"arms must be a list or an array of arm ids, not {arms!r}")
-        return np.fromiter((self.position(arm) for arm in arms), np.int64)
-
-    def _looked_up(self, arms: NDArray[Any], low: int, table: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """The places of ints by the table, None where one is not there or the types do not allow it."""
-        if len(arms) == 0 or (low < 0 and arms.dtype.kind == "u"):
-            return None
-        offset = arms.astype(np.int64, copy=False)  # the difference may leave the range of a narrow type
-        offset = offset - low if low else offset
-        if int(offset.view(np.uint64).max()) >= len(table):  # what is below 0 is huge so
-            return None
-        found = offset if self._counts_up else table[offset]
-        return found if self._counts_up or int(found.min()) >= 0 else None
+        """The positions of many arms, as an array of our own: (len(arms),)."""
+        return self._lookup.positions(arms)
 
     def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
-        """The arms at these places, as an array of ints where all ids are ints, else of objects."""
-        return np.asarray(self._id_array[positions])
+        """The arms at these positions, as an array of ints where all ids are ints, else of objects."""
+        return np.asarray(self._lookup.ids[positions])
+
+    def child_cluster(self, node: int, name: Name) -> int | None:
+        """The cluster of this name directly below a node, None where there is none."""
+        return self._child_clusters.get((node, name))
+
+    def cluster_at(self, path: Sequence[Name]) -> int | None:
+        """The node of the cluster at the end of a path, None where there is none."""
+        node: int | None = 0
+        for name in path:
+            node = None if node is None else self.child_cluster(node, name)
+        return node
+
+    def cluster_name(self, node: int) -> Name | None:
+        """The name of a cluster, None for the root's."""
+        return self._names[~int(self.shape.content[node])]
 
     @cached_property
-    def _id_array(self) -> NDArray[Any]:
-        if set(map(type, self.arms)) == {int} and all(abs(arm) < 2**62 for arm in self.arms if isinstance(arm, int)):
-            return np.array(self.arms, np.int64)
-        array = np.empty(self.n_arms, object)
-        array[:] = self.arms
-        return array
-
-    @cached_property
-    def _table(self) -> tuple[int, NDArray[np.int64]] | None:
-        """(lowest id, place of every id from there on or -1), where ids are ints without great gaps."""
-        if self._id_array.dtype == object:
-            return None
-        low, high = int(self._id_array.min()), int(self._id_array.max())
-        if high - low > 8 * self.n_arms + 1024:
-            return None
-        table = np.full(high - low + 1, -1, np.int64)
-        table[self._id_array - low] = np.arange(self.n_arms)
-        return low, table
-
-    @cached_property
-    def _counts_up(self) -> bool:
-        """Whether the ids are 0, 1, 2, ..., so that an id is its own place."""
-        return bool((self._id_array == np.arange(self.n_arms)).all())
+    def _child_clusters(self) -> dict[tuple[int, Name], int]:
+        inner = self.shape.inner[1:]
+        pairs = zip(self.shape.parent[inner].tolist(), self._names[1:], inner.tolist(), strict=True)
+        return {(parent, name): node for parent, name, node in pairs if name is not None}
 
     # Other trees from this one
 
@@ -243,13 +214,13 @@ class Tree:
         new = np.empty(shape.n_nodes, np.intp)
         new[old] = np.arange(len(old))
         parent = np.where(level[old] <= depth, shape.parent[old], kept[old])
-        rough = Rough()
-        rough.parent = [-1, *new[parent[1:]].tolist()]
-        rough.arm = np.maximum(shape.content[old], -1).tolist()
+        draft = Draft()
+        draft.parent = [-1, *new[parent[1:]].tolist()]
+        draft.arm = np.maximum(shape.content[old], -1).tolist()
         clusters = np.flatnonzero(shape.content[old] < 0)
-        rough.names = {int(node): self._names[~int(shape.content[old[node]])] for node in clusters}
-        rough.arms = list(self.arms)
-        return Tree._from_rough(rough)
+        draft.names = {int(node): self._names[~int(shape.content[old[node]])] for node in clusters}
+        draft.arms = list(self.arms)
+        return Tree._from_draft(draft)
 
     def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
         """A tree with more arms, each below the clusters named; those that are not there yet are made.
@@ -257,15 +228,15 @@ class Tree:
         >>> Tree({"shoes": ["s1"]}).add_arms({"h1": ("hats", "warm"), "voucher": ()}).path("h1")
         ('hats', 'warm', 'h1')
         """
-        return Tree.from_paths(_edit.added(self, arms))
+        return Tree._from_draft(edit.added(self, arms))
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
         """A tree in which some arms are below other clusters. A cluster that becomes empty goes."""
-        return Tree.from_paths(_edit.moved(self, arms))
+        return Tree._from_draft(edit.moved(self, arms))
 
     def remove_arms(self, arms: Iterable[Any]) -> Tree:
         """A tree without some arms. A cluster that becomes empty goes."""
-        return Tree.from_paths(_edit.removed(self, arms))
+        return Tree._from_draft(edit.removed(self, arms))
 
     def to_arrays(self) -> tuple[Ints, Ints, tuple[Name, ...], tuple[Name | None, ...]]:
         """(parent, content, arms, cluster names): all that `from_arrays` needs."""
@@ -280,10 +251,10 @@ class Tree:
         )
         if not in_order or not np.array_equal(leaves, np.arange(len(arms))):
             raise InvalidValue("these arrays are no tree")
-        rough = Rough()
-        rough.parent, rough.arm, rough.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
-        rough.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))
-        return cls._from_rough(rough)
+        draft = Draft()
+        draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
+        draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))
+        return cls._from_draft(draft)
 
     # Python
 
@@ -308,14 +279,11 @@ class Tree:
             return False
 
     def __repr__(self) -> str:
-        return _draw.summary(self)
+        return text.summary(self)
 
     def __str__(self) -> str:
-        return _draw.draw(self)
+        return text.tree_as_text(self)
 
     _names: tuple[Name | None, ...]  # cluster names breadth-first, the root's first (None)
+    _lookup: Lookup
 
-
-def _few(arms: Sequence[Name]) -> str:
-    shown = ", ".join(repr(arm) for arm in arms[:5])
-    return shown if len(arms) <= 5 else f"{shown}, ... ({len(arms):,} in all)"

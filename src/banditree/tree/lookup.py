@@ -1,0 +1,105 @@
+"""From arm ids to their positions in the user's order, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.tree.build import Name
+
+PLAIN = {str, int}  # types that are ids as they are; True and 1.0 equal 1 but are not ids
+
+
+class Lookup:
+    """The ids of the arms of one tree, strings or ints. ``tree`` describes the tree, for errors."""
+
+    def __init__(self, arms: Sequence[Name], tree: Callable[[], str]) -> None:
+        self.arms, self._tree = tuple(arms), tree
+        self.index = dict(zip(self.arms, range(len(self.arms)), strict=True))
+        if len(self.index) < len(self.arms):
+            twice = next(arm for at, arm in enumerate(self.arms) if self.index[arm] != at)
+            raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")
+
+    def position(self, arm: Any) -> int:
+        """The position of one arm."""
+        if type(arm) not in PLAIN and (isinstance(arm, bool) or not isinstance(arm, str | int | np.integer)):
+            raise self._unknown(arm, f"; ids are strings or ints, not of type {type(arm).__name__}")
+        try:
+            return self.index[arm]
+        except KeyError:
+            raise self._unknown(arm) from None
+
+    def _unknown(self, arm: Any, more: str = "") -> UnknownArm:
+        shown = ", ".join(repr(arm) for arm in self.arms[:5])
+        shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
+        return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
+
+    def positions(self, arms: Any) -> NDArray[np.int64]:
+        """The positions of many arms, in an array of our own. NumPy ints are looked up without Python objects."""
+        if isinstance(arms, np.ma.MaskedArray):
+            raise InvalidType("arms is a masked array; leave the masked entries out and give a plain array")
+        if isinstance(arms, np.ndarray):
+            if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
+                found = self._looked_up(arms.astype(np.int64), arms.dtype.kind == "u", *self._table)
+                if found is not None:
+                    return found
+            arms = arms.tolist()
+        if hasattr(arms, "to_pylist"):  # PyArrow's arrays hold scalars of their own
+            arms = arms.to_pylist()
+        if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+            raise InvalidType(f"arms must be a list or an array of arm ids, not {arms!r}")
+        if isinstance(arms, set | frozenset):
+            raise InvalidType("arms is a set, which has no order; give a list, for example sorted(...)")
+        listed = list(arms)
+        if set(map(type, listed)) <= PLAIN:
+            try:
+                return np.array([self.index[arm] for arm in listed], np.int64)
+            except KeyError:
+                pass  # which of them, the slow way says
+        return np.array([self.position(arm) for arm in listed], np.int64)
+
+    def _looked_up(
+        self, ids: NDArray[np.int64], unsigned: bool, low: int, table: NDArray[np.int64]
+    ) -> NDArray[np.int64] | None:
+        """The positions of ints by the table; None where one is not there or the types do not allow it.
+
+        ``ids`` is a copy that nobody else can change between the check and the use.
+        """
+        if len(ids) == 0 or (unsigned and (low < 0 or int(ids.min()) < 0)):
+            return None
+        offset = ids - low if low else ids
+        if int(offset.view(np.uint64).max()) >= len(table):  # negative numbers are huge as unsigned ones
+            return None
+        found = offset if self._counts_up else table[offset]
+        return found if self._counts_up or int(found.min()) >= 0 else None
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The ids as an array: of ints where all are ints, else of objects."""
+        if set(map(type, self.arms)) == {int} and all(abs(arm) < 2**62 for arm in self.arms if isinstance(arm, int)):
+            return np.array(self.arms, np.int64)
+        array = np.empty(len(self.arms), object)
+        array[:] = self.arms
+        return array
+
+    @cached_property
+    def _table(self) -> tuple[int, NDArray[np.int64]] | None:
+        """(lowest id, position of every id from there on or -1), where ids are ints without great gaps."""
+        if self.ids.dtype == object:
+            return None
+        low, high = int(self.ids.min()), int(self.ids.max())
+        if high - low > 8 * len(self.arms) + 1024:
+            return None
+        table = np.full(high - low + 1, -1, np.int64)
+        table[self.ids - low] = np.arange(len(self.arms))
+        return low, table
+
+    @cached_property
+    def _counts_up(self) -> bool:
+        """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
+        return bool((self.ids == np.arange(len(self.arms))).all())
