@@ -43,7 +43,7 @@ def regret(
     with house_style():
         ax = new_axes() if ax is None else ax
         order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
-        styles = looks(runs.regret)
+        styles = looks(runs.regret, runs.built)
         for i, name in enumerate(order):
             values = runs.regret[name]  # (seeds, times)
             mean, look = values.mean(axis=0), styles[name]

@@ -18,7 +18,7 @@ from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.instance import Instance
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
 from banditree.simulation.checked import Met, World, draw
-from banditree.simulation.runs import Run
+from banditree.simulation.run import Run
 from banditree.simulation.workers import Monitor
 from banditree.stream import generator, native, native_stream
 from banditree.tree import Tree

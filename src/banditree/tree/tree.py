@@ -286,4 +286,3 @@ class Tree:
 
     _names: tuple[Name | None, ...]  # cluster names breadth-first, the root's first (None)
     _lookup: Lookup
-
