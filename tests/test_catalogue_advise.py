@@ -213,6 +213,20 @@ def test_a_flat_policy_is_no_tree_however_good_it_is() -> None:
     assert not any("About as good" in line for line in found.sentences)
 
 
+def test_a_deeper_tree_that_may_be_better_is_named() -> None:
+    """10% less regret, but all of it in one of four worlds: no reason for a deeper tree yet."""
+    made = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS(depth=2)": lambda t: 0.05 * t}, worlds=4)
+    regret = {
+        **made.runs.replicates,
+        "HTS(depth=2)": made.regret("TSC") * np.array([0.6, 1.0, 1.0, 1.0])[:, None, None],
+    }
+    means = {name: values.mean(axis=1) for name, values in regret.items()}
+    unsure = OnWorlds(replace(made.runs, replicates=regret, regret=means), False)
+    found = weigh(COUNTED, named(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
+    assert found.policy == "TSC"
+    assert "Perhaps less regret still, which more seeds would tell: HTS(depth=2)." in found.sentences
+
+
 def test_a_lead_too_small_to_say_since_when() -> None:
     """Likely ahead at the end, yet not beyond doubt in 4 worlds: nothing is claimed about when the lead began."""
     found = weigh(KNOWN, named(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
