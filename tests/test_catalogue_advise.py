@@ -19,7 +19,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.policy.engines import engine
 from banditree.simulation.runs import Runs
 from banditree.tree import Tree
-from docs.make_advice_table import World, draw, main, row, worlds
+from docs.make_advice_table import Draw, World, draw, main, row, too_often_wrong, worlds
 
 SHOP = Tree({"shoes": {"warm": ["s1", "s2"], "light": ["s3"]}, "hats": ["h1", "h2", "h3"]})
 KNOWN = Catalogue(SHOP, means=[0.1, 0.2, 0.1, 0.5, 0.6, 0.5])
@@ -365,13 +365,20 @@ def test_a_best_arm_among_bad_ones_is_no_place_for_a_tree() -> None:
 
 
 def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--only", "sine", "--draws", "1", "--seeds", "4", "--truth-seeds", "4", "--jobs", "2"]
-    code = main([*options, "--out", str(tmp_path / "table.md")])
+    options = ["--only", "wide and near", "--draws", "1", "--seeds", "4", "--truth-seeds", "4", "--jobs", "2"]
+    assert main([*options, "--out", str(tmp_path / "table.md")]) == 0
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert "| k-means on a sine | 3,000 |" in text
-    assert code == int("0 of 1" in text)
+    assert "| strong dominance, wide and near | 3,000 | TSC (1) |" in text
+    assert text.endswith("| 1 of 1 |\n")
     main(options)
     assert capsys.readouterr().out == text
+
+
+def test_the_table_fails_where_the_advice_is_right_less_than_9_times_in_10() -> None:
+    right, noise, wrong = (Draw("TSC", "TS", "tree", ratio, z) for ratio, z in ((1.1, 9.0), (1.5, 1.9), (1.2, 2.1)))
+    assert [each.right for each in (right, noise, wrong)] == [True, True, False]
+    assert not too_often_wrong([right] * 8 + [noise, wrong])
+    assert too_often_wrong([right] * 8 + [wrong] * 2)
 
 
 # Policies that stop learning, and policies that are the same
