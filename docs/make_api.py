@@ -20,7 +20,7 @@ which the examples import as `bt`; parameters after `*` are keyword-only.
 """
 GROUPS = {
     "Trees": ("Tree",),
-    "Policies": ("Policy", *bt.ALGORITHMS, "load", "engine"),
+    "Policies": ("Policy", *bt.ALGORITHMS, "load", "from_bytes", "engine"),
     "Beliefs": ("Beta", "Gaussian", "Counts", "Linear", "Belief"),
     "Rules": ("Thompson", "UCB", "BestArm", "Rule", "View"),
     "Simulation": ("simulate", "on", "Runs", "simulation.runs.Comparison", "output.tables.Table"),

@@ -395,6 +395,7 @@ def films() -> Catalogue:
     return Catalogue(tree, plays, rng.binomial(plays, means))
 
 
+@pytest.mark.skipif(engine() != "native", reason="minutes on the readable engine")
 def test_a_policy_that_never_finds_the_best_arm_is_shown_up_beside_the_headline() -> None:
     found = advise(films(), horizon=18_000, policies=["TSC"], seeds=8)
     losses = {row.policy: row.loss for row in found.table}
@@ -475,10 +476,11 @@ def test_every_kind_of_candidate_is_built_and_explained() -> None:
 def test_more_runs_where_luck_has_a_large_part_and_none_where_all_is_clear() -> None:
     """Arms that are nearly alike leave luck; a tree that clearly pays, nothing to ask."""
     rng = np.random.default_rng(0)
-    tree = Tree({c: [f"{c}{i}" for i in range(4)] for c in "abc"})
-    alike = advise(Catalogue(tree, np.full(12, 400), rng.binomial(400, 0.3, 12)), horizon=100, seeds=20)
+    tree = Tree({c: [f"{c}{i}" for i in range(8)] for c in "abcdef"})
+    plays = np.full(48, 400)
+    alike = advise(Catalogue(tree, plays, rng.binomial(400, 0.3, 48)), horizon=50, policies=["TSC"], seeds=20)
     assert alike.runs.replicates["TS"].shape[:2] == (20, 8)
-    good = np.repeat([0.05, 0.1, 0.8], 4)
-    clear = advise(Catalogue(tree, np.full(12, 400), rng.binomial(400, good)), horizon=1000, policies=["TSC"], seeds=20)
+    good = np.repeat([0.05, 0.05, 0.05, 0.05, 0.1, 0.8], 8)
+    clear = advise(Catalogue(tree, plays, rng.binomial(400, good)), horizon=300, policies=["TSC"], seeds=20)
     assert clear.runs.replicates["TS"].shape[:2] == (20, 2)
     assert clear.against_flat.chance > 0.99

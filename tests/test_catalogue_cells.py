@@ -62,7 +62,7 @@ def test_counts_are_whole(value: Any, message: str) -> None:
 
 @pytest.mark.parametrize("value", [1200, 1200.0, "1200", "1,200", "1200.0", "1200.000", "1.2e3"])
 def test_counts_that_are_written_otherwise(value: Any) -> None:
-    assert repr(read(["x"], plays=value)).endswith("1 successes in 1,200 plays)")
+    assert repr(read(["x"], plays=value)).endswith("1 success in 1,200 plays)")
 
 
 @pytest.mark.parametrize("word", ["NA", "None", "null", "n/a", "NaN"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditree.catalogue import Catalogue, CatalogueError, read_catalogue, write_example
+from banditree.catalogue import Catalogue, CatalogueError, Trouble, read_catalogue, write_example
 from banditree.catalogue.troubles import SHOWN
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.tree import Tree
@@ -97,10 +97,23 @@ def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -
 
 
 def test_a_message_stays_short(tmp_path: Path) -> None:
-    error = troubles("item,kind,plays,clicks\n" + "a,x,?,1\n" * 50, tmp_path)
+    error = CatalogueError("items.csv", [Trouble(row, None, f"trouble {row}") for row in range(50)])
     assert len(error.problems) == 50
     assert len(str(error).splitlines()) == SHOWN + 2
     assert f"and {50 - SHOWN} more" in str(error)
+
+
+def test_troubles_that_are_alike_share_a_line(tmp_path: Path) -> None:
+    error = troubles("item,kind,plays,clicks\n" + "a,x,?,1\n" * 50, tmp_path)
+    assert len(error.problems) == 50
+    assert str(error).splitlines()[1:] == ["  50 rows (2, 3, 4, ...), column 'plays': '?' is not a number"]
+    rows = "".join(f"i{i},x,{i}.5\n" for i in range(1, 3115)) + "b,x,no\n"
+    error = troubles("item,kind,m\n" + rows, tmp_path, plays=None, successes=None, mean="m")
+    first, *lines = str(error).splitlines()
+    assert first == "3,115 problems in items.csv"
+    assert lines[0].startswith("  3,114 rows (2, 3, 4, ...), column 'm': 1.5 is above 1; a mean is a rate from 0 to 1")
+    assert lines[0].endswith("(row 2), and so on")
+    assert lines[1:] == ["  row 3116, column 'm': 'no' is not a number"]
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
@@ -168,9 +181,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "nul.csv").write_text('item,kind,plays,clicks\n"' + "x" * 200_000 + '",x,1,1\n', encoding="utf-8")
     for name, words in (
         ("latin.csv", "UTF-8"),
-        ("items.parquet", "no Parquet"),
+        ("items.parquet", "not a Parquet"),
         ("items.csv.gz", "cannot be read"),
-        ("nul.csv", "no CSV"),
+        ("nul.csv", "not a CSV"),
     ):
         with pytest.raises(InvalidValue, match=words):
             counts(tmp_path / name)

@@ -240,7 +240,7 @@ def test_list_shows_every_figure_and_variant() -> None:
 
 
 def test_version_and_help() -> None:
-    assert call("--version").stdout == f"banditree {bt.__version__}\n"
+    assert call("--version").stdout.startswith(f"banditree {bt.__version__}, {bt.engine()} engine")
     described = call("--help").stdout
     assert all(command in described for command in ("reproduce", "inspect", "simulate", "advise"))
     options = call("reproduce", "--help").stdout
@@ -256,7 +256,8 @@ def test_main_turns_our_errors_into_a_sentence(
     with pytest.raises(SystemExit) as left:
         cli.main()
     assert left.value.code == 2
-    assert capsys.readouterr().err == "Error: the command line needs Typer and Rich: pip install 'banditree[cli]'\n"
+    how = "pip install '.[cli]' in the folder of banditree's source"
+    assert capsys.readouterr().err == f"Error: the command line needs Typer and Rich: {how}\n"
 
 
 def test_the_installed_script_runs() -> None:
@@ -303,7 +304,7 @@ def test_no_bar_where_there_is_no_terminal_and_none_without_rich(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
         assert progress is None
-    with pytest.raises(MissingExtra, match="a progress bar needs rich"), bar({"figure 1b": 4.0}, True):
+    with pytest.raises(MissingExtra, match="a progress bar needs Rich"), bar({"figure 1b": 4.0}, True):
         pass
     assert capsys.readouterr().err == ""
 

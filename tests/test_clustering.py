@@ -224,12 +224,12 @@ def test_bad_parameters() -> None:
 @pytest.mark.parametrize("absent", ["sklearn", "threadpoolctl"])
 def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
-    with pytest.raises(MissingExtra, match=r"pip install 'banditree\[cluster\]'") as caught:
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[cluster\]'") as caught:
         kmeans([1.0, 2.0, 3.0], branching=2)
     assert isinstance(caught.value, ImportError)
 
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.cluster", None)
-    with pytest.raises(MissingExtra, match=r"agglomerative needs SciPy.*banditree\[cluster\]"):
+    with pytest.raises(MissingExtra, match=r"agglomerative needs SciPy.*'\.\[cluster\]'"):
         agglomerative([1.0, 2.0, 3.0])

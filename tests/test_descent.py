@@ -55,7 +55,7 @@ def test_a_score_that_is_not_a_number_is_refused() -> None:
 def test_best_is_the_highest_of_each_column(k: int, m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(3, size=(k, m)).astype(float)
-    found = descent.best(scores, rng, bt.Thompson())
+    found = descent.highest(scores, rng, bt.Thompson())
     assert (scores[found, np.arange(m)] == scores.max(axis=0)).all()
 
 
@@ -110,7 +110,6 @@ def test_a_walk_refuses_what_is_not_ready(engine: str) -> None:
     assert walk.update(0, 1.0, x) is True
     walk.close()
     assert walk.choose(x) == -1
-    assert walk.choose_many(1, x[None]) is None
     assert walk.update(0, 1.0, x) is False
     walk.close(False)
     assert walk.choose(x) >= 0

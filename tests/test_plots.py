@@ -320,5 +320,5 @@ def test_a_picture_of_no_known_kind_is_refused(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_error_names_the_extra(runs: bt.Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"banditree\[plot\]"):
+    with pytest.raises(MissingExtra, match=r"'\.\[plot\]'"):
         runs.plot()

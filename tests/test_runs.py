@@ -159,7 +159,7 @@ def test_data_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingExtra, match="pip install pandas"):
         by_hand().to_frame()
     monkeypatch.setitem(sys.modules, narwhals.__name__, None)
-    with pytest.raises(MissingExtra, match=r"banditree\[frames\]"):
+    with pytest.raises(MissingExtra, match=r"'\.\[frames\]'"):
         by_hand().to_frame()
 
 

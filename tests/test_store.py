@@ -17,7 +17,7 @@ import pytest
 import banditree as bt
 from banditree.beliefs.beta import BetaRows
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidType, MissingFile
-from banditree.output import files as store
+from banditree.output import container as store
 from tests.helpers import DIM, NAMES, SHOP, TREES, events, feed, make, run, same, state
 
 
@@ -168,7 +168,7 @@ def test_a_part_of_ones_own_may_hold_anything(tmp_path: Path) -> None:
     policy.save(tmp_path / "p")
     assert bt.load(tmp_path / "p", rule=Weighing(np.sqrt)).choose() in SHOP
     with pytest.raises(InvalidType, match="cannot be saved: it is a function, neither numbers nor text"):
-        store.write(tmp_path / "p", "policy", {"odd": lambda: 0}, {})
+        store.encode("policy", {"odd": lambda: 0}, {})
 
 
 def test_a_part_of_ones_own_is_not_taken_for_a_built_in_of_its_name(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_newer_format_is_refused(small: Path) -> None:
     [
         ({"kind": "runs"}, "holds a 'runs', not a 'policy'"),
         ({"arrays": [["parent", "|O", [3]]]}, r"an array of type '\|O'"),
-        ({"arrays": [["parent", "<i4", [3]]]}, "does not hold a whole policy"),
+        ({"arrays": [["parent", "<i4", [3]]]}, "holds more numbers than it names"),
         ({"clusters": [None]}, "does not hold a whole policy"),
         ({"belief": {"kind": "Beta", "a": -1, "b": 1}}, "does not hold a whole policy"),
         ({"depth": -1}, "does not hold a whole policy"),
@@ -306,7 +306,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert isinstance(missing.value, BanditreeError)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         bt.TS(SHOP).save(tmp_path / "no" / "folder")
-    with pytest.raises(BadPath, match=r"cannot read .*: Is a directory"):
+    with pytest.raises(BadPath, match=r"cannot read .*: it is a folder"):
         bt.load(tmp_path)
     with pytest.raises(BadPath, match="it is a folder"):
         bt.TS(SHOP).save(tmp_path)

@@ -6,12 +6,15 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 import banditree as bt
+from banditree.output import files
 from tests.helpers import SHOP
 
 
@@ -103,3 +106,108 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
     assert int(done.stdout) == errno.EFBIG
     assert small.read_bytes() == old
     assert names(small.parent) == ["small"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are a Unix thing")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400])
+def test_the_new_file_is_never_open_to_more_people(mode: int, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every step its permissions are among those of the old file, or its owner's alone."""
+    small.chmod(mode)
+    seen = []
+
+    def watched(step: Any) -> Any:
+        def watch(*arguments: Any) -> Any:
+            new = [path.stat().st_mode & 0o777 for path in small.parent.iterdir() if path != small]
+            seen.extend(new)
+            return step(*arguments)
+
+        return watch
+
+    for name in ("fdopen", "fsync", "replace"):
+        monkeypatch.setattr(os, name, watched(getattr(os, name)))
+    mask = os.umask(0)
+    try:
+        bt.TS(SHOP).save(small)
+    finally:
+        os.umask(mask)
+    assert seen == [0o600, 0o600, mode]
+    assert small.stat().st_mode & 0o777 == mode
+
+
+KILLED = """
+import os, signal, sys
+import banditree as bt
+
+step, target = sys.argv[1:]
+def kill(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(os, step, kill)
+bt.TS(bt.Tree(1000)).save(target)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_what_a_killed_process_leaves_is_removed_by_the_next_to_save(small: Path) -> None:
+    """However often: there is one scratch file at most, and none after a save that ends."""
+    old = small.read_bytes()
+    for step in ("fdopen", "fsync", "chmod", "replace"):
+        done = subprocess.run([sys.executable, "-c", KILLED, step, str(small)], check=False)
+        assert done.returncode == -9
+        assert small.read_bytes() == old
+        assert len(names(small.parent)) == 2
+    for number in (3, 7):  # of processes that were killed together
+        small.with_name(f".small.{number}.saving").write_bytes(b"")
+    bt.TS(SHOP).save(small)
+    assert names(small.parent) == ["small"]
+    assert bt.load(small).tree == SHOP
+
+
+def test_savers_of_one_file_do_not_disturb_each_other(small: Path) -> None:
+    """Each starts while others are in the middle: their scratch files stay, and the last to end is found."""
+    depth = 20  # more than there are numbers for
+
+    def pieces(level: int) -> Iterator[bytes]:
+        yield b"start "
+        assert len(names(small.parent)) == level + 2
+        if level < depth:
+            files.write_whole(small, pieces(level + 1))
+            assert small.read_bytes() == b"start %d" % (level + 1)
+        yield b"%d" % level
+
+    files.write_whole(small, pieces(0))
+    assert small.read_bytes() == b"start 0"
+    assert names(small.parent) == ["small"]
+
+
+def test_many_threads_save_to_one_file(small: Path) -> None:
+    """Whoever loads meanwhile finds one of the policies, whole; none of the savers fails."""
+    policies = [bt.TS(bt.Tree(n + 2)) for n in range(4)]
+    failed: list[BaseException] = []
+
+    def save(policy: bt.Policy) -> None:
+        try:
+            for _ in range(50):
+                policy.save(small)
+        except BaseException as error:
+            failed.append(error)
+
+    savers = [Thread(target=save, args=[policy]) for policy in policies]
+    for saver in savers:
+        saver.start()
+    while any(saver.is_alive() for saver in savers):
+        assert bt.load(small).tree.n_arms in range(2, 6)
+    for saver in savers:
+        saver.join()
+    assert failed == []
+    assert names(small.parent) == ["small"]
+
+
+def test_others_files_are_left_alone(small: Path) -> None:
+    """A folder or a link under the name of a scratch file is not ours, and does not stop a save."""
+    scratch = small.with_name(".small.0.saving")
+    scratch.mkdir()
+    small.with_name(".small.1.saving").symlink_to(small)
+    before = sorted(names(small.parent))
+    bt.TS(SHOP).save(small)
+    assert sorted(names(small.parent)) == before
+    assert bt.load(small).tree == SHOP

@@ -27,9 +27,9 @@ from banditree.policy.algorithms import (
     LinUCBC,
     LinUCT,
     TSMax,
-    load,
 )
 from banditree.policy.engines import engine
+from banditree.policy.saving import from_bytes, load
 from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
@@ -106,6 +106,7 @@ __all__ = [
     "clustering",
     "engine",
     "errors",
+    "from_bytes",
     "load",
     "on",
     "plots",

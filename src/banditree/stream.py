@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     class _Native:  # what native/stream.cpp binds
         def __init__(self, words: NDArray[Any]) -> None: ...
         def bits(self) -> int: ...
+        def seed(self, words: NDArray[Any]) -> None: ...
         def state(self) -> NDArray[np.uint64]: ...
         def random_fill(self, n: int) -> Floats: ...
         def integers_fill(self, k: int, n: int) -> NDArray[np.int64]: ...
@@ -147,3 +148,12 @@ def native_stream(rng: Any = None) -> Stream:
     if native is None:
         raise MissingExtra("this install has no native engine, and so no native stream; reinstall with a C++ compiler")
     return Stream(seed_sequence(rng).generate_state(4, np.uint64))
+
+
+def reseed(stream: np.random.Generator | Stream) -> None:
+    """Let a stream go on from fresh entropy."""
+    fresh = seed_sequence()
+    if isinstance(stream, Stream):
+        stream.seed(fresh.generate_state(4, np.uint64))
+    else:
+        stream.bit_generator.state = type(stream.bit_generator)(fresh).state

@@ -2,12 +2,33 @@
 // are kept as one class. What there is to do at a wide node then grows with the classes, not with the children.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "math.hpp"
 
 namespace banditree {
+
+// Children of one node that may not be chosen now: those listed by their nodes, in order; the first child is node `first`.
+struct Excluded {
+    const std::vector<std::int32_t>* nodes = nullptr;
+    std::int32_t first = 0;
+
+    std::size_t size() const { return nodes ? nodes->size() : 0; }
+    bool has(std::int32_t child) const {
+        return nodes && std::binary_search(nodes->begin(), nodes->end(), first + child);
+    }
+    template <class Do>
+    void each(Do&& act) const {
+        for (std::size_t i = 0; i < size(); ++i) act((*nodes)[i] - first);
+    }
+    // The child of this rank among those that are left.
+    std::int32_t left(std::int32_t rank) const {
+        each([&rank](std::int32_t gone) { rank += gone <= rank; });
+        return rank;
+    }
+};
 
 // `Kind` is what a rule needs of a class, made as Kind(x, y, the kind that its first member comes from or null).
 template <class Kind>

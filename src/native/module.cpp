@@ -1,4 +1,4 @@
-// banditree._native: the random stream, the walks and the simulator.
+// banditree._native: the random stream, the walks, the simulator and winning probabilities.
 #include <nanobind/nanobind.h>
 
 #include "vectors.hpp"
@@ -10,6 +10,7 @@ NB_MODULE(_native, m) {
     banditree::bind_stream(m);
     banditree::bind_walk(m);
     banditree::bind_simulate(m);
+    banditree::bind_winning(m);
     m.def(
         "use_wider_vectors", [](bool on) { return banditree::wider_vectors = on && BANDITREE_HAS_WIDER; }, nanobind::arg("on"),
         "Whether loops use vectors of 256 bits from now on: if told to, and if the processor has them. The bits are the same.");

@@ -26,10 +26,19 @@ struct ThompsonOnBeta {
     static bool untouched(const BetaRows& rows, std::int32_t node) { return rows.untouched(node); }
     static constexpr std::int32_t narrowest = 48;
     // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
-    static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
-    static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) { return rows.posterior(node); }
-    static std::int32_t pick(Wide& wide, const BetaRows&, const Thompson&, std::int32_t, Stream& rng) {
-        return wide.pick(rng);
+    // Where evidence fades, children are alike whose stored evidence is, if they share one prior.
+    static bool holds(const BetaRows& rows) { return !rows.on_log_odds && (!rows.fades || rows.step == 0); }
+    static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) {
+        if (!rows.fades) return rows.posterior(node);
+        return {rows.a[0] + rows.nodes[node].successes, rows.b[0] + rows.nodes[node].failures};
+    }
+    static std::int32_t pick(Wide& wide, const BetaRows& rows, const Thompson&, std::int32_t, std::int32_t first, Stream& rng,
+                             const Excluded& gone) {
+        if (!rows.fades) return wide.pick(rng, gone);
+        return wide.pick_faded(rng, gone, rows.a[0], rows.b[0], [&rows, first](std::int32_t child, Stream& stream) {
+            const auto [a, b] = rows.posterior(first + child);
+            return stream.beta(a, b);
+        });
     }
 };
 
@@ -42,17 +51,23 @@ struct UCBOnCounts {
     };
     static bool holds(const CountsRows&) { return true; }
     static Pair pair(const CountsRows& rows, std::int32_t node) { return {rows.count[node], rows.total[node]}; }
-    static std::int32_t pick(Wide& wide, const CountsRows& rows, const UCB& rule, std::int32_t node, Stream& rng) {
-        return wide.pick(rule.width(rows, node), rng);
+    static std::int32_t pick(Wide& wide, const CountsRows& rows, const UCB& rule, std::int32_t node, std::int32_t, Stream& rng,
+                             const Excluded& gone) {
+        return wide.pick(rule.width(rows, node), *rows.scale, rng, gone);
     }
 };
+
+// The children of a node that a pick leaves out, by their nodes; null where none is.
+using Listed = const std::vector<std::int32_t>*;
 
 // For other beliefs and rules every node is walked plainly.
 template <class Rows, class Rule>
 struct Shortcut {
     void reset() {}
     bool covers(const Tree&, const Rows&, std::int32_t) const { return false; }
-    std::int32_t pick(const Tree&, const Rows&, const Rule&, std::int32_t, const double*, Stream&) { return 0; }
+    // Whether it can also pick among some of the children.
+    bool covers_some(const Tree&, const Rows&, std::int32_t) const { return false; }
+    std::int32_t pick(const Tree&, const Rows&, const Rule&, std::int32_t, const double*, Stream&, Listed) { return 0; }
     void follow(const Tree&, const Rows&, std::int32_t, std::int32_t) {}
     std::int32_t narrowest = 0;
 };
@@ -76,10 +91,16 @@ struct WideNodes {
         return 2 * wide[cluster]->n_classes() <= static_cast<std::size_t>(k);
     }
 
-    std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*, Stream& rng) {
+    bool covers_some(const Tree& tree, const Rows& rows, std::int32_t node) const { return covers(tree, rows, node); }
+
+    std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*, Stream& rng,
+                      Listed listed) {
+        const Excluded gone{listed, tree.first(node)};
         // Children alike have the same chance, and need not be looked at.
-        if (Way::untouched(rows, node))
-            return static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(tree.n_children(node))));
+        if (Way::untouched(rows, node)) {
+            const std::size_t n_left = static_cast<std::size_t>(tree.n_children(node)) - gone.size();
+            return gone.left(static_cast<std::int32_t>(rng.integers(n_left)));
+        }
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
         if (wide.size() <= cluster) wide.resize(cluster + 1);
         if (!wide[cluster]) {
@@ -89,7 +110,7 @@ struct WideNodes {
                 wide[cluster]->add(i, x, y);
             }
         }
-        return Way::pick(*wide[cluster], rows, rule, node, rng);
+        return Way::pick(*wide[cluster], rows, rule, node, tree.first(node), rng, gone);
     }
 
     // The belief of a child of this node has changed.
@@ -117,8 +138,9 @@ struct Shortcut<LinearRows, Thompson> {
     void reset() {}
     void follow(const Tree&, const LinearRows&, std::int32_t, std::int32_t) {}
     bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= narrowest; }
+    bool covers_some(const Tree&, const LinearRows&, std::int32_t) const { return false; }
     std::int32_t pick(const Tree& tree, LinearRows& rows, const Thompson&, std::int32_t node, const double* context,
-                      Stream& rng) {
+                      Stream& rng, Listed) {
         return few_roots.pick(rows, tree.first(node), static_cast<std::size_t>(tree.n_children(node)), context, rng);
     }
 };

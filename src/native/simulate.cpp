@@ -5,17 +5,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include "checked.hpp"
 #include "walk.hpp"
 
 namespace nb = nanobind;
 
 namespace banditree {
 namespace {
-
-template <class T>
-T* data(nb::handle array) {
-    return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(array, false).data();
-}
 
 World::Rewards rewards_of(const std::string& name) {
     if (name == "Bernoulli") return World::Rewards::bernoulli;
@@ -33,16 +29,56 @@ World::Contexts contexts_of(const std::string& name) {
     throw nb::value_error("no such contexts");
 }
 
+// Whether rewards can be drawn around these means, so that no sampler meets what it cannot draw.
+void require_world(const World& world) {
+    require(std::isfinite(world.parameter) && (world.rewards != World::Rewards::bounded || world.parameter > 0.0),
+            "the parameter of the rewards must be finite, and above 0 for bounded ones");
+    const bool shares = world.rewards == World::Rewards::bernoulli || world.rewards == World::Rewards::bounded;
+    for (std::size_t i = 0; i < world.n_arms * (world.dim ? world.dim : 1); ++i)
+        require(std::isfinite(world.truth[i]) && (world.dim || !shares || (world.truth[i] >= 0.0 && world.truth[i] <= 1.0)),
+                "the truth must be finite, and from 0 to 1 where rewards are");
+}
+
 // `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, -1 for one that could not go on.
-nb::list run(nb::ndarray<const double, nb::c_contig> truth, std::size_t dim, const std::string& rewards,
+nb::list run(Doubles truth, std::size_t dim, const std::string& rewards,
                double parameter, const std::string& contexts, Stream& context_stream, std::int64_t horizon,
-               nb::ndarray<const std::int64_t, nb::c_contig> times, nb::list players, Monitor& monitor) {
+               Positions times, nb::list players, Monitor& monitor) {
+    require(truth.ndim() == (dim ? 2u : 1u) && truth.shape(0) > 0 && (!dim || truth.shape(1) == dim) && aligned(truth.data()),
+            "the truth needs one row per arm");
     World world{truth.data(), truth.shape(0), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
+    require_world(world);
+    const std::size_t n_times = times.shape(0);
+    const std::int64_t* time = times.data();
+    require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
+    for (std::size_t i = 0; i < n_times; ++i)
+        require(time[i] > (i ? time[i - 1] : 0), "times must go up, from 1 on");
     std::vector<Player> ready;
     for (nb::handle entry : players) {
         const nb::tuple player = nb::cast<nb::tuple>(entry);
-        ready.push_back({nb::cast<BoundWalk&>(player[0]).walk.get(), player[1].is_none() ? nullptr : data<const std::int32_t>(player[1]),
-                         nb::cast<Stream*>(player[2]), data<double>(player[3]), data<std::int64_t>(player[4])});
+        require(player.size() == 5, "a player is a walk, its arms, a stream, and two arrays");
+        Walk* walk = nb::cast<BoundWalk&>(player[0]).walk.get();
+        const std::size_t n_arms = static_cast<std::size_t>(walk->tree.n_arms);
+        const std::int32_t* arm_of = nullptr;
+        if (!player[1].is_none()) {
+            arm_of = numbers<const std::int32_t>(player[1], n_arms, "a player needs the place of each of its arms");
+            for (std::size_t i = 0; i < n_arms; ++i)
+                require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms, "a player has an arm that the world has not");
+        }
+        for (std::size_t i = 0; i < world.n_arms; ++i)
+            require(world.stays(i, [walk](double reward) { return walk->supports(reward); }),
+                    "a player's belief does not allow the rewards of this world");
+        require(walk->dim() == dim && (arm_of || n_arms == world.n_arms), "a player does not fit the world");
+        // Rare, and safe: whoever else holds the policy waits until the run is over.
+        auto careful = [walk, dim, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,
+                                                                                   const double* x) {
+            nb::gil_scoped_acquire acquire;
+            nb::object context = nb::none();
+            if (dim) context = nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(x, {dim}), nb::rv_policy::copy);
+            learn(arm, reward, context);
+            walk->reset();
+        };
+        ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs a number per time"),
+                         numbers<std::int64_t>(player[4], world.n_arms, "plays need a number per arm"), careful});
     }
     {
         nb::gil_scoped_release release;
@@ -63,8 +99,8 @@ void bind_simulate(nb::module_& m) {
         .def_prop_rw(
             "stop", [](const Monitor& self) { return self.stop.load(); },
             [](Monitor& self, bool stop) { self.stop = stop; });
-    m.def("run", &run, nb::arg("truth"), nb::arg("dim"), nb::arg("rewards"), nb::arg("parameter"), nb::arg("contexts"),
-          nb::arg("context_stream"), nb::arg("horizon"), nb::arg("times"), nb::arg("players"), nb::arg("monitor"));
+    m.def("run", &run, nb::arg("truth").noconvert(), nb::arg("dim"), nb::arg("rewards"), nb::arg("parameter"), nb::arg("contexts"),
+          nb::arg("context_stream"), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"), nb::arg("monitor"));
 }
 
 }  // namespace banditree

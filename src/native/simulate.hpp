@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "descent.hpp"
@@ -54,11 +55,19 @@ struct World {
         return top;
     }
 
+    // Whether all rewards of an arm are allowed, by their ends.
+    template <class Allowed>
+    bool stays(std::size_t arm, const Allowed& allowed) const {
+        if (rewards == Rewards::bernoulli || rewards == Rewards::bounded) return allowed(0.0) && allowed(1.0);
+        if (rewards == Rewards::gaussian || dim) return allowed(-1e100) && allowed(1e100);
+        return allowed(0.0) && allowed(2.0 * truth[arm]);
+    }
+
     double reward(double mean, Stream& rng) const {
         switch (rewards) {
             case Rewards::bernoulli: return rng.random() < mean ? 1.0 : 0.0;
             case Rewards::bounded:
-                if (mean == 0.0 || mean == 1.0) return mean;
+                if (!(mean > 0.0 && mean < 1.0)) return mean;
                 return rng.beta(mean * parameter, (1 - mean) * parameter);
             case Rewards::gaussian: return mean + parameter * rng.standard_normal();
             default: return 2 * mean * rng.random();
@@ -82,6 +91,7 @@ struct Player {
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
+    std::function<void(std::int32_t, double, const double*)> careful;  // learns what the walk refuses to
     double sum = 0.0, seconds = 0.0;  // seconds are -1 where the walk could not go on: its scores were not numbers
     std::size_t next = 0;  // place in times
 };
@@ -115,7 +125,8 @@ inline void simulate(const World& world, std::vector<Player>& players, Stream& c
                 }
                 const std::int32_t arm = player.arm_of ? player.arm_of[place] : place;
                 const double mean = world.expected(arm, here);
-                player.walk->update(place, world.reward(mean, *player.rewards), here);
+                const double reward = world.reward(mean, *player.rewards);
+                if (!player.walk->update(place, reward, here)) player.careful(place, reward, here);
                 player.sum += best[at] - mean;
                 ++player.plays[arm];
                 if (t + 1 == times[player.next]) player.regret[player.next++] = player.sum;

@@ -6,8 +6,10 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 
+#include "checked.hpp"
 #include "math.hpp"
 #include "random.hpp"
 
@@ -28,6 +30,7 @@ double checked(const char* name, double value) {
 
 // Every element is checked before the first draw, so that a refused call leaves the stream where it was.
 void check(const char* name, const Shapes& values) {
+    require(aligned(values.data()), "parameters must be in aligned arrays");
     for (std::size_t i = 0; i < values.shape(0); ++i) checked(name, values(i));
 }
 
@@ -46,7 +49,10 @@ std::uint64_t checked_count(std::uint64_t k) {
 template <class T, std::size_t N, class Fill>
 nb::ndarray<nb::numpy, T, nb::ndim<N>> array(const std::array<std::size_t, N>& sizes, Fill&& fill) {
     std::size_t total = 1;
-    for (const std::size_t size : sizes) total *= size;
+    for (const std::size_t size : sizes) {
+        if (size > 0 && total > std::numeric_limits<std::size_t>::max() / sizeof(T) / size) throw std::bad_alloc();
+        total *= size;
+    }
     std::unique_ptr<T[]> data(new T[total]);
     fill(data.get());
     const nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
@@ -85,6 +91,7 @@ void bind_stream(nb::module_& m) {
              [](const Stream& s) {
                  return array<std::uint64_t, 1>({4}, [&](std::uint64_t* out) { std::copy_n(s.state.data(), 4, out); });
              })
+        .def("seed", [](Stream& self, const Words& words) { construct(&self, words); }, "words"_a)
         .def("bits", &Stream::bits)
         .def("random", &Stream::random)
         .def("integers", [](Stream& s, std::uint64_t k) { return s.integers(checked_count(k)); }, "k"_a)

@@ -1,4 +1,4 @@
-// The skeleton of a tree as flat arrays, shared with Python. Twin of banditree/_shape.py.
+// The skeleton of a tree as flat arrays, shared with Python. Twin of banditree/tree/shape.py.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ struct Tree {
     const std::int32_t* parent;   // (nodes,) -1 for the root
     const std::int32_t* content;  // (nodes,) the arm of a leaf, negative for a cluster
     const std::int32_t* node_of;  // (arms,) the leaf of each arm
-    std::int32_t n_arms;
+    std::int32_t n_arms, n_nodes;
 
     std::int32_t first(std::int32_t node) const { return start[node]; }
     std::int32_t n_children(std::int32_t node) const { return start[node + 1] - start[node]; }

@@ -79,10 +79,13 @@ class WideThompson {
     // The child with the highest of one draw from each. The order does not matter to the law, but a high bar early saves
     // work: the last few winners are drawn first, one by one, and then the first class, which is that of the untouched
     // children as long as there are any, whose highest draw costs no more than one.
-    std::int32_t pick(Stream& rng) {
+    // `gone` are the children that may not win: they are left out of their classes for this pick. One at least is left.
+    std::int32_t pick(Stream& rng, const Excluded& gone = {}) {
         double highest = -1.0;
         std::int32_t best = 0;
+        gone.each([this](std::int32_t child) { children.of(child).size -= 1.0; });
         for (const std::int32_t child : leaders) {
+            if (gone.has(child)) continue;
             children.of(child).size -= 1.0;  // drawn now, so not with its class
             const double draw = children.of(child).kind.draw(rng);
             if (draw > highest) highest = draw, best = child;
@@ -92,12 +95,11 @@ class WideThompson {
         std::size_t winner = n;
         for (std::size_t at = 0; at < n; ++at)
             if (beats(children.active[at].kind, children.active[at].size, bar, rng)) winner = at;
-        for (const std::int32_t child : leaders) children.of(child).size += 1.0;
+        for (const std::int32_t child : leaders)
+            if (!gone.has(child)) children.of(child).size += 1.0;
+        gone.each([this](std::int32_t child) { children.of(child).size += 1.0; });
         if (winner < n) {
-            const auto& members = children.members(children.active[winner]);
-            do {  // members are alike, and any but a leader may have had the highest draw
-                best = members[rng.integers(members.size())];
-            } while (std::find(leaders.begin(), leaders.end(), best) != leaders.end());
+            best = any_other(children.members(children.active[winner]), gone, rng);
             if (leaders.size() < most_leaders) leaders.push_back(best);
         }
         // The winner comes first; a new one pushes the oldest out.
@@ -107,7 +109,53 @@ class WideThompson {
         return best;
     }
 
+    // The same where evidence fades: what classes keep of their density holds for the untouched children alone, whose pair
+    // is the prior (a, b). The others are drawn one by one, by `draw`.
+    template <class Draw>
+    std::int32_t pick_faded(Stream& rng, const Excluded& gone, double a, double b, const Draw& draw) {
+        double highest = -1.0, n_left = 0.0;
+        std::int32_t best = 0;
+        const std::vector<std::int32_t>* untouched = nullptr;
+        const Kind* prior = nullptr;
+        for (const auto& each : children.active) {
+            if (each.x == a && each.y == b) {
+                untouched = &children.members(each);
+                prior = &each.kind;
+                continue;
+            }
+            for (const std::int32_t child : children.members(each)) {
+                if (gone.has(child)) continue;
+                const double drawn = draw(child, rng);
+                if (drawn > highest) highest = drawn, best = child;
+            }
+        }
+        if (!untouched) return best;
+        n_left = static_cast<double>(untouched->size());
+        gone.each([&](std::int32_t child) { n_left -= children.of(child).x == a && children.of(child).y == b; });
+        Bar bar(highest);
+        leaders.clear();  // nobody is drawn apart here
+        if (n_left > 0.0 && beats(*prior, n_left, bar, rng)) best = any_other(*untouched, gone, rng);
+        leaders.assign(1, best);
+        return best;
+    }
+
   private:
+    bool leads(std::int32_t child) const { return std::find(leaders.begin(), leaders.end(), child) != leaders.end(); }
+
+    // Members of a class are alike: any but a leader, which was drawn apart, or one that is gone may have won.
+    std::int32_t any_other(const std::vector<std::int32_t>& members, const Excluded& gone, Stream& rng) const {
+        if (2 * gone.size() > members.size()) {  // guessing may take long
+            std::vector<std::int32_t> left;
+            for (const std::int32_t child : members)
+                if (!leads(child) && !gone.has(child)) left.push_back(child);
+            return left[rng.integers(left.size())];
+        }
+        std::int32_t child;
+        do child = members[rng.integers(members.size())];
+        while (leads(child) || gone.has(child));
+        return child;
+    }
+
     // Whether the tangent falls enough between the bar and 1 to bound anything; nearer to flat its digits are lost.
     static bool falls(double slope, const Bar& bar) { return slope * (1.0 - bar.m) < -2e-6; }
 

@@ -36,7 +36,9 @@ class Beta(Belief):
 class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
-    EVIDENCE = ("successes", "failures")
+    native = "Beta"
+    LAZY = True
+    EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
     support = (0.0, 1.0)
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
@@ -58,14 +60,16 @@ class BetaRows(Rows):
         return [self._table, *(prior[:1].copy() if one_for_all else prior for prior in (self.a, self.b))]
 
     def plays(self, nodes: Nodes) -> Floats:
-        return np.rint(self.successes[nodes] + self.failures[nodes])
+        plays = (self.successes[nodes] + self.failures[nodes]) * self.scale
+        whole = np.rint(plays)  # fractions of one reward may add up to a shade more or less than 1
+        return np.where(np.abs(plays - whole) <= 1e-9 * np.maximum(plays, 1), whole, plays)
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.successes[nodes]
+        return self.successes[nodes] * self.scale
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Parameters of the posterior: (k, 1) each."""
-        a, b = self.a[nodes] + self.successes[nodes], self.b[nodes] + self.failures[nodes]
+        a, b = self.a[nodes] + self.successes[nodes] * self.scale, self.b[nodes] + self.failures[nodes] * self.scale
         return a[:, None], b[:, None]
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
@@ -81,6 +85,10 @@ class BetaRows(Rows):
         a, b = self.posterior(nodes)
         size = (len(a), m)
         return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
+
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        a, b = (np.ascontiguousarray(part[:, 0]) for part in self.posterior(nodes))
+        return np.asarray(self.winning.beta_wins(a, b))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Central 95% of the posterior."""

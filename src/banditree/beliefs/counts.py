@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums
 from banditree.errors import InvalidValue
+from banditree.errors.checks import LARGEST
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Counts(Belief):
 class CountsRows(Rows):
     """Node i: ``count[i]`` rewards with sum ``total[i]``."""
 
+    native = "Counts"
+    LAZY = True
     EVIDENCE = ("count", "total")
+    NON_NEGATIVE = ("count",)
     PRIOR = ()
 
     def __init__(self, n_nodes: int) -> None:
@@ -38,19 +42,24 @@ class CountsRows(Rows):
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
+    def check_evidence(self) -> None:
+        super().check_evidence()
+        check_sums("total", self.total, self.count, LARGEST)
+
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.asarray(self.total[nodes] / np.maximum(self.count[nodes], 1))[:, None]
+        count = self.count[nodes]
+        return np.asarray(np.where(count > 0, self.total[nodes] / np.where(count > 0, count, 1), 0.0))[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         """1 / sqrt(n), infinite for what was never tried."""
         with np.errstate(divide="ignore"):
-            return np.asarray(1 / np.sqrt(self.count[nodes]))[:, None]
+            return np.asarray(1 / np.sqrt(self.plays(nodes)))[:, None]
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         raise InvalidValue("counts have no prior to sample from; use belief=bt.Beta() or bt.Gaussian()")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
 
@@ -52,7 +52,10 @@ class Gaussian(Belief):
 class GaussianRows(Rows):
     """Posterior of node i: N(t / n, sd[i]^2 / n) with n = prior_plays[i] + count[i], t = prior_total[i] + total[i]."""
 
+    native = "Gaussian"
+    LAZY = True
     EVIDENCE = ("count", "total")
+    NON_NEGATIVE = ("count",)
     PRIOR = ("sd", "prior_plays", "prior_total")
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
@@ -62,22 +65,31 @@ class GaussianRows(Rows):
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
+    def check_evidence(self) -> None:
+        super().check_evidence()
+        check_sums("total", self.total, self.count, LARGEST)
+
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        mean = (self.prior_total[nodes] + self.total[nodes]) / (self.prior_plays[nodes] + self.count[nodes])
+        mean = (self.prior_total[nodes] + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))
         return np.asarray(mean)[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.count[nodes]))[:, None]
+        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.plays(nodes)))[:, None]
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)
         return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
+
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        at = None if context is None else context[None]
+        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
+        return np.asarray(self.winning.normal_wins(mean, spread))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]

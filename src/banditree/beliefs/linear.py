@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Batch, Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, Write, check_sums, per_node
+from banditree.beliefs.exact import Sums
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, positive, real, whole
+from banditree.errors.checks import LARGEST, positive, real, shown, whole
 from banditree.tree.shape import Shape
 
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
-SINGULAR = 1e-13  # below this ratio of the smallest to the largest eigenvalue an inversion has no digits to give
+INFLATED = 1e8  # above this inflation of a variance by collinear contexts doubles lose digits: sum without rounding
+LONGEST = 2**15  # numbers in a context
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Linear(Belief):
         if dim is None:
             raise InvalidType("say how long the contexts are, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
+        if dim > LONGEST:
+            raise InvalidValue(f"dim={shown(dim)} is too long: a context has at most {LONGEST:,} numbers")
         for what, number in {"v": v, "precision": precision}.items():  # with the largest contexts all stays finite
             real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-50, 1e50)
         if np.size(mean) not in (1, dim):
@@ -66,7 +71,14 @@ class Linear(Belief):
             if (belief.dim, belief.v) != (self.dim, self.v):
                 raise InvalidValue(f"{belief} must have the dim and v of the whole tree, {self.dim} and {self.v}")
         precision = per_node(n_nodes, self.precision, own, "precision")
-        return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+        try:
+            return LinearRows(self.dim, self.v, precision, per_node(n_nodes, self.mean, own, "mean"))
+        except MemoryError:
+            size = n_nodes * self.dim**2 * 12 / 2**30
+            raise InvalidValue(
+                f"{n_nodes:,} nodes with contexts of {self.dim:,} numbers need {size:,.0f} GB of memory; "
+                "use fewer arms or shorter contexts"
+            ) from None
 
 
 class LinearRows(Rows):
@@ -74,11 +86,19 @@ class LinearRows(Rows):
 
     The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms. The inverse is
     symmetric and kept as its upper triangle, row by row.
+
+    Contexts that are alike inflate the variance of coefficient i by B_ii (B^-1)_ii. As long as that is below INFLATED,
+    B in doubles has the digits it needs, whatever the scale of the contexts. Where it is not, a node is *rooted*: its
+    sums are kept without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
     """
 
+    native = "Linear"
+    LAZY = True
     EVIDENCE = ("count", "total", "gram", "moment")
+    NON_NEGATIVE = ("count",)
     PRIOR = ("precision", "prior_mean")
     DERIVED = ("triangle", "coefficients")
+    OPTIONAL = ("scale", "exact_nodes", "exact")
 
     dim: int
 
@@ -97,103 +117,287 @@ class LinearRows(Rows):
         self.triangle[...] = (row == column) / precision[:, None]
         self.coefficients = np.empty((dim, n)).T  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
         self.coefficients[...] = prior_mean
+        self.rooted = np.zeros(n)  # (nodes,) 1 where the triangle holds U instead of B^-1
+        self._sums: dict[int, Sums] = {}  # of the rooted nodes, and old ones of others
 
     def inverse(self, nodes: Nodes) -> Floats:
         """B^-1: (k, dim, dim)."""
-        return self.triangle[nodes][:, self._place]
-
-    def _set_inverse(self, nodes: Nodes, inverse: Floats) -> None:
-        self.triangle[nodes] = inverse[:, *np.triu_indices(self.dim)]
+        if self.fades:
+            return self._computed(nodes)[0]
+        inverse = self.triangle[nodes][:, self._place]
+        rooted = self.rooted[nodes] > 0
+        if rooted.any():
+            root = np.triu(inverse[rooted])
+            inverse[rooted] = root @ root.transpose(0, 2, 1)
+        return inverse
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
-    def observe(self, nodes: NDArray[np.intp], reward: float, context: Floats | None) -> None:
+    def observed(self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None) -> list[Write]:
         """A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch.
 
         With g = B^-1 x and s = 1 + x'g, B^-1 becomes B^-1 - g g'/s and B^-1 f becomes B^-1 f + g (r - x'B^-1 f) / s.
+        Several rewards in one context x are one reward of sum / sqrt(n) in the context sqrt(n) x.
         """
         assert context is not None
-        self.count[nodes] += 1
-        self.total[nodes] += reward
-        self.gram[nodes] += context[:, None] * context
-        self.moment[nodes] += reward * context
+        if self.fades:  # what derives from the sums is computed when it is needed
+            more = (count, total, count * context[:, None] * context, total * context)
+            return self._added(nodes, more)
+        x, reward = context * np.sqrt(count), total / np.sqrt(count)
+        counted = self.count[nodes] + count
+        writes: list[Write] = [(self.count, nodes, counted), (self.total, nodes, self.total[nodes] + total)]
+        gram, moment = self.gram[nodes] + x[:, None] * x, self.moment[nodes] + reward * x
         inverse = self.inverse(nodes)  # (path, dim, dim)
-        gain = inverse @ context  # (path, dim)
-        shrink = 1 + gain @ context  # (path,)
-        error = reward - self.coefficients[nodes] @ context  # (path,)
-        scaled = gain / shrink[:, None]
-        self._set_inverse(nodes, inverse - scaled[:, :, None] * gain[:, None, :])
-        self.coefficients[nodes] += scaled * error[:, None]
-        due = (self.count[nodes] % REFRESH == 0) | (shrink > STEEP)
-        if due.any():
-            values = np.linalg.eigvalsh(self._b(nodes[due]))
-            self.settle(nodes[due][values[:, 0] > SINGULAR * values[:, -1]])
+        gain = inverse @ x  # (path, dim)
+        shrink = 1 + gain @ x  # (path,)
+        afresh = ~self._even(nodes, x) | (np.floor(counted) % REFRESH == 0) | (shrink > STEEP)
+        if afresh.any():
+            one = Sums.of_rewards(x[None], np.array([reward]))
+            writes += self._posterior(
+                nodes[afresh], gram[afresh], moment[afresh], lambda uneven: dict.fromkeys(uneven, one)
+            )
+        kept = ~afresh
+        error = reward - self.coefficients[nodes[kept]] @ x  # (path,)
+        scaled = gain[kept] / shrink[kept, None]
+        triangle = (inverse[kept] - scaled[:, :, None] * gain[kept, None, :])[:, *np.triu_indices(self.dim)]
+        coefficients = self.coefficients[nodes[kept]] + scaled * error[:, None]
+        new = {"gram": gram[kept], "moment": moment[kept], "triangle": triangle, "coefficients": coefficients}
+        return [*writes, *((getattr(self, name), nodes[kept], values) for name, values in new.items())]
 
-    def absorb(self, shape: Shape, batch: Batch) -> None:
+    def _even(self, nodes: NDArray[np.intp], context: Floats) -> NDArray[np.bool_]:
+        """Whether a rank-one update keeps its digits: the new B_ii by the old (B^-1)_ii bounds what it loses: (k,)."""
+        axes = np.arange(self.dim)
+        b = self.precision[nodes, None] + self.gram[nodes][:, axes, axes] + context * context
+        inflation = b * self.triangle[nodes][:, self._place[axes, axes]]
+        return np.asarray((self.rooted[nodes] == 0) & (inflation <= INFLATED).all(axis=1))
+
+    def absorbed(self, shape: Shape, batch: Batch) -> list[Write]:
+        assert not self.fades  # rewards that fade are learned in their order
         n, dim = len(batch.count), self.dim
         gram, moment = np.zeros((n, dim, dim)), np.zeros((n, dim))
         order = np.argsort(batch.positions, kind="stable")
         bounds = np.searchsorted(batch.positions[order], np.arange(n + 1))
         assert batch.contexts is not None
-        for arm in np.flatnonzero(batch.count):
-            mine = order[bounds[arm] : bounds[arm + 1]]
-            x = batch.contexts[mine]
-            gram[arm], moment[arm] = x.T @ x, batch.rewards[mine] @ x
-        arrays: tuple[Floats, ...] = (batch.count, batch.total, gram, moment)
-        for name, values in zip(self.EVIDENCE, arrays, strict=True):
-            self.add_from_arms(shape, name, values)
-        self.settle(shape.touched(batch.count))
+        roots = np.ones(len(batch.rewards)) if batch.plays is None else np.sqrt(batch.plays)
+        contexts, rewards = batch.contexts * roots[:, None], batch.rewards / roots
+        rows = {arm: order[bounds[arm] : bounds[arm + 1]] for arm in np.flatnonzero(batch.count).tolist()}
+        for arm, mine in rows.items():
+            x = contexts[mine]
+            gram[arm], moment[arm] = x.T @ x, rewards[mine] @ x
+        nodes = shape.touched(batch.count)
+        more = [self._from_arms(shape, name, values)[nodes] for name, values in (("gram", gram), ("moment", moment))]
+
+        def exactly(uneven: set[int]) -> dict[int, Sums]:
+            found: dict[int, Sums] = {}
+            for arm, mine in rows.items():
+                above = uneven.intersection(shape.path_up(int(shape.node_of[arm])))
+                if above:
+                    sums = Sums.of_rewards(contexts[mine], rewards[mine])
+                    found |= {node: found[node] + sums if node in found else sums for node in above}
+            return found
+
+        counted: list[Write] = []
+        for name, values in (("count", batch.count), ("total", batch.total)):
+            array = getattr(self, name)
+            counted.append((array, slice(None), array + self._from_arms(shape, name, values)))
+        return counted + self._posterior(nodes, self.gram[nodes] + more[0], self.moment[nodes] + more[1], exactly)
+
+    def forgotten(self, factor: float) -> list[Write]:
+        if self.fades:
+            return super().forgotten(factor)
+        nodes = np.flatnonzero(self.count > 0)
+        counted = [(array, slice(None), array * factor) for array in (self.count, self.total)]
+        sums = {int(node): self._sums_of(int(node)).scaled(factor) for node in nodes[self.rooted[nodes] > 0]}
+        return counted + self._posterior(
+            nodes, self.gram[nodes] * factor, self.moment[nodes] * factor, lambda _: {}, sums
+        )
+
+    def _computed(self, nodes: Nodes) -> tuple[Floats, Floats]:
+        """B^-1 and B^-1 f from the sums as they count now: (k, dim, dim), (k, dim)."""
+        b = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes] * self.scale
+        inverse, even = inverted(b)
+        if not even.all():
+            values, vectors = np.linalg.eigh(b[~even])
+            least = np.maximum(values, self.precision[nodes][~even, None])  # no eigenvalue is below, but for rounding
+            inverse[~even] = (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1)
+        f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes] * self.scale
+        return inverse, (inverse @ f[:, :, None])[:, :, 0]
 
     def settle(self, nodes: NDArray[np.intp]) -> None:
-        b = self._b(nodes)
-        safe = np.trace(b, axis1=1, axis2=2) < self.precision[nodes] / SINGULAR  # no eigenvalue is below the precision
-        self._set_inverse(nodes[safe], np.linalg.inv(b[safe]))
-        if not safe.all():
-            values, vectors = np.linalg.eigh(b[~safe])
-            least = np.maximum(values, self.precision[nodes[~safe], None])  # nor is it here, but for rounding
-            self._set_inverse(nodes[~safe], (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1))
-        f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes]
-        self.coefficients[nodes] = (self.inverse(nodes) @ f[:, :, None])[:, :, 0]
+        if self.fades:
+            return
+        for array, where, values in self._posterior(nodes, self.gram[nodes], self.moment[nodes], lambda _: {}):
+            array[where] = values
 
-    def _b(self, nodes: NDArray[np.intp]) -> Floats:
-        """(k, dim, dim)"""
-        return np.asarray(self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes])
+    def _posterior(
+        self,
+        nodes: NDArray[np.intp],
+        gram: Floats,
+        moment: Floats,
+        more: Callable[[set[int]], Mapping[int, Sums]],
+        instead: Mapping[int, Sums] | None = None,
+    ) -> list[Write]:
+        """What changes where nodes get these sums: the sums, and what derives from them. Nothing is changed yet.
+
+        ``more`` says what is new of the sums of some nodes without rounding, for those where doubles would lose digits;
+        ``instead`` are sums without rounding in place of those that nodes have.
+        """
+        d = self.dim
+        prior = self.precision[nodes, None] * self.prior_mean[nodes]  # (k, d)
+        b = self.precision[nodes, None, None] * np.eye(d) + gram  # (k, d, d)
+        inverse, even = inverted(b)
+        triangle = inverse[:, *np.triu_indices(d)]
+        coefficients = (inverse @ (prior + moment)[:, :, None])[:, :, 0]
+        uneven = np.flatnonzero(~even)
+        new = more(set(nodes[uneven].tolist()))
+        writes: list[Write] = []
+        for at in uneven:
+            node = int(nodes[at])
+            sums = (instead or {}).get(node) or self._sums_of(node)
+            sums = sums + new[node] if node in new else sums
+            root, coefficients[at] = sums.solved(float(self.precision[node]), prior[at])
+            triangle[at] = root[np.triu_indices(d)]
+            gram[at], moment[at] = sums.rounded()
+            writes.append((self._sums, node, sums))
+        arrays = (self.gram, self.moment, self.triangle, self.coefficients, self.rooted)
+        values = (gram, moment, triangle, coefficients, ~even)
+        return writes + [(array, nodes, value) for array, value in zip(arrays, values, strict=True)]
+
+    def _sums_of(self, node: int) -> Sums:
+        """The sums of a node without rounding, or from its doubles where those have the digits it needs."""
+        return self._sums[node] if self.rooted[node] > 0 else Sums.of(self.gram[node], self.moment[node])
+
+    def inherit(self, old: LinearRows, shape: Shape, here: NDArray[Any], there: NDArray[Any]) -> None:
+        """Take the sums without rounding of the leaves ``here`` from those at ``there``; nodes above get theirs."""
+        self.rooted[here] = old.rooted[there]
+        above: set[int] = set()
+        for at in np.flatnonzero(self.rooted[here]):
+            self._sums[int(here[at])] = old._sums[int(there[at])]
+            above.update(shape.path_up(int(here[at]))[1:])
+        for node in sorted(above, reverse=True):  # a child's number is above its parent's
+            children = np.arange(shape.start[node], shape.start[node + 1])
+            even = children[self.rooted[children] == 0]
+            total = Sums.of(self.gram[even].sum(axis=0), self.moment[even].sum(axis=0))
+            for child in np.setdiff1d(children, even):
+                total += self._sums[int(child)]
+            self._sums[node], self.rooted[node] = total, 1
+            self.gram[node], self.moment[node] = total.rounded()
 
     def kept(self) -> dict[str, NDArray[Any]]:
         """Files hold the whole inverse: they do not depend on how it lies in memory."""
         kept = super().kept()
         del kept["triangle"]
-        return kept | {"inverse": self.inverse(slice(None))}
+        kept["inverse"] = self.inverse(slice(None))
+        rooted = np.flatnonzero(self.rooted)
+        if len(rooted):
+            terms = [self._sums[int(node)].terms() for node in rooted]
+            exact = np.zeros((len(terms), max(map(len, terms)), self.dim + 1, self.dim))
+            for at, each in enumerate(terms):
+                exact[at, : len(each)] = each
+            kept |= {"exact_nodes": rooted.astype(np.int64), "exact": exact}
+        return kept
 
     def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
         others = dict(kept)
-        self._set_inverse(slice(None), others.pop("inverse"))
+        nodes, exact = others.pop("exact_nodes", np.zeros(0, np.int64)), others.pop("exact", None)
+        self.triangle[...] = others.pop("inverse")[:, *np.triu_indices(self.dim)]
         super().put_back(others)
+        self.rooted[:], self._sums = 0, {}
+        if exact is not None:
+            n = len(self.count)
+            if exact.shape[2:] != (self.dim + 1, self.dim) or nodes.shape != exact.shape[:1] or not exact.shape[1]:
+                raise InvalidValue("the exact sums do not fit the contexts")
+            if not (
+                (np.abs(exact) < 1e250).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)
+            ):
+                raise InvalidValue("the exact sums are of nodes that are not there, or are not numbers")
+            self._sums = {node: Sums.of_terms(terms) for node, terms in zip(nodes.tolist(), exact, strict=True)}
+            self.rooted[nodes] = 1
+            for node, sums in self._sums.items():
+                self.gram[node], self.moment[node] = sums.rounded()
+        # Files of version 0.1 may hold an inverse without digits; the sums have what is left of them.
+        every = np.arange(len(self.count))
+        lost = ~self._even(every, np.zeros(self.dim))
+        self.settle(np.union1d(every[lost], nodes))
+
+    def check_evidence(self) -> None:
+        """A sum of x x' is symmetric and has no negative eigenvalue, up to rounding."""
+        super().check_evidence()
+        for name, largest in {"total": LARGEST, "gram": LARGEST**2, "moment": LARGEST**2}.items():
+            check_sums(name, getattr(self, name), self.count, largest)
+        trace = np.trace(
+            self.gram, axis1=1, axis2=2
+        )  # (nodes,) no entry is larger, no difference by rounding comes near
+        slack = ROUNDING * trace[:, None, None]
+        odd = (np.abs(self.gram) > trace[:, None, None] + slack) | (
+            np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
+        )
+        if odd.any():
+            raise InvalidValue("gram has entries that no sum of x x' has")
+        try:
+            np.linalg.cholesky((self.gram / np.where(trace > 0, trace, 1)[:, None, None]) + ROUNDING * np.eye(self.dim))
+        except np.linalg.LinAlgError:
+            raise InvalidValue("gram has a negative eigenvalue, as no sum of x x' has") from None
 
     def native_arrays(self) -> list[NDArray[Any]]:
         *others, triangle, coefficients = super().native_arrays()
-        return [*others, triangle.T, coefficients.T]
+        return [*others, triangle.T, coefficients.T, self.rooted]
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
-        return self.coefficients[nodes] @ contexts.T
+        coefficients = self._computed(nodes)[1] if self.fades else self.coefficients[nodes]
+        return coefficients @ contexts.T
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
         along = np.einsum("md,kde,me->km", contexts, self.inverse(nodes), contexts, optimize=len(contexts) > 1)
+        rooted = self.rooted[nodes] > 0
+        if rooted.any():
+            root = np.triu(self.triangle[nodes][rooted][:, self._place])
+            along[rooted] = ((contexts @ root) ** 2).sum(axis=-1)
         return np.asarray(np.sqrt(self.v * np.maximum(along, 0)))
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean = self.mean(nodes, contexts)
         return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
 
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        at = None if context is None else context[None]
+        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
+        return np.asarray(self.winning.normal_wins(mean, spread))
+
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         return mean - 1.96 * spread, mean + 1.96 * spread
+
+
+def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """The inverses of some B, and whether they have digits: (k, dim, dim), (k,).
+
+    B is scaled by powers of two to a diagonal near 1 first, which makes nothing of the scale of the contexts. B^-1 is
+    L^-T L^-1 by Cholesky's B = L L', as in the native engine: its errors are as small in directions of small variance.
+    """
+    diagonal = np.einsum("kii->ki", b)
+    scale = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))  # (k, dim)
+    both = scale[:, :, None] * scale[:, None, :]
+    low = np.full_like(b, np.nan)
+    try:
+        low = np.linalg.cholesky(b * both)
+    except np.linalg.LinAlgError:  # one of them is singular, but for rounding
+        for at in range(len(b)):
+            with suppress(np.linalg.LinAlgError):
+                low[at] = np.linalg.cholesky(b[at] * both[at])
+    root = np.zeros_like(b)  # L^-1
+    for i in range(b.shape[1]):
+        root[:, i, i] = 1 / low[:, i, i]
+        root[:, i, :i] = -(low[:, i, None, :i] @ root[:, :i, :i])[:, 0] * root[:, i, i, None]
+    inverse = (root.transpose(0, 2, 1) @ root) * both
+    inflation = diagonal * np.einsum("kii->ki", inverse)
+    return inverse, ((inflation > 0) & (inflation <= INFLATED)).all(axis=1)

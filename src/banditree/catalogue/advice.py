@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import candidates
+from banditree.catalogue import candidates, playing
 from banditree.catalogue.candidates import FLAT, Candidate, Named
 from banditree.catalogue.comparison import CLOSE, Difference, OnWorlds, Overtaking
 from banditree.catalogue.inspection import Inspection, inspect
@@ -126,7 +126,7 @@ def advise(
     seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     simulated = partial(
         run,
-        {candidate.label: candidate.factory for candidate in chosen},
+        {candidate.label: playing.factory(candidate, catalogue) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,
@@ -232,7 +232,7 @@ def weigh(
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
-        code=leader.code,
+        code=playing.code(leader, catalogue),
         horizon=int(found.runs.times[-1]),
         against_flat=difference,
         pays_from=pays_from,

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.catalogue.troubles import shown
+
 NO_VALUE = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}  # as data frame libraries show them, in any case
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as much of Europe writes them, or three decimals
@@ -50,7 +52,7 @@ def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]
             else:
                 found[place] = number
     for place in np.flatnonzero(np.isinf(found)).tolist():
-        wrong[place] = f"{values[place]!r} is not finite"
+        wrong[place] = f"{shown(values[place])} is not finite"
     return found, wrong
 
 
@@ -69,13 +71,20 @@ def _is_python(text: str) -> bool:
     return "_" in text or not text.isascii()
 
 
+def truth(value: Any) -> Any:
+    """1 or 0 for a cell that says true or false, anything else as it is."""
+    if isinstance(value, str):
+        return {"true": 1, "false": 0}.get(value.strip().lower(), value)
+    return value
+
+
 def not_a_count(value: Any, number: float) -> str | None:
     """What is wrong with a number as a count; None where it is a whole one, or none at all."""
     if isinstance(value, str) and DOTTED.fullmatch(value.strip()):
-        return f"{value!r} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without a mark"
+        return f"{shown(value)} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without a mark"
     if math.isfinite(number) and not number.is_integer():
-        shown = repr(value) if isinstance(value, str) else f"{number:.12g}"
-        return f"{shown} is not a whole number; write 1200 for one thousand two hundred, without a mark"
+        found = shown(value) if isinstance(value, str) else f"{number:.12g}"
+        return f"{found} is not a whole number; write 1200 for one thousand two hundred, without a mark"
     return None
 
 
@@ -93,4 +102,4 @@ def _number(value: Any) -> float | str:
         return float(plain) / 100 if text.endswith("%") else float(plain)
     except ValueError:
         marks = "; a point marks decimals and a comma thousands, as in 1,200.5" if re.search(r"\d[.,]\d", text) else ""
-        return f"{value!r} is not a number{marks}"
+        return f"{shown(value)} is not a number{marks}"

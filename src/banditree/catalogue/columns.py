@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import gzip
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -12,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from banditree.catalogue.troubles import CatalogueError, Trouble
-from banditree.errors import InvalidType, InvalidValue, MissingExtra
+from banditree.catalogue import content
+from banditree.catalogue.troubles import LONGEST, CatalogueError, Trouble, few
+from banditree.errors import InvalidType, InvalidValue, MissingExtra, missing_extra
+from banditree.output.words import count
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -28,32 +29,28 @@ class Columns:
     troubles: list[Trouble]
 
 
-def load(source: Any, wanted: Sequence[str]) -> Columns:
+def load(source: Any, wanted: Sequence[str], *, max_bytes: int = content.MOST) -> Columns:
     """Read the wanted columns. Columns that are not there are an error at once: nothing else can be checked."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if not path.is_file():
-            what = "is a directory" if path.is_dir() else "does not exist"
+            what = "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is not a file"
             raise InvalidValue(f"{str(path)!r} {what}; give a CSV or Parquet file")
-        if path.suffix.lower() in (".parquet", ".pq"):
+        if content.is_parquet(path):
             return _from_frame(_parquet(path), wanted, path.name)
-        return _from_csv(path, wanted)
+        return _from_csv(path, wanted, max_bytes)
     if isinstance(source, Mapping):
         return _from_mapping({str(name): list(column) for name, column in source.items()}, wanted, "the columns")
     return _from_frame(source, wanted, "the data frame")
 
 
-def _from_csv(path: Path, wanted: Sequence[str]) -> Columns:
+def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int) -> Columns:
+    text = content.text(path, max_bytes)
+    lines = io.StringIO(text, newline="")  # so that lines may end as on any system: \n, \r\n, or \r alone
     try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidValue(f"{path.name} is not UTF-8 text (byte {error.start:,}); save it as CSV in UTF-8") from None
-    except (OSError, EOFError) as error:
-        raise InvalidValue(f"{path.name} cannot be read: {error}") from None
-    first = text.split("\n", 1)[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first, wanted))
-    try:
+        delimiter = _delimiter(next(lines, ""), wanted)
+        lines.seek(0)
+        reader = csv.reader(lines, delimiter=delimiter)
         header = [cell.strip() for cell in next(reader, [])]
         _check_header(header, wanted, path.name)
         places = [header.index(name) for name in wanted]
@@ -62,13 +59,14 @@ def _from_csv(path: Path, wanted: Sequence[str]) -> Columns:
             if not any(cell.strip() for cell in record):
                 continue  # an empty line
             if len(record) != len(header):
-                troubles.append(Trouble(row, None, f"{len(record)} cells, the header has {len(header)}"))
+                cells = count(len(record), "cell")
+                troubles.append(Trouble(row, None, f"{cells}, the header has {len(header)}", kind="cells"))
                 record = (record + [""] * len(header))[: len(header)]  # noqa: PLW2901 (so that other troubles show too)
-            records.append(record)
+            records.append([record[at] for at in places])
             rows.append(row)
     except csv.Error as error:
-        raise InvalidValue(f"{path.name} is no CSV file: {error}") from None
-    values = {name: [record[at] for record in records] for name, at in zip(wanted, places, strict=True)}
+        raise InvalidValue(f"{path.name} is not a CSV file: {error}") from None
+    values = {name: [record[at] for record in records] for at, name in enumerate(wanted)}
     return Columns(path.name, values, rows, troubles)
 
 
@@ -76,7 +74,10 @@ def _delimiter(header: str, wanted: Sequence[str]) -> str:
     """The one that finds most of the wanted columns; of equals, the one that makes most columns."""
 
     def score(delimiter: str) -> tuple[int, int]:
-        cells = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
+        try:
+            cells = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
+        except csv.Error:  # a wide header is one long cell to a delimiter that is not its own
+            return 0, 0
         return len(cells & set(wanted)), len(cells)
 
     return max(DELIMITERS, key=score)
@@ -86,8 +87,8 @@ def _check_header(header: Sequence[str], wanted: Sequence[str], source: str) -> 
     troubles = []
     for name in wanted:
         if name not in header:
-            near = difflib.get_close_matches(name, header, n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, header)) or 'none'}"
+            near = difflib.get_close_matches(name, [each for each in header if len(each) <= LONGEST], n=1)
+            known = f"did you mean {near[0]!r}?" if near else f"there are {few(header) or 'none'}"
             troubles.append(Trouble(None, name, f"no such column; {known}"))
         elif list(header).count(name) > 1:
             troubles.append(Trouble(None, name, "there are several columns of this name; rename all but one"))
@@ -100,7 +101,7 @@ def _from_mapping(columns: Mapping[str, Sequence[Any]], wanted: Sequence[str], s
     values = {name: columns[name] for name in wanted}
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) > 1:
-        raise InvalidValue(f"columns of different lengths: {lengths}")
+        raise InvalidValue(f"columns of different lengths: {few([f'{name}: {n:,}' for name, n in lengths.items()])}")
     return Columns(source, values, range(next(iter(lengths.values()))), [])
 
 
@@ -108,11 +109,12 @@ def _from_frame(frame: Any, wanted: Sequence[str], source: str) -> Columns:
     try:
         import narwhals as nw
     except ImportError:
-        raise MissingExtra("data frames need narwhals: pip install 'banditree[frames]'") from None
+        raise missing_extra("frames", "data frames need narwhals") from None
     try:
         table = nw.from_native(frame)
     except TypeError:
-        raise InvalidType(f"{frame!r:.60} is no file name, no data frame and no mapping of columns") from None
+        kind = type(frame).__name__
+        raise InvalidType(f"{frame!r:.60} is a {kind}; give a file, a data frame or a mapping of columns") from None
     _check_header(table.columns, wanted, source)
     table = table.select(*wanted)
     whole = table.collect() if isinstance(table, nw.LazyFrame) else table
@@ -129,5 +131,5 @@ def _parquet(path: Path) -> Any:
         except ImportError:
             continue
         except Exception as error:
-            raise InvalidValue(f"{path.name} is no Parquet file: {error}") from None
+            raise InvalidValue(f"{path.name} is not a Parquet file: {error}") from None
     raise MissingExtra("Parquet files need polars, pandas with pyarrow, or pyarrow; install one of them")

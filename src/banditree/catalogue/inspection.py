@@ -15,8 +15,9 @@ from banditree.catalogue.spread import Places, by_chance, clusters_at, shares
 from banditree.errors.checks import whole
 from banditree.output.tables import Table
 from banditree.stream import generator
-from banditree.theory import Quality, quality
+from banditree.theory import Quality
 from banditree.theory.branches import branches
+from banditree.theory.cluster_quality import quality_of
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -62,6 +63,8 @@ class Inspection:
             "depth": catalogue.tree.depth,
             "plays": None if catalogue.plays is None else catalogue.plays.sum(),
             "successes": None if catalogue.successes is None else catalogue.successes.sum(),
+            "rewards": None if catalogue.totals is None else catalogue.totals.sum(),
+            "reward_sd": None if catalogue.prior is None else catalogue.prior.sd,
             "notes": catalogue.notes,
             "worlds": self.worlds,
             "levels": self.levels,
@@ -120,7 +123,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
         worlds=len(draws),
         levels=_levels(at, split),
         within=Estimate.of(1 - split.sum(axis=1)),
-        quality=quality(tree, guess),
+        quality=quality_of(branches(tree, guess)),
         width=Estimate.of(np.array([world.width for world in found])),
         distance=Estimate.of(distances),
         gamma=Estimate.of(gammas),
@@ -154,9 +157,9 @@ def _clusters(catalogue: Catalogue, at: list[Places], draws: Floats) -> Table:
         low, mid, high = np.quantile(averages, [0.025, 0.5, 0.975], axis=0)
         best = np.bincount(group[winner], minlength=len(nodes)) / len(draws)
         plays = rate = np.full(len(nodes), np.nan)
-        if catalogue.plays is not None and catalogue.successes is not None:
+        if catalogue.plays is not None and catalogue.totals is not None:
             plays = np.bincount(group, catalogue.plays)
-            rate = np.bincount(group, catalogue.successes) / np.where(plays > 0, plays, np.nan)
+            rate = np.bincount(group, catalogue.totals) / np.where(plays > 0, plays, np.nan)
         for i in np.argsort(-mid, kind="stable").tolist():
             node = int(nodes[i])
             if level_of[node] == level:  # not that of arms which hang higher up

@@ -2,82 +2,161 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.beliefs import Gaussian
+from banditree.catalogue.normal import NormalPosterior
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
-from banditree.problems import Bernoulli, Instance, Problem, bernoulli
+from banditree.errors.checks import real
+from banditree.output.words import count
+from banditree.policy import Policy
+from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.problem import Rng
+from banditree.problems.rewards import FARTHEST
 from banditree.tree import Tree
 from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
+P = TypeVar("P", bound=Policy)
+WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))  # what a catalogue may know
 CERTAIN = 1e9  # plays that stand for a mean that is known
 
 
 class Catalogue:
-    """A tree, and for each of its arms either ``plays`` and ``successes`` or its mean. `read_catalogue` makes one.
+    """A tree, and what is known of the rewards of its arms. `read_catalogue` makes one.
 
-    Values are in the order of ``tree.arms``, or a mapping {arm: value}.
+    That is ``plays`` and ``successes``; or known ``means``, which are rates; or, for rewards that are not rates,
+    ``plays``, ``reward_mean`` and ``reward_sd``, NaN where an arm has too few plays for them. Values are in the order
+    of ``tree.arms``, or a mapping {arm: value}.
 
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
     >>> Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
     Catalogue(3 arms, 2 clusters, depth 1; 34 successes in 230 plays)
+    >>> Catalogue(tree, plays=[100, 50, 80], reward_mean=[19.5, 22, 31], reward_sd=[8, 9, 7])
+    Catalogue(3 arms, 2 clusters, depth 1; 230 rewards of mean 24 and standard deviation 7.9)
     """
 
     tree: Tree
     plays: Floats | None  # (arms,) in the order of tree.arms
     successes: Floats | None  # (arms,)
     means: Floats | None  # (arms,)
+    reward_mean: Floats | None  # (arms,)
+    reward_sd: Floats | None  # (arms,)
     notes: tuple[str, ...]  # what was cleaned while reading
 
     def __init__(
-        self, tree: Tree, plays: Any = None, successes: Any = None, *, means: Any = None, notes: Iterable[str] = ()
+        self,
+        tree: Tree,
+        plays: Any = None,
+        successes: Any = None,
+        *,
+        means: Any = None,
+        reward_mean: Any = None,
+        reward_sd: Any = None,
+        notes: Iterable[str] = (),
     ) -> None:
-        if (plays is None) != (successes is None) or (plays is None) == (means is None):
-            raise InvalidType("a catalogue has plays and successes, or means")
+        given = {"plays": plays, "successes": successes, "means": means}
+        given |= {"reward_mean": reward_mean, "reward_sd": reward_sd}
+        if tuple(name for name, values in given.items() if values is not None) not in WAYS:
+            raise InvalidType("a catalogue has plays and successes, or means, or plays, reward_mean and reward_sd")
         if not isinstance(tree, Tree):
             raise InvalidType(f"tree {tree!r:.60} is a {type(tree).__name__}; build one with bt.Tree(...)")
         self.tree, self.notes = tree, tuple(notes)
-        self.plays, self.successes, self.means = (
-            None if values is None else _checked(name, values, tree)
-            for name, values in (("plays", plays), ("successes", successes), ("means", means))
+        self.plays, self.successes, self.means, self.reward_mean, self.reward_sd = (
+            None if values is None else _numbers(name, values, tree) for name, values in given.items()
         )
+        self._check()
+
+    def _check(self) -> None:
+        for name in ("plays", "successes", "means"):
+            values = getattr(self, name)
+            if values is not None and not (np.isfinite(values) & (values >= 0)).all():
+                raise InvalidValue(f"{name} must be finite and not negative")
         if self.means is not None and (self.means > 1).any():
             raise InvalidValue(f"mean {self.means.max()} is above 1; means are rates from 0 to 1")
         if self.plays is not None and self.successes is not None and (self.successes > self.plays).any():
             arm = self.tree.arms[int((self.successes > self.plays).argmax())]
             raise InvalidValue(f"arm {arm!r} has more successes than plays")
+        if self.reward_mean is not None and self.reward_sd is not None and self.plays is not None:
+            if not (np.abs(self.reward_mean[self.plays > 0]) <= FARTHEST).all():
+                raise InvalidValue(f"reward_mean must be a number up to {FARTHEST:g} for every arm that has plays")
+            known = self.reward_sd[self.plays > 1]
+            if not ((known >= 0) & (known <= FARTHEST)).all():
+                raise InvalidValue(
+                    f"reward_sd must be a number from 0 to {FARTHEST:g} for every arm with several plays"
+                )
+            if not (known > 0).any():
+                raise InvalidValue("reward_sd is above 0 for no arm; how far rewards spread must be known of one")
 
     @property
-    def _counts(self) -> tuple[Floats, Floats]:
-        assert self.plays is not None
-        assert self.successes is not None
-        return self.plays, self.successes
+    def totals(self) -> Floats | None:
+        """The sum of each arm's past rewards, None where means are known instead: (arms,)."""
+        if self.plays is not None and self.reward_mean is not None:
+            return np.where(self.plays > 0, self.plays * np.nan_to_num(self.reward_mean), 0.0)
+        return self.successes
 
     @property
     def rates(self) -> Floats:
-        """Successes over plays, NaN for an arm without plays; or the means: (arms,)."""
+        """Mean reward of each arm (successes over plays, where counted); NaN for one without plays: (arms,)."""
         if self.means is not None:
             return self.means
-        plays, successes = self._counts
-        return successes / np.where(plays > 0, plays, np.nan)
+        assert self.plays is not None
+        totals = self.totals
+        assert totals is not None
+        return totals / np.where(self.plays > 0, self.plays, np.nan)
 
     @cached_property
     def posterior(self) -> Posterior:
         """What is known of the true means. Means that were given count as known for certain."""
         if self.means is not None:
             return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN), self.means * CERTAIN)
-        return Posterior(self.tree, *self._counts)
+        assert self.plays is not None
+        if self.reward_mean is not None and self.reward_sd is not None:
+            return NormalPosterior.of(self.tree, self.plays, self.reward_mean, self.reward_sd)
+        assert self.successes is not None
+        return Posterior(self.tree, self.plays, self.successes)
+
+    @property
+    def prior(self) -> Gaussian | None:
+        """What policies believe beforehand where rewards are not rates; None where they are, for the policies' own."""
+        return self.posterior.prior if isinstance(self.posterior, NormalPosterior) else None
 
     def draws(self, n: int, rng: Rng) -> Floats:
         """True means of all arms in n worlds that the data allow; where means are known there is one: (n, arms)."""
         return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
+
+    def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Any = None, **options: Any) -> P:
+        """Build a policy that starts from what the catalogue has counted, each past play worth ``weight`` plays.
+
+        ``policy`` is a class such as ``bt.TSC``, called as ``policy(tree, rng=rng, **options)``. Where rewards are not
+        rates it believes `prior`, unless another one is given. Where last year's rates may not be this year's, a weight
+        of 0.1 or 0.01 makes the past easier to overrule.
+
+        >>> import banditree as bt
+        >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
+        >>> items = Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
+        >>> round(items.policy(bt.TSC, weight=0.1, rng=7).table()[0].plays, 6) == 23
+        True
+        """
+        totals = self.totals
+        if self.plays is None or totals is None:
+            raise InvalidType("this catalogue has known means and no plays to start from; read one with counts")
+        if not 0 < real("weight", weight) <= 1:
+            raise InvalidValue(f"weight={weight} must be above 0 and at most 1: what a past play is worth")
+        if self.prior is not None and "prior" in signature(policy).parameters:
+            options = {"prior": self.prior} | options
+        built = policy(self.tree, rng=rng, **options)
+        played = np.flatnonzero(self.plays > 0)
+        arms = [self.tree.arms[place] for place in played.tolist()]
+        built.update_many(arms, weight * totals[played], plays=weight * self.plays[played])
+        return built
 
     def world(self) -> Problem:
         """The catalogue as a problem to simulate: each seed meets true means that the counts allow, or the means."""
@@ -88,12 +167,17 @@ class Catalogue:
     def __repr__(self) -> str:
         known = "means known"
         if self.plays is not None and self.successes is not None:
-            known = f"{self.successes.sum():,.0f} successes in {self.plays.sum():,.0f} plays"
+            successes, plays = (round(float(values.sum())) for values in (self.successes, self.plays))
+            known = f"{count(successes, 'success', 'successes')} in {count(plays, 'play')}"
+        elif self.plays is not None and isinstance(self.posterior, NormalPosterior):
+            plays, mean = self.plays.sum(), float(np.nansum(self.plays * self.rates) / self.plays.sum())
+            spread = f"mean {mean:.3g} and standard deviation {self.posterior.sd:.3g}"
+            known = f"{count(round(float(plays)), 'reward')} of {spread}"
         return f"Catalogue({repr(self.tree)[5:-1]}; {known})"
 
 
 def _draw(rng: Rng, posterior: Posterior) -> Instance:
-    return Instance({"catalogue": posterior.tree}, Bernoulli(), means=posterior.draw(rng))
+    return Instance({"catalogue": posterior.tree}, posterior.rewards, means=posterior.draw(rng))
 
 
 def tree_of(catalogue: Any) -> Tree:
@@ -104,10 +188,8 @@ def tree_of(catalogue: Any) -> Tree:
     return catalogue.tree
 
 
-def _checked(name: str, values: Any, tree: Tree) -> Floats:
+def _numbers(name: str, values: Any, tree: Tree) -> Floats:
     array = by_arm(tree, name, values)
     if array.shape != (tree.n_arms,):
         raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number an arm")
-    if not np.isfinite(array).all() or (array < 0).any():
-        raise InvalidValue(f"{name} must be finite and not negative")
     return array

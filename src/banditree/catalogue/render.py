@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, Group
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
+from banditree.catalogue.grid import Grid
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.sentences import chance, holds_best, path, percent, short
 from banditree.catalogue.simulation import Simulation
 from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.output.words import count, visible
 
 EXTREMES = 5  # best and worst clusters shown a level
 
@@ -26,8 +26,9 @@ def show(console: Console, parts: Iterable[Any]) -> None:
 
 def inspection(found: Inspection) -> list[Any]:
     """Tree, sizes, quality, clusters, arms in the wrong place."""
-    notes = [Text(f"Note: {note}.", style="yellow") for note in found.catalogue.notes]
-    parts: list[Any] = [Text(repr(found.catalogue), style="bold"), *notes, "", Text(str(found.catalogue.tree)), ""]
+    notes = [_text(f"Note: {note}.", style="yellow") for note in found.catalogue.notes]
+    tree = _text(str(found.catalogue.tree))
+    parts: list[Any] = [_text(repr(found.catalogue), style="bold"), *notes, "", tree, ""]
     if found.catalogue.tree.depth:
         parts += [_title("What each level of categories explains"), _levels(found), ""]
     parts += [_title("Quality for a bandit"), *_lines(_quality(found)), ""]
@@ -38,7 +39,7 @@ def inspection(found: Inspection) -> list[Any]:
     if len(found.misplaced):
         parts.append(_misplaced(found.misplaced))
     else:
-        parts.append(Text("None that the data can show."))
+        parts.append(_text("None that the data can show."))
     return parts
 
 
@@ -52,8 +53,8 @@ def _quality(found: Inspection) -> list[str]:
     ]
 
 
-def _levels(found: Inspection) -> RichTable:
-    table = _grid("level", "categories", "arms in each", "share of variance", "95% interval", "by chance")
+def _levels(found: Inspection) -> Grid:
+    table = Grid("level", "categories", "arms in each", "share of variance", "95% interval", "by chance")
     for row in found.levels:
         low, high = row.interval
         sizes = f"{row.smallest} to {row.largest}, median {row.median:g}"
@@ -63,8 +64,8 @@ def _levels(found: Inspection) -> RichTable:
     return table
 
 
-def _clusters(rows: list[Any], worlds: int) -> RichTable:
-    table = _grid("category", "arms", "plays", "mean of its arms", "95% interval", "holds the best arm")
+def _clusters(rows: list[Any], worlds: int) -> Grid:
+    table = Grid("category", "arms", "plays", "mean of its arms", "95% interval", "holds the best arm")
     for i, row in enumerate(rows):
         if EXTREMES <= i < len(rows) - EXTREMES:
             if i == EXTREMES:
@@ -72,24 +73,18 @@ def _clusters(rows: list[Any], worlds: int) -> RichTable:
             continue
         low, high = row.interval
         extent = "" if low == high else f"{short(low)} to {short(high)}"
-        name = Text(path(row.path))
+        name = path(row.path)
         held = holds_best(row.best, worlds)
         table.add_row(name, f"{row.arms:,}", short(row.plays), short(row.mean), extent, held)
     return table
 
 
-def _misplaced(misplaced: Table, most: int = 10) -> RichTable:
-    table = _grid("arm", "is in", "its rate", "others there", "would fit", "rate there", "probability")
+def _misplaced(misplaced: Table, most: int = 10) -> Grid:
+    columns = ("arm", "is in", "its rate", "others there", "would fit", "rate there", "probability")
+    table = Grid(*columns, names=(0, 1, 4))
     for row in misplaced[:most]:
-        names = Text(str(row.arm)), Text(path(row.path))
-        table.add_row(
-            *names,
-            short(row.rate),
-            short(row.cluster_rate),
-            Text(path(row.fits)),
-            short(row.fits_rate),
-            chance(row.probability),
-        )
+        here, there = (short(row.rate), short(row.cluster_rate)), short(row.fits_rate)
+        table.add_row(row.arm, path(row.path), *here, path(row.fits), there, chance(row.probability))
     if len(misplaced) > most:
         table.add_row(f"... {len(misplaced) - most:,} more", *[""] * 6)
     return table
@@ -99,27 +94,33 @@ def simulation(found: Simulation) -> list[Any]:
     """Regret, and where the plays went."""
     runs = found.runs
     known = "the means given" if found.catalogue.means is not None else "worlds that the counts allow"
+    start = "nothing" if found.catalogue.prior is None else "the mean and the spread of all arms"
     parts: list[Any] = [
-        Text(
+        _text(
             f"{count(found.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}, in {known}; "
-            "every policy starts from nothing.",
+            f"every policy starts from {start}.",
             style="bold",
         ),
         "",
         _title("Regret: rewards lost to not knowing the best arm"),
     ]
-    table = _grid("policy", "regret", "95% interval", "standard deviation")
-    for row in runs.table():
+    return [*parts, regret(found), "", _title("Traffic by category"), traffic(found.traffic)]
+
+
+def regret(found: Simulation) -> Grid:
+    """The regret of every policy, best first."""
+    table = Grid("policy", "regret", "95% interval", "standard deviation")
+    for row in found.runs.table():
         low, high = row.interval
         table.add_row(row.policy, short(row.mean), f"{short(low)} to {short(high)}", short(row.sd))
-    return [*parts, table, "", _title("Traffic by category"), traffic(found.traffic)]
+    return table
 
 
-def traffic(shares: Table, most: int = 15) -> RichTable:
+def traffic(shares: Table, most: int = 15) -> Grid:
     policies = shares.columns[2:]
-    table = _grid("category", "arms", *policies)
+    table = Grid("category", "arms", *policies)
     for row in shares[:most]:
-        table.add_row(Text(str(row.cluster)), f"{row.arms:,}", *(percent(row[name]) for name in policies))
+        table.add_row(row.cluster, f"{row.arms:,}", *(percent(row[name]) for name in policies))
     if len(shares) > most:
         table.add_row(f"... {len(shares) - most:,} more", "", *[""] * len(policies))
     return table
@@ -128,7 +129,7 @@ def traffic(shares: Table, most: int = 15) -> RichTable:
 def advice(found: Advice) -> list[Any]:
     """The answer first, then what it rests on."""
     first, *rest = found.sentences
-    table = _grid("policy", "regret", "95% interval", "lost per decision at the end", "best in")
+    table = Grid("policy", "regret", "95% interval", "lost per decision at the end", "best in")
     for row in found.table:
         low, high = row.interval
         table.add_row(
@@ -138,9 +139,9 @@ def advice(found: Advice) -> list[Any]:
             short(row.loss),
             f"{percent(row.best)} of worlds",
         )
-    parts: list[Any] = [Text(first, style="bold green" if found.verdict == "tree" else "bold"), *_lines(rest)]
+    parts: list[Any] = [_text(first, style="bold green" if found.verdict == "tree" else "bold"), *_lines(rest)]
     parts += [
-        Text(f"In Python: {found.code}", style="cyan"),
+        _text(f"In Python: {found.code}", style="cyan"),
         "",
         _title(f"Regret after {count(found.horizon, 'decision')}"),
         table,
@@ -150,15 +151,12 @@ def advice(found: Advice) -> list[Any]:
 
 
 def _title(text: str) -> Text:
-    return Text(text, style="bold blue")
+    return _text(text, style="bold blue")
 
 
 def _lines(lines: Iterable[str]) -> list[Any]:
-    return [Text(line) for line in lines]
+    return [_text(line) for line in lines]
 
 
-def _grid(*columns: str) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
-    return table
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text, lines=True), style=style)

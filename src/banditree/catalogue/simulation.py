@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import candidates
+from banditree.catalogue import candidates, playing
 from banditree.catalogue.candidates import Candidate, Named
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
@@ -71,7 +71,8 @@ def simulate(
 
     Given counts, each seed draws the true means from their posterior; given means, those are the world. ``policies``
     are names such as "TS" or "HTS:2", or classes, by default flat Thompson sampling, the same down the tree at every
-    depth, and UCT. Rewards are 0 or 1. ``seeds`` is by default 8 to 100, fewer where a run is long.
+    depth, and UCT. Rewards are 0 or 1, or normal where the catalogue has rewards that are not rates. ``seeds`` is by
+    default 8 to 100, fewer where a run is long.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
@@ -83,7 +84,7 @@ def simulate(
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     runs = run(
-        {candidate.label: candidate.factory for candidate in chosen},
+        {candidate.label: playing.factory(candidate, catalogue) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=default_seeds(horizon * len(chosen)) if seeds is None else seeds,

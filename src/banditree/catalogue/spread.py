@@ -40,7 +40,8 @@ def shares(clusters: list[Places], means: Floats) -> Floats:
     total = ((means - averages[0]) ** 2).sum(axis=1)
     between = [((below - above) ** 2).sum(axis=1) for above, below in pairwise(averages)]
     parts: Floats = np.array(between).reshape(len(between), len(means)).T
-    parts[total <= 1e-24 * means.shape[1]] = 0.0  # all means are equal; what is left is rounding
+    rounding = 1e-24 * means.shape[1] * (means**2).max(axis=1, initial=0.0)
+    parts[total <= rounding] = 0.0  # all means are equal
     parts /= np.maximum(total, np.finfo(float).tiny)[:, None]
     return parts
 

@@ -15,48 +15,46 @@ from banditree.catalogue import render
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
-from banditree.catalogue.items import Catalogue
-from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import simulate
+from banditree.cli.flags import Command
+from banditree.cli.options import (
+    Arm,
+    Horizon,
+    Html,
+    Items,
+    Jobs,
+    Json,
+    Levels,
+    MaxBytes,
+    Mean,
+    Plays,
+    Policies,
+    Quiet,
+    Reward,
+    RewardMean,
+    RewardSd,
+    Rng,
+    Seeds,
+    Successes,
+    Weight,
+    Worlds,
+    how,
+    read,
+)
 from banditree.cli.outcomes import carries_all, check_places, mistakes
-from banditree.errors import Interrupted, InvalidValue
+from banditree.errors import Interrupted
 from banditree.output import pages
 from banditree.output.files import write_whole
+from banditree.output.words import UNSEEN, visible
 from banditree.plots import files
-
-Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, an item a row.")]
-Arm = Annotated[str, typer.Option(metavar="COLUMN", help="Column of the items.", show_default=False)]
-Levels = Annotated[
-    list[str],
-    typer.Option(
-        "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", show_default=False
-    ),
-]
-Plays = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of past plays (views, impressions).")]
-Successes = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of past successes (clicks, sales).")]
-Mean = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of known means, instead of counts.")]
-Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights, to average repeated means.")]
-Horizon = Annotated[int, typer.Option(min=1, metavar="T", help="How many decisions will be made.", show_default=False)]
-Policies = Annotated[
-    list[str] | None,
-    typer.Option("--policy", metavar="NAMES", help="Policies to try: TS,TSC,HTS:2,UCT. Default: flat and every depth."),
-]
-Seeds = Annotated[int | None, typer.Option(min=1, metavar="N", help="Worlds to simulate. Default: by size, 8 to 100.")]
-Rng = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Where random numbers start; the same number, the same result.")
-]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, and only the essential lines.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    app.command("inspect")(inspect_command)
-    app.command("simulate")(simulate_command)
-    app.command("advise")(advise_command)
-    app.command("example")(example_command)
+    app.command("inspect", cls=Command)(inspect_command)
+    app.command("simulate", cls=Command)(simulate_command)
+    app.command("advise", cls=Command)(advise_command)
+    app.command("example", cls=Command)(example_command)
 
 
 def inspect_command(
@@ -67,6 +65,10 @@ def inspect_command(
     successes: Successes = None,
     mean: Mean = None,
     weight: Weight = None,
+    reward_mean: RewardMean = None,
+    reward_sd: RewardSd = None,
+    reward: Reward = None,
+    max_bytes: MaxBytes = None,
     html: Html = None,
     rng: Rng = 0,
     as_json: Json = False,
@@ -78,7 +80,9 @@ def inspect_command(
     """
     with mistakes():
         _check_page(html, items)
-        found = inspect(_read(items, arm, path, plays, successes, mean, weight), rng=rng)
+        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
+        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
+        found = inspect(read(items, arm, path, max_bytes, **columns), rng=rng)
         _print(found, as_json, str(found) if quiet else render.inspection(found))
         _write_page(found, html, items, quiet or as_json)
 
@@ -92,6 +96,10 @@ def simulate_command(
     successes: Successes = None,
     mean: Mean = None,
     weight: Weight = None,
+    reward_mean: RewardMean = None,
+    reward_sd: RewardSd = None,
+    reward: Reward = None,
+    max_bytes: MaxBytes = None,
     policy: Policies = None,
     seeds: Seeds = None,
     plot: Annotated[
@@ -118,16 +126,18 @@ def simulate_command(
         _check_page(html, items, curves=True)
         if plot is not None:
             files.check(plot)
-        catalogue = _read(items, arm, path, plays, successes, mean, weight)
+        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
+        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
+        catalogue = read(items, arm, path, max_bytes, **columns)
         silent = quiet or as_json
         try:
-            found = simulate(catalogue, horizon=horizon, **_how(policy, seeds, rng, jobs, quiet))
+            found = simulate(catalogue, horizon=horizon, **how(policy, seeds, rng, jobs, quiet))
         except Interrupted as stopped:  # what is finished is not lost
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
                 _written(save, silent)
             raise
-        _print(found, as_json, str(found.runs.table()) if quiet else render.simulation(found))
+        _print(found, as_json, [render.regret(found)] if quiet else render.simulation(found))
         if save is not None:
             found.runs.save(save)
             _written(save, silent)
@@ -148,10 +158,12 @@ def advise_command(
     successes: Successes = None,
     mean: Mean = None,
     weight: Weight = None,
+    reward_mean: RewardMean = None,
+    reward_sd: RewardSd = None,
+    reward: Reward = None,
+    max_bytes: MaxBytes = None,
     policy: Policies = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=4, metavar="N", help="Worlds to simulate. Default: by size, 8 to 100.")
-    ] = None,
+    seeds: Worlds = None,
     html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
@@ -166,8 +178,10 @@ def advise_command(
     """
     with mistakes():
         _check_page(html, items, curves=True)
-        catalogue = _read(items, arm, path, plays, successes, mean, weight)
-        found = advise(catalogue, horizon=horizon, **_how(policy, seeds, rng, jobs, quiet))
+        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
+        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
+        catalogue = read(items, arm, path, max_bytes, **columns)
+        found = advise(catalogue, horizon=horizon, **how(policy, seeds, rng, jobs, quiet))
         _print(found, as_json, found.name if quiet else render.advice(found))
         _write_page(found, html, items, quiet or as_json)
 
@@ -186,46 +200,13 @@ def example_command(
             typer.echo(f"Wrote {file}. Try: banditree inspect {options}")
 
 
-def _how(policy: list[str] | None, seeds: int | None, rng: int, jobs: int, quiet: bool) -> dict[str, Any]:
-    """What the commands that simulate pass on."""
-    policies = _split("--policy", policy or []) or None
-    return {"policies": policies, "seeds": seeds, "rng": rng, "jobs": jobs, "progress": False if quiet else None}
-
-
-def _read(
-    items: Path,
-    arm: str,
-    path: list[str],
-    plays: str | None,
-    successes: str | None,
-    mean: str | None,
-    weight: str | None,
-) -> Catalogue:
-    counts = [f"--{name}" for name, value in (("plays", plays), ("successes", successes)) if value is not None]
-    if len(counts) + (mean is not None) == 0 or len(counts) == 1 or (counts and mean is not None):
-        raise typer.BadParameter("give --plays and --successes, or --mean")
-    return read_catalogue(
-        items, arm=arm, path=_split("--path", path), plays=plays, successes=successes, mean=mean, weight=weight
-    )
-
-
-def _split(option: str, given: list[str]) -> list[str]:
-    """The names in "a,b,c", of an option that may be repeated."""
-    found = []
-    for text in given:
-        names = [part.strip() for part in text.split(",") if part.strip()]
-        if not names:
-            raise InvalidValue(f"{option} {text!r} names nothing; give names with commas between them, as a,b,c")
-        found += names
-    return found
-
-
 def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
     """JSON, a line or two as they are, or parts that fit the terminal."""
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
+        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout))
+        typer.echo(UNSEEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}" if mark[0] != "\n" else "\n", text))
     elif isinstance(shown, str):
-        typer.echo(shown)
+        typer.echo(visible(shown, lines=True))
     else:
         render.show(Console(highlight=False), shown)
 

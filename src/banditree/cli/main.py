@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
 from banditree.cli.outcomes import mistakes, show_what_can_be_shown
-from banditree.errors import MissingExtra
+from banditree.errors import missing_extra
+from banditree.policy.engines import engine
+from banditree.stream import native
 
 if TYPE_CHECKING:
     import typer
@@ -25,24 +27,32 @@ def application() -> typer.Typer:
         import rich  # noqa: F401
         import typer
     except ImportError:
-        raise MissingExtra("the command line needs Typer and Rich: pip install 'banditree[cli]'") from None
+        raise missing_extra("cli", "the command line needs Typer and Rich") from None
     from banditree.cli import catalogue, reproduce
+    from banditree.cli.flags import Commands
 
-    app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False, cls=Commands)
 
     def show_version(wanted: bool) -> None:
         if wanted:
-            typer.echo(f"banditree {__version__}")
+            typer.echo(f"banditree {__version__}, {_engine()}")
             raise typer.Exit
 
     option: Any = typer.Option(
-        False, "--version", callback=show_version, is_eager=True, help="Say which version this is."
+        False, "--version", callback=show_version, is_eager=True, help="Say which version and which engine this is."
     )
 
     def banditree(version: bool = option) -> None:
         """Bandits on trees of arms: the paper's figures, and policies for a catalogue of your own."""
 
-    app.callback()(banditree)
+    app.callback(cls=Commands)(banditree)
     reproduce.register(app)
     catalogue.register(app)
     return app
+
+
+def _engine() -> str:
+    """The engine that policies run on, and what to do where it is not the native one."""
+    if native is None:
+        return "readable engine (the native one was not built; reinstall with a C++ compiler for 20 times the speed)"
+    return f"{engine()} engine"

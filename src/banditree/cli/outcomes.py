@@ -12,6 +12,7 @@ from typing import NoReturn, TextIO
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.output.files import place
+from banditree.output.words import visible
 from banditree.simulation.interrupt import ctrl_c
 
 MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
@@ -19,7 +20,7 @@ MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
 
 def leave(message: str, code: int) -> NoReturn:
     """Say why on stderr, and end the command."""
-    print(message, file=sys.stderr)
+    print(visible(message, lines=True), file=sys.stderr)
     raise SystemExit(code)
 
 

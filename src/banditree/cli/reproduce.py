@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from banditree.cli.flags import Command
 from banditree.cli.outcomes import STOPPED, leave, mistakes
 from banditree.paper.figures import FIGURES
 from banditree.paper.reproduce import reproduce
@@ -18,7 +19,7 @@ from banditree.paper.results import load_results
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command("reproduce")(reproduce_command)
+    app.command("reproduce", cls=Command)(reproduce_command)
 
 
 def reproduce_command(

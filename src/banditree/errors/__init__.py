@@ -32,6 +32,15 @@ class MissingExtra(BanditreeError, ImportError):
     """A feature needs a package that is not installed; the message names the extra that brings it."""
 
 
+def missing_extra(extra: str, why: str, otherwise: str = "") -> MissingExtra:
+    """Say what is missing and how to install it: the one place that knows where banditree is installed from.
+
+    >>> print(missing_extra("cli", "the command line needs Typer and Rich"))
+    the command line needs Typer and Rich: pip install '.[cli]' in the folder of banditree's source
+    """
+    return MissingExtra(f"{why}: pip install '.[{extra}]' in the folder of banditree's source{otherwise}")
+
+
 class BadFile(BanditreeError, ValueError):
     """A file that is truncated, corrupt, newer than this version, or of another kind."""
 

@@ -11,22 +11,25 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 
 LARGEST = 1e100  # reward, or entry of a context: sums of them and of their squares stay finite
+MOST_PLAYS = 1e15  # of one row of a batch: counts stay whole numbers that floats can hold
 
 
 def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
     """An int from ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
         raise InvalidType(f"{what}={value!r} must be an int")
     if value < low or (high is not None and value > high):
         allowed = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidValue(f"{what}={value} must be {allowed}{_because(why)}")
+        raise InvalidValue(f"{what}={shown(value)} must be {allowed}{_because(why)}")
     return int(value)
 
 
 def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
     """A finite number from ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidType(f"{what}={value!r} must be a number")
+    if isinstance(value, int) and abs(value) > 2**1023:  # beyond what a float holds
+        raise InvalidValue(f"{what}={shown(value)} is too large to compute with{_because(why)}")
     if not math.isfinite(value) or not low <= value <= high:
         allowed = (
             "finite"
@@ -51,6 +54,20 @@ def choice(what: str, value: Any, options: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in options:
         raise InvalidValue(f"{what}={value!r} must be one of {', '.join(map(repr, options))}")
     return value
+
+
+def refuse_masked(what: str, values: Any) -> None:
+    """Refuse NumPy's masked arrays, also as rows of a list: what is behind a mask must not be learned."""
+    parts = values if isinstance(values, list | tuple) else (values,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise InvalidType(f"{what} are in a masked array; leave out what is masked, as with x.compressed()")
+
+
+def shown(value: Any) -> str:
+    """A number for an error message; a very long int by its size."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"an int of {value.bit_length():,} bits"
+    return str(value)
 
 
 def _because(why: str) -> str:

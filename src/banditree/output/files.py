@@ -1,116 +1,163 @@
-"""One file for arrays and JSON: versioned, checked byte by byte, written whole or not at all. No pickle."""
+"""Read and write files: written whole or not at all, and nothing is left behind, not even by a killed process."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from banditree.errors import BadFile, BadPath, MissingFile, NotAFile
 
-from banditree.errors import BadFile, BadPath, InvalidType, MissingFile, NotAFile
+try:
+    import fcntl
 
-# magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of the rest
-MAGIC = b"banditree\x00"
-FORMAT = 1
-DTYPES = ("<f8", "<i4", "<i8")  # what a file may hold
-CHECKSUM = hashlib.sha256().digest_size
+    LOCKS = True
+except ImportError:  # Windows
+    LOCKS = False
 
-
-def write(
-    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
-    """Write a file atomically: whoever reads it finds the old one or the new one, whatever happens in between."""
-    plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
-    index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
-    text = json.dumps({"kind": kind, "arrays": index, **header}, default=_plain).encode()
-    start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-    pieces: list[Any] = [start, *(array.data.cast("B") for array in plain.values() if array.size)]
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(piece)
-    write_whole(path, [*pieces, digest.digest()])
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise InvalidType(f"{value!r:.60} cannot be saved: it is a {type(value).__name__}, neither numbers nor text")
+ROOM = 16  # how many may save to one file at the same time before scratch files get random names
 
 
 def place(path: str | os.PathLike[str]) -> Path:
-    """The file that writing to this path would make or replace, found through links; or why nothing can be written."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise MissingFile(f"cannot write {path}: there is no folder {target.parent}; make it first")
-    if target.is_dir():
-        raise NotAFile(f"cannot write {path}: it is a folder; give the name of a file")
-    if target.exists() and not target.is_file():
-        raise BadPath(f"cannot write {path}: it is a device or a pipe; give the name of a file")
+    """Find the file that writing to this path would make or replace, through links; or say why it cannot be written."""
+    _refuse_nul(path, "write")
+    try:
+        target = Path(os.path.realpath(path))
+        if not target.parent.is_dir():
+            raise MissingFile(f"cannot write {path}: there is no folder {target.parent}; make it first")
+        if target.is_dir():
+            raise NotAFile(f"cannot write {path}: it is a folder; give the name of a file")
+        if target.exists() and not target.is_file():
+            raise BadPath(f"cannot write {path}: it is a device or a pipe; give the name of a file")
+    except (BadPath, PermissionError):
+        raise
+    except OSError as error:  # a name that is too long, links in a circle
+        raise BadPath(f"cannot write {path}: {error.strerror}") from None
     return target
 
 
 def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
     """Write bytes to a file, all of them or none: what was there before stays until everything is on the disk.
 
-    A link stays a link: the file that it leads to is replaced.
+    A link stays a link: the file that it leads to is replaced. The new file has the permissions of the old one, and at
+    no moment wider ones.
     """
     target = place(path)
-    scratch = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(scratch, flags, 0o666), "wb") as file:
+    mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() else None
+    with _scratch(target, 0o666 if mode is None else 0o600) as (scratch, descriptor):
+        with os.fdopen(descriptor, "wb") as file:
             for piece in pieces:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            scratch.chmod(target.stat().st_mode & 0o777)
+        if mode is not None:
+            scratch.chmod(mode)
         scratch.replace(target)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
 
 
-def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """All of a file."""
+@contextmanager
+def _scratch(target: Path, mode: int) -> Iterator[tuple[Path, int]]:
+    """A new file beside the target, and its descriptor, for the caller to close. Gone at the end, unless renamed.
+
+    It is locked as long as it is used. A lock ends with its process, however that ends: a scratch file without one was
+    left behind by a process that was killed, and the next to save to the same target removes it.
+    """
+    scratch, descriptor, lock = _claimed(target, mode)
     try:
-        return Path(path).read_bytes()
+        yield scratch, descriptor
+    except BaseException:
+        if lock is None or _is_at(lock, scratch):  # once renamed, the name may be that of another's scratch file
+            scratch.unlink(missing_ok=True)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _claimed(target: Path, mode: int) -> tuple[Path, int, int | None]:
+    """A new scratch file: its path, a descriptor to write with, and one that holds its lock."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    stem = f".{target.name[:50]}"  # 50 characters are at most 200 bytes, and a name may have 255
+    numbered = [target.with_name(f"{stem}.{number}.saving") for number in range(ROOM if LOCKS else 0)]
+    for scratch in numbered:
+        _remove_abandoned(scratch)
+    for scratch in numbered:
+        try:
+            descriptor = os.open(scratch, flags, mode)
+        except FileExistsError:
+            continue  # somebody else is saving
+        try:
+            if _locked(descriptor) and _is_at(descriptor, scratch):
+                return scratch, descriptor, os.dup(descriptor)
+        except OSError:  # a file system without locks
+            scratch.unlink(missing_ok=True)
+            os.close(descriptor)
+            break
+        os.close(descriptor)  # before it was locked somebody took it for abandoned, and removes it
+    scratch = target.with_name(f"{stem}.{os.urandom(8).hex()}")
+    return scratch, os.open(scratch, flags, mode), None
+
+
+def _remove_abandoned(scratch: Path) -> None:
+    """Remove a scratch file whose lock nobody holds."""
+    try:
+        descriptor = os.open(scratch, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return  # not there, or another user's
+    try:
+        # With the lock, and the name still leading to this file, nobody can rename it before it is removed.
+        if _locked(descriptor) and _is_at(descriptor, scratch):
+            scratch.unlink(missing_ok=True)
+    except OSError:
+        return  # not ours to remove
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether the lock of an open file could be had, at once."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether a path leads to an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def read_whole(path: str | os.PathLike[str], start: bytes = b"") -> bytes:
+    """Read all of a file. One that does not begin with ``start`` is left at that: what was read so far is returned."""
+    _refuse_nul(path, "read")
+    try:
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise NotAFile(f"cannot read {path}: it is a folder; give the name of a file")
+        if not stat.S_ISREG(mode):
+            raise BadPath(f"cannot read {path}: it is a device or a pipe; give the name of a file")
+        with Path(path).open("rb") as file:
+            found = file.read(len(start))
+            if found != start:
+                return found
+            file.seek(0)
+            return file.read()
+    except (BadPath, PermissionError):
+        raise
     except OSError as error:
-        kinds = {FileNotFoundError: MissingFile, IsADirectoryError: NotAFile}
-        if type(error) not in kinds:
-            raise  # Python's own sentence will do
-        raise kinds[type(error)](f"cannot read {path}: {error.strerror}") from None
+        kind = MissingFile if isinstance(error, FileNotFoundError) else BadPath
+        raise kind(f"cannot read {path}: {error.strerror}") from None
+    except MemoryError:
+        raise BadFile(f"{path} is larger than the memory of this machine") from None
 
 
-def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a file that `write` wrote."""
-    data = read_whole(path)
-    fixed = len(MAGIC) + 16
-    if not data.startswith(MAGIC) or len(data) < fixed + CHECKSUM:
-        raise BadFile(f"{path} is not a banditree file, or was cut off; give a file that save() wrote")
-    version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
-    intact = hashlib.sha256(memoryview(data)[:-CHECKSUM]).digest() == data[-CHECKSUM:]
-    if intact and version > FORMAT:
-        raise BadFile(f"{path} has format {version}, this version of banditree reads up to {FORMAT}; upgrade banditree")
-    if not intact:
-        raise BadFile(f"{path} is truncated or corrupt (its checksum does not match); restore it from a copy")
-    end = fixed + int.from_bytes(data[fixed - 8 : fixed], "little")
-    header = json.loads(data[fixed:end])
-    if header.get("kind") != kind:
-        raise BadFile(f"{path} holds a {header.get('kind')!r}, not a {kind!r}")
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, dtype, shape in header.pop("arrays"):
-        if dtype not in DTYPES:
-            raise BadFile(f"{path} holds an array of type {dtype!r}, which banditree never writes")
-        n = int(np.prod(shape, dtype=np.int64))
-        if n < 0 or end + n * np.dtype(dtype).itemsize > len(data) - CHECKSUM:
-            raise BadFile(f"{path} names more numbers than it holds")
-        arrays[name] = np.frombuffer(data, dtype, n, end).reshape(shape).astype(dtype[1:])
-        end += n * np.dtype(dtype).itemsize
-    return header, arrays
+def _refuse_nul(path: str | os.PathLike[str], what: str) -> None:
+    if "\0" in str(path):
+        raise BadPath(f"cannot {what} {str(path)!r}: a path cannot have a NUL character in it; leave it out")

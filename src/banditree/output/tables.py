@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from banditree.output.words import visible
+
 
 class Row(dict[str, Any]):
     """One row: values by column name, as ``row["plays"]`` or ``row.plays``."""
@@ -83,9 +85,5 @@ def _text(value: Any) -> str:
     if _numbers(value):
         return " … ".join(map(_text, value))
     if isinstance(value, tuple):
-        return _line(" / ".join(map(str, value))) or "(all)"
-    return _line(str(value))
-
-
-def _line(text: str) -> str:
-    return " ".join(text.splitlines()) if len(text.splitlines()) > 1 else text
+        return visible(" / ".join(map(str, value))) or "(all)"
+    return visible(value)

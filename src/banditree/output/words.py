@@ -1,8 +1,33 @@
-"""Words that go with numbers."""
+"""Words that go with numbers, and names made fit for a terminal."""
 
 from __future__ import annotations
 
+import re
 
-def count(n: int, thing: str) -> str:
-    """1 arm, 1,200 arms."""
-    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
+# C0 and C1 controls (escape sequences start with them), and marks that turn or hide the text that follows.
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+SPACES = "\t\n\v\f\r\x85\u2028\u2029"
+
+
+def count(n: int, thing: str, things: str = "") -> str:
+    """1 arm, 1,200 arms; ``things`` where the plural is another."""
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {things or thing + 's'}"
+
+
+def visible(text: object, *, lines: bool = False) -> str:
+    r"""A text in which every control character can be seen, so that a name cannot drive a terminal.
+
+    White space of any kind is a space; with ``lines`` ends of lines stay.
+
+    >>> print(visible("\x1b[31mred\x1b[0m hat\r\n"))
+    \x1b[31mred\x1b[0m hat
+    """
+    plain = str(text)
+    if lines:
+        return "\n".join(visible(line) for line in plain.split("\n"))
+    return UNSEEN.sub(_shown, plain).rstrip() if UNSEEN.search(plain) else plain
+
+
+def _shown(match: re.Match[str]) -> str:
+    mark = match[0]
+    return " " if mark in SPACES else mark.encode("unicode_escape").decode()

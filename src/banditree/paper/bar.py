@@ -18,7 +18,7 @@ def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
 
     It gives a function to call with the share done, or None where `screen` shows nothing.
     """
-    with screen(progress, _columns, speed_estimate_period=120) as bar:
+    with screen(progress, _columns, seconds=20 * sum(tasks.values()), speed_estimate_period=120) as bar:
         if bar is None:
             yield _nothing
             return

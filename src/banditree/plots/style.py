@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from banditree.errors import MissingExtra
+from banditree.errors import missing_extra
 
 # Okabe and Ito's palette, told apart with every kind of colour vision; its yellow is too pale for lines on white.
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY = (
@@ -129,7 +129,7 @@ def library() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtra("plots need matplotlib: pip install 'banditree[plot]'") from None
+        raise missing_extra("plot", "plots need matplotlib") from None
     return matplotlib
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from banditree.beliefs import BELIEFS, Beta, Counts, Linear
+from banditree.beliefs import Beta, Counts, Linear
 from banditree.beliefs.priors import Prior
-from banditree.errors import BadFile, InvalidType
-from banditree.errors.checks import choice, whole
+from banditree.errors import InvalidType
+from banditree.errors.checks import choice
 from banditree.policy.policy import Policy
-from banditree.rules import RULES, UCB, BestArm, Rule, Thompson
+from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree
+
+
+class Options(TypedDict, total=False):
+    """What every algorithm takes beside its own parameters; `Policy` says what they mean."""
+
+    explore: float
+    half_life: float | None
+    rng: Any
+
 
 UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: nothing is known beforehand
 
@@ -24,8 +30,8 @@ class TS(Policy):
     For each arm draw theta_a ~ Beta(S(a), F(a)); play argmax theta_a; add the reward r to S and 1 - r to F of the arm.
     """
 
-    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=0, rng=rng)
+    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=prior, rule=Thompson(), depth=0, **options)
 
 
 class TSC(Policy):
@@ -35,22 +41,24 @@ class TSC(Policy):
     theta_a ~ Beta(S(a), F(a)) and play the best; add the reward r to S, and 1 - r to F, of the arm and of its cluster.
     """
 
-    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=1, rng=rng)
+    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=prior, rule=Thompson(), depth=1, **options)
 
 
 class HTS(Policy):
     """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level of the tree, or of its top."""
 
-    def __init__(self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, rng=rng)
+    def __init__(
+        self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, **options: Unpack[Options]
+    ) -> None:
+        super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, **options)
 
 
 class UCB1(Policy):
     """UCB1 on all arms (Auer, Cesa-Bianchi and Fischer 2002): mean + sqrt(2 ln n / n_a)."""
 
-    def __init__(self, tree: Tree, *, rng: Any = None) -> None:
-        super().__init__(tree, belief=Counts(), rule=UCB(), depth=0, rng=rng)
+    def __init__(self, tree: Tree, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=Counts(), rule=UCB(), depth=0, **options)
 
 
 class UCBC(Policy):
@@ -59,17 +67,17 @@ class UCBC(Policy):
     ``clock="cluster"`` counts the cluster's own plays inside it, ``"global"`` all plays.
     """
 
-    def __init__(self, tree: Tree, *, clock: str = "cluster", rng: Any = None) -> None:
+    def __init__(self, tree: Tree, *, clock: str = "cluster", **options: Unpack[Options]) -> None:
         clocks = {"cluster": "parent", "global": "global"}
         rule = UCB(clock=clocks[choice("clock", clock, tuple(clocks))])
-        super().__init__(tree, belief=Counts(), rule=rule, depth=1, rng=rng)
+        super().__init__(tree, belief=Counts(), rule=rule, depth=1, **options)
 
 
 class UCT(Policy):
     """UCB1's index at every node of the tree, with the parent's plays as the clock (Kocsis and Szepesvari 2006)."""
 
-    def __init__(self, tree: Tree, *, depth: int | None = None, rng: Any = None) -> None:
-        super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, rng=rng)
+    def __init__(self, tree: Tree, *, depth: int | None = None, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, **options)
 
 
 class TSMax(Policy):
@@ -78,15 +86,25 @@ class TSMax(Policy):
     ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean of all.
     """
 
-    def __init__(self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, rng: Any = None) -> None:
-        super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, rng=rng)
+    def __init__(
+        self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, **options: Unpack[Options]
+    ) -> None:
+        super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, **options)
 
 
 class LinTS(Policy):
     """Thompson sampling with contexts on all arms (Agrawal and Goyal 2013): theta_a ~ N(mu_a.x, v x' B_a^-1 x)."""
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, v: float = 1.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim, v), rule=Thompson(), depth=0, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        v: float = 1.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=0, **options)
 
 
 class LinTSC(Policy):
@@ -95,43 +113,87 @@ class LinTSC(Policy):
     B starts at the identity and f at zero, for each cluster and each arm; x x' adds to B and r x to f.
     """
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, v: float = 1.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim, v), rule=Thompson(), depth=1, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        v: float = 1.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=1, **options)
 
 
 class LinHTS(Policy):
     """LinTSC's step at every level of a deeper tree."""
 
     def __init__(
-        self, tree: Tree, *, dim: int | None = None, v: float = 1.0, depth: int | None = None, rng: Any = None
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        v: float = 1.0,
+        prior: Prior | None = None,
+        depth: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, v), rule=Thompson(), depth=depth, rng=rng)
+        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=depth, **options)
 
 
 class LinUCB(Policy):
     """UCB with contexts on all arms (Li et al. 2010): mu_a.x + c sqrt(x' B_a^-1 x)."""
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, c: float = 2.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim), rule=UCB(c=c), depth=0, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=0, **options)
 
 
 class LinUCBC(Policy):
     """LinUCB over clusters, then over the arms of the best (Bouneffouf 2019)."""
 
-    def __init__(self, tree: Tree, *, dim: int | None = None, c: float = 2.0, rng: Any = None) -> None:
-        super().__init__(tree, belief=_linear(self, dim), rule=UCB(c=c), depth=1, rng=rng)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=1, **options)
 
 
 class LinUCT(Policy):
     """LinUCBC's step at every level of a deeper tree."""
 
     def __init__(
-        self, tree: Tree, *, dim: int | None = None, c: float = 2.0, depth: int | None = None, rng: Any = None
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        depth: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim), rule=UCB(c=c), depth=depth, rng=rng)
+        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=depth, **options)
 
 
-def _linear(policy: Policy, dim: int | None, v: float = 1.0) -> Linear:
+def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0) -> Prior:
+    if prior is not None:
+        if dim is not None or v != 1.0:
+            raise InvalidType(
+                "a prior has dim and v of its own, as in prior=bt.Linear(5, v=0.5); leave dim= and v= out"
+            )
+        return prior
     if dim is None:
         raise InvalidType(f"{type(policy).__name__} needs the length of the contexts, for example dim=5")
     return Linear(dim, v=v)
@@ -141,66 +203,3 @@ ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
     for policy in (TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }
-
-
-def load(
-    path: str | os.PathLike[str], *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None
-) -> Policy:
-    """The policy that `Policy.save` wrote, with a fresh random stream.
-
-    A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``.
-    """
-    from banditree.output import files as store  # as in Policy.save
-
-    header, arrays = store.read(path, "policy")
-    kind = ALGORITHMS.get(header.get("policy", ""), Policy)
-    policy = kind.__new__(kind)
-    with _whole(path):
-        tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), header["arms"], header["clusters"])
-        _check_kind(belief, header["belief"]["kind"], BELIEFS, "belief")
-        _check_kind(rule, header["rule"]["kind"], RULES, "rule")
-        prior = belief if belief is not None else _saved_prior(header)
-        rule = rule if rule is not None else _rebuilt(header["rule"], RULES, "rule")
-        depth = header["depth"]
-        depth = None if depth is None else whole("depth", depth, 0)
-    # Priors of a file may be for arms and clusters that have left the tree since; what the user passes must fit it.
-    policy._start(tree, prior, rule, depth, rng, strict=belief is not None)
-    with _whole(path):
-        policy.restore({name.removeprefix("rows."): array for name, array in arrays.items()})
-    return policy
-
-
-@contextmanager
-def _whole(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Whatever is missing or odd in a file that is intact was never written by `save`."""
-    try:
-        yield
-    except InvalidType:
-        raise  # a part of the user's own, to be passed again
-    except (KeyError, IndexError, AttributeError, ValueError) as error:
-        raise BadFile(f"{path} does not hold a whole policy: {error}") from error
-
-
-def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
-    """A file of built-in parts goes on with parts of the same kind."""
-    parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
-    for part in parts:
-        if saved in kinds and not isinstance(part, kinds[saved]):
-            raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
-
-
-def _saved_prior(header: Mapping[str, Any]) -> Prior:
-    own = {_key(key): _rebuilt(described, BELIEFS, "belief") for key, described in header["own"]}
-    return {None: _rebuilt(header["belief"], BELIEFS, "belief"), **own}
-
-
-def _rebuilt(described: dict[str, Any], kinds: dict[str, Any], what: str) -> Any:
-    parameters = dict(described)
-    kind = parameters.pop("kind")
-    if kind not in kinds:
-        raise InvalidType(f"this policy was built with a {what} of its user's own, {kind}; pass it as {what}=")
-    return kinds[kind](**parameters)
-
-
-def _key(key: Any) -> Any:
-    return tuple(key) if isinstance(key, list) else key

@@ -1,4 +1,4 @@
-"""The walk down the tree and the update up it. Every algorithm of the paper is this, with its tree, belief and rule.
+"""Walk down the tree to choose an arm, and update the beliefs on the way up. Every algorithm of the paper is this.
 
 Twin of ``native/descent.hpp``: on the native random stream the two take the same steps, draw for draw.
 """
@@ -6,60 +6,45 @@ Twin of ``native/descent.hpp``: on the native random stream the two take the sam
 from __future__ import annotations
 
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Rows
-from banditree.beliefs.base import Batch, Floats
+from banditree.beliefs.base import LEAST_SCALE, Batch, Floats, Write
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST
+from banditree.errors.checks import LARGEST, MOST_PLAYS
+from banditree.policy.limits import Limits, uniform_arm
 from banditree.rules import Rule, View
 from banditree.tree.shape import Shape
 
 BLOCK = 65536  # scores held at once when many decisions are made together
+LEARNED, LEFT = -1, -2  # what `Walk.learn` answers, if not the first row that is not allowed
 
 
-def descend(
-    shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, contexts: Floats | None, m: int, rng: Any
-) -> tuple[NDArray[np.int32], int]:
-    """Walk m decisions from the root to an arm each, from today's beliefs: (m,) places of arms, and the scores it took.
+class Standing:
+    """What a rule keeps for each node, with other nodes in the place of some: indexed by node numbers, as an array."""
 
-    At each node: score the children, step to the best. Decisions at the same node are scored together.
-    """
-    found = np.empty(m, np.int32)
-    evaluations = 0
-    waiting = [(0, np.arange(m))]  # nodes, and the decisions that stand there
-    while waiting:
-        node, who = waiting.pop()
-        first, last = int(shape.start[node]), int(shape.start[node + 1])
-        if first == last:
-            found[who] = shape.content[node]
-            continue
-        if last - first == 1:  # nothing to choose
-            waiting.append((first, who))
-            continue
-        evaluations += (last - first) * len(who)
-        step = np.empty(len(who), np.intp)
-        block = max(1, BLOCK // max(last - first, (rows.dim or 1) ** 2))
-        for at in range(0, len(who), block):
-            these = who[at : at + block]
-            here = None if contexts is None else contexts[these]
-            children = np.arange(first, last)
-            scores = np.asarray(rule.score(View(rows, node, children, here, len(these), rng, summary)))
-            full = len(children), len(these)
-            if scores.shape not in (full, (len(children), 1)):
-                raise InvalidValue(
-                    f"{rule} gave scores of shape {scores.shape} where (k, m) = {full}, or (k, 1), is due"
-                )
-            step[at : at + block] = best(np.broadcast_to(scores, full), rng, rule)
-        groups = [(first + int(child), who[step == child]) for child in np.unique(step)]
-        waiting.extend(reversed(groups))
-    return found, evaluations
+    def __init__(self, summary: NDArray[np.int32], instead: dict[int, int]) -> None:
+        self.summary, self.instead = summary, instead
+
+    def __getitem__(self, nodes: NDArray[Any]) -> NDArray[np.int32]:
+        found: NDArray[np.int32] = self.summary[nodes]
+        for at, node in enumerate(np.asarray(nodes).tolist()):
+            if node in self.instead:
+                found[at] = self.instead[node]
+        return found
 
 
-def best(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
+class Change(NamedTuple):
+    """A change of the evidence, computed beforehand."""
+
+    writes: list[Write]  # what goes where
+    inner: list[int]  # the inner nodes whose evidence changes, the lowest first
+
+
+def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     """The row of each column's highest score, ties at random: (k, m) -> (m,)."""
     ties = scores == scores.max(axis=0)
     n_ties = ties.sum(axis=0)
@@ -71,20 +56,27 @@ def best(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     return winners
 
 
-def update(
-    shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, arm: int, reward: float, context: Any
-) -> None:
-    """One reward updates every belief on the path from the arm to the root."""
-    path = shape.path_up(int(shape.node_of[arm]))
-    rows.observe(np.array(path), reward, context)
-    if summary is not None:
-        summarise(shape, rows, rule, summary, path[1:])
+def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
+    """The rows from the highest score to the lowest, ties in random order: (k,) -> (k,)."""
+    if np.isnan(scores).any():
+        raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
+    order = np.argsort(-scores, kind="stable")
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and scores[order[end]] == scores[order[start]]:
+            end += 1
+        for i in range(end - 1, start, -1):
+            j = start + int(rng.integers(i - start + 1))
+            order[i], order[j] = order[j], order[i]
+        start = end
+    return order
 
 
 def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32], inner: Any) -> None:
     """Bring what the rule keeps up to date at these inner nodes, the lowest first."""
     for node in inner:
-        kept = rule.summarise(shape, rows, int(node), summary)
+        kept = rule.summarise(rows, int(node), summary[shape.start[node] : shape.start[node + 1]])
         assert kept is not None
         summary[node] = kept
 
@@ -98,59 +90,187 @@ def new_summary(shape: Shape, rows: Rows, rule: Rule) -> NDArray[np.int32] | Non
     return summary
 
 
-def absorb(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, batch: Batch) -> None:
-    """Many rewards at once: the same as one by one, because evidence adds up."""
-    rows.absorb(shape, batch)
-    if summary is not None:
-        touched = shape.touched(batch.count)
-        summarise(shape, rows, rule, summary, touched[shape.content[touched] < 0][::-1])
-
-
-def group(positions: NDArray[np.int64], rewards: Floats, n_arms: int) -> tuple[Floats, Floats]:
-    """How many rewards each arm got, and their sum: (arms,) each."""
-    count, total = np.bincount(positions, minlength=n_arms), np.bincount(positions, rewards, minlength=n_arms)
-    return count.astype(np.float64), total.astype(np.float64)
-
-
 class Walk:
-    """One policy's tree, beliefs, rule and stream, ready to step. ``choose`` and ``update`` answer -1 and False, having
-    done nothing, where the input is not what they need; the policy then finds out why.
+    """One policy's tree, beliefs, rule and stream, ready to step.
+
+    ``choose`` and ``update`` answer -1 and False, having done nothing, where the input is not what they need; the
+    policy then finds out why.
     """
 
-    engine = "readable"
-
-    def __init__(self, shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, rng: Any) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        rows: Rows,
+        rule: Rule,
+        summary: NDArray[np.int32] | None,
+        rng: Any,
+        explore: float = 0.0,
+        fade: float = 1.0,
+    ) -> None:
         self.shape, self.rows, self.rule, self.summary, self.rng = shape, rows, rule, summary, rng
+        self.explore, self.fade = explore, fade
         self._lock = RLock()  # a step is several Python operations; threads take turns
-        self._closed = False
+        self.closed = False
+        self._unfinished: Change | None = None  # what `_make` was at when an exception came
         self.evaluations = 0  # children scored so far: the paper's computational cost
         self.narrowest = 2**31 - 1  # the readable engine takes no shortcuts
 
     def close(self, closed: bool = True) -> None:
-        """Refuse further steps: the tree is about to change."""
+        """Refuse `choose` and `update`, which come without the policy's lock: something is about to change."""
         with self._lock:
-            self._closed = closed
+            self.closed = closed
+
+    def free(self) -> None:
+        """Forget a thread that held the lock and is gone, as after a fork."""
+        self._lock = RLock()
 
     def reset(self) -> None:
-        """The evidence has been changed from outside; nothing here derives from it."""
+        """Complete a change that was interrupted. Nothing else here derives from the evidence."""
+        with self._lock:
+            if self._unfinished is not None:
+                self._make(self._unfinished)
+
+    def limits(self, arms: NDArray[np.int64], only: bool) -> Limits:
+        return Limits(self.shape, arms, only)
+
+    # Choosing
 
     def choose(self, context: Any) -> int:
         if not fits(context, self.rows.dim):
             return -1
-        found = self.choose_many(1, None if context is None else context[None])
-        return -1 if found is None else int(found[0])
-
-    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None:
         with self._lock:
-            if self._closed:
-                return None
-            found, evaluations = descend(self.shape, self.rows, self.rule, self.summary, contexts, m, self.rng)
-            self.evaluations += evaluations
+            return -1 if self.closed else self.choose_within(None, context)
+
+    def choose_within(self, limits: Limits | None, context: Any) -> int:
+        if not fits(context, self.rows.dim):
+            return -1
+        with self._lock:
+            self.reset()
+            if limits is None:
+                return int(self.choose_many(1, None if context is None else context[None])[0])
+            if self._explores():
+                return limits.uniform(self.rng)
+            node = 0
+            while len(children := limits.allowed(node)):
+                best = 0
+                if len(children) > 1:
+                    best = int(highest(self._scores(node, children, context, limits), self.rng, self.rule)[0])
+                node = int(children[best])
+            return int(self.shape.content[node])
+
+    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
+        with self._lock:
+            self.reset()
+            if self.explore == 0:
+                return self._descend(m, contexts)
+            found = np.empty(m, np.int32)
+            for i in range(m):  # each decision draws first whether it explores
+                here = None if contexts is None else contexts[i : i + 1]
+                found[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, here)[0]
             return found
 
-    def update_few(self, arms: NDArray[np.int64], rewards: Floats, contexts: Floats | None) -> bool:
-        """A step of Python costs as much as many nodes of a batch: leave it to the batch."""
-        return False
+    def slate(self, k: int, limits: Limits | None, context: Any) -> NDArray[np.int32] | None:
+        """k different arms, best first, from one draw per node: the best arm left is the next one depth first."""
+        if not fits(context, self.rows.dim):
+            return None
+        with self._lock:
+            self.reset()
+            if self._explores():
+                return self._any_arms(k, limits)
+            found: list[int] = []
+            waiting = [0]
+            while len(found) < k:
+                node = waiting.pop()
+                children = self._children(node) if limits is None else limits.allowed(node)
+                if not len(children):
+                    found.append(int(self.shape.content[node]))
+                elif len(children) == 1:
+                    waiting.append(int(children[0]))
+                else:
+                    scores = self._scores(node, children, context, limits)[:, 0]
+                    waiting.extend(children[in_order(scores, self.rng, self.rule)][::-1].tolist())
+            return np.array(found, np.int32)
+
+    def _descend(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
+        """Walk m decisions from the root to an arm each: (m,) positions of arms.
+
+        At each node: score the children, step to the best. Decisions at the same node are scored together.
+        """
+        found = np.empty(m, np.int32)
+        waiting = [(0, np.arange(m))]  # nodes, and the decisions that stand there
+        while waiting:
+            node, who = waiting.pop()
+            children = self._children(node)
+            if len(children) == 0:
+                found[who] = self.shape.content[node]
+            elif len(children) == 1:  # nothing to choose
+                waiting.append((int(children[0]), who))
+            else:
+                step = np.empty(len(who), np.intp)
+                block = max(1, BLOCK // max(len(children), (self.rows.dim or 1) ** 2))
+                for at in range(0, len(who), block):
+                    these = who[at : at + block]
+                    here = None if contexts is None else contexts[these]
+                    scores = self._score(View(self.rows, node, children, here, len(these), self.rng, self.summary))
+                    step[at : at + block] = highest(scores, self.rng, self.rule)
+                groups = [(int(children[child]), who[step == child]) for child in np.unique(step)]
+                waiting.extend(reversed(groups))
+        return found
+
+    def view(self, node: int, children: NDArray[Any], context: Any, limits: Any) -> View:
+        """What the rule sees of some children of a node in one decision."""
+        kept: Any = self.summary
+        if limits is not None and kept is not None:
+            kept = Standing(kept, {int(child): self._stands_for(int(child), limits) for child in children})
+        at = None if context is None else context[None]
+        return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, kept)
+
+    def _scores(self, node: int, children: NDArray[Any], context: Any, limits: Limits | None) -> Floats:
+        """Scores of some children for one decision: (k, 1)."""
+        return self._score(self.view(node, children, context, limits))
+
+    def _score(self, view: View) -> Floats:
+        self.evaluations += len(view.children) * view.m
+        scores = np.asarray(self.rule.score(view))
+        full = len(view.children), view.m
+        if scores.shape not in (full, (len(view.children), 1)):
+            raise InvalidValue(
+                f"{self.rule} gave scores of shape {scores.shape} where (k, m) = {full}, or (k, 1), is due"
+            )
+        return np.broadcast_to(scores, full)
+
+    def _stands_for(self, node: int, limits: Any) -> int:
+        """What the rule keeps for a node whose arms are limited: the best allowed arm, where none was tried the first.
+
+        A cluster of which no arm was ever tried stands for itself.
+        """
+        assert self.summary is not None
+        children = limits.allowed(node) if self.shape.content[node] < 0 else ()
+        if not len(children) or self.shape.content[self.summary[node]] < 0:
+            return int(self.summary[node])
+        kept = np.array([self._stands_for(int(child), limits) for child in children], np.int32)
+        found = self.rule.summarise(self.rows, node, kept)
+        return int(kept[0]) if found is None or found == node else found
+
+    def _children(self, node: int) -> NDArray[np.intp]:
+        return np.arange(self.shape.start[node], self.shape.start[node + 1])
+
+    def _explores(self) -> bool:
+        return self.explore > 0 and bool(self.rng.random() < self.explore)
+
+    def _any_arms(self, k: int, limits: Limits | None) -> NDArray[np.int32]:
+        """k different arms, every order of every set of them with the same chance: the first k steps of a shuffle."""
+        n = len(self.shape.node_of) if limits is None else limits.n_allowed
+        swapped: dict[int, int] = {}  # ranks that are no longer where they started
+        found = []
+        for i in range(k):
+            j = i + int(self.rng.integers(n - i))
+            rank = swapped.get(j, j)
+            swapped[j] = swapped.get(i, i)
+            found.append(rank if limits is None else limits.arm(rank))
+        return np.array(found, np.int32)
+
+    # Learning
 
     def update(self, arm: int, reward: Any, context: Any) -> bool:
         low, high = self.rows.support
@@ -159,15 +279,73 @@ class Walk:
         if not fits(context, self.rows.dim):
             return False
         with self._lock:
-            if self._closed:
+            if self.closed:
                 return False
-            update(self.shape, self.rows, self.rule, self.summary, arm, float(reward), context)
+            self.reset()
+            path = self.shape.path_up(int(self.shape.node_of[arm]))
+            self._learn_one(path, float(reward), 1.0, context)
             return True
+
+    def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
+        """Many rewards at once: the same as one by one, because evidence adds up."""
+        with self._lock:
+            self.reset()
+            bad = first_not_allowed(rewards, plays, self.rows.support)
+            if bad is not None:
+                return bad
+            if self.fade < 1:  # each reward lets the others fade: in the order given
+                for i, arm in enumerate(arms.tolist()):
+                    count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
+                    self._learn_one(self.shape.path_up(int(self.shape.node_of[arm])), float(rewards[i]), count, x)
+                return LEARNED
+            batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
+            touched = self.shape.touched(batch.count)
+            inner = touched[self.shape.content[touched] < 0][::-1].tolist()
+            self._make(Change(self.rows.absorbed(self.shape, batch), inner))
+            return LEARNED
+
+    def _learn_one(self, path: list[int], total: float, count: float, context: Any) -> None:
+        nodes = np.array(path)
+        if self.fade == 1:
+            self._make(Change(self.rows.observed(nodes, total, count, context), path[1:]))
+            return
+        if self.rows.scale[0] * self.fade < LEAST_SCALE:
+            self._make(Change(self.rows.rescaled(), []))
+        writes = self.rows.observed_while_fading(nodes, total, count, context, self.fade)
+        self._make(Change(writes, path[1:]))
+
+    def forget(self, factor: float) -> None:
+        """Let all evidence count ``factor`` of what it did."""
+        with self._lock:
+            self.reset()
+            self._make(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
+
+    def _make(self, change: Change) -> None:
+        """Make a change that was computed beforehand: all of it, or none of it.
+
+        An exception may come between any two steps of Python (Ctrl-C does). Before the change is noted nothing has
+        happened; afterwards `reset`, which the policy calls then, makes all of it again, with the same result.
+        """
+        self._unfinished = change
+        for array, where, values in change.writes:
+            array[where] = values
+        if self.summary is not None:
+            summarise(self.shape, self.rows, self.rule, self.summary, change.inner)
+        self._unfinished = None
+
+
+def first_not_allowed(rewards: Floats, plays: Floats | None, support: tuple[float, float]) -> int | None:
+    """The first row whose reward, or sum of so many rewards, is not allowed; None where all are."""
+    n = np.ones(1) if plays is None else plays
+    with np.errstate(invalid="ignore", over="ignore"):
+        fine = (n > 0) & (n <= MOST_PLAYS) & (np.abs(rewards) <= LARGEST)
+        fine &= (rewards >= support[0] * n) & (rewards <= support[1] * n)
+    return None if fine.all() else int(np.argmin(fine))
 
 
 def fits(context: Any, dim: int | None) -> bool:
     """Whether a context is ready to use: None where none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
-    ready = isinstance(context, np.ndarray) and context.dtype == np.float64 and context.shape == (dim,)
+    ready = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
     return ready and bool((np.abs(context) <= LARGEST).all())  # false for NaN

@@ -11,22 +11,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import BetaRows, CountsRows, GaussianRows, LinearRows, Rows
+from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST
 from banditree.policy import descent
-from banditree.rules import UCB, BestArm, Rule, Thompson
+from banditree.rules import Rule
 from banditree.stream import generator, native, native_stream
-from banditree.tree.shape import Shape
 
-NATIVE_ROWS: dict[type[Rows], str] = {
-    BetaRows: "Beta",
-    GaussianRows: "Gaussian",
-    LinearRows: "Linear",
-    CountsRows: "Counts",
-}
-NATIVE_RULES: tuple[type[Rule], ...] = (Thompson, UCB, BestArm)
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How a policy walks, beside its tree, beliefs and rule."""
+
+    engine: str  # that is wanted
+    stream: Any  # where randomness comes from
+    explore: float = 0.0
+    fade: float = 1.0  # what all evidence counts after one more reward
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +39,25 @@ _forced: list[_Forced] = []  # by `using`, the latest last
 
 
 class Walk(Protocol):
-    """What a policy needs of an engine. ``descent.Walk`` is the readable one."""
+    """What a policy needs of an engine. ``descent.Walk`` is the readable one.
+
+    ``choose`` and ``update`` need no lock of the policy's and are refused while the walk is closed.
+    """
 
     evaluations: int
     narrowest: int  # nodes with at least this many children are walked by an exact shortcut, where there is one
 
+    @property
+    def closed(self) -> bool: ...
     def close(self, closed: bool = True) -> None: ...
     def reset(self) -> None: ...
+    def limits(self, arms: NDArray[np.int64], only: bool) -> Any: ...
     def choose(self, context: Any) -> int: ...
+    def choose_within(self, limits: Any, context: Any) -> int: ...
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
+    def slate(self, k: int, limits: Any, context: Any) -> NDArray[np.int32] | None: ...
     def update(self, arm: int, reward: Any, context: Any) -> bool: ...
-    def update_few(self, arms: NDArray[np.int64], rewards: Floats, contexts: Floats | None) -> bool: ...
+    def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int: ...
 
 
 def engine() -> str:
@@ -84,7 +92,7 @@ def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
 
 def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
     """Whether a policy of these parts is walked by the native engine: it is wanted, and the parts are built in."""
-    return on == "native" and type(rows) in NATIVE_ROWS and type(rule) in NATIVE_RULES
+    return on == "native" and all("native" in vars(type(part)) for part in (rows, rule))
 
 
 def stream_for(rows: Rows, rule: Rule, rng: Any, on: str) -> Any:
@@ -92,42 +100,32 @@ def stream_for(rows: Rows, rule: Rule, rng: Any, on: str) -> Any:
     return native_stream(rng) if runs_natively(rows, rule, on) else generator(rng)
 
 
-def build(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, stream: Any, on: str) -> Walk:
-    """A walk on the engine that `runs_natively` names; the native one works on the very arrays of ``rows``."""
-    if not runs_natively(rows, rule, on):
-        return descent.Walk(shape, rows, rule, summary, stream)
+def build(readable: descent.Walk, options: Options) -> Walk:
+    """The walk on the engine that `runs_natively` names; the native one works on the very arrays of the readable."""
+    shape, rows, rule = readable.shape, readable.rows, readable.rule
+    if not runs_natively(rows, rule, options.engine):
+        return readable
     assert native is not None
-    c, flag = np.nan, False
-    if isinstance(rule, UCB):
-        c, flag = np.nan if rule.c is None else rule.c, rule.clock == "global"
-    elif isinstance(rule, BestArm):
-        flag = rule.best == "posterior"
+    rows.walked_natively = True
     walk: Walk = native.Walk(
         shape.start,
         shape.parent,
         shape.content,
         shape.node_of,
-        belief=NATIVE_ROWS[type(rows)],
+        belief=rows.native,
         arrays=rows.native_arrays(),
         dim=rows.dim or 0,
         v=getattr(rows, "v", 1.0),
-        rule=type(rule).__name__,
-        c=c,
-        flag=flag,
-        summary=summary,
-        stream=stream,
+        rule=rule.native,
+        c=rule.native_c,
+        flag=rule.native_flag,
+        summary=readable.summary,
+        stream=options.stream,
+        careful=readable.update,
+        explore=options.explore,
+        scale=rows.scale,
+        fade=options.fade,
     )
     if _forced and not _forced[-1].shortcuts:
         walk.narrowest = 2**31 - 1
     return walk
-
-
-def group(positions: NDArray[np.int64], rewards: Floats, support: tuple[float, float], n_arms: int, on: str) -> Any:
-    """How many rewards each arm got, and their sum, (arms,) each; or the place of the first reward not allowed."""
-    low, high = max(support[0], -LARGEST), min(support[1], LARGEST)
-    if on == "native" and native is not None:
-        both = np.zeros((n_arms, 2))  # side by side: one look at the memory for both
-        bad = native.group(positions, rewards, low, high, both)
-        return both.T if bad < 0 else bad
-    outside = ~((rewards >= low) & (rewards <= high))  # NaN too
-    return int(outside.argmax()) if outside.any() else descent.group(positions, rewards, n_arms)

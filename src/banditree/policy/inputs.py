@@ -9,21 +9,23 @@ import numpy as np
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST
+from banditree.errors.checks import LARGEST, MOST_PLAYS, refuse_masked, shown
 
 
 def reward(value: Any, rows: Rows, arm: Any) -> float:
     """One reward as a float inside the belief's support."""
+    refuse_masked("rewards", value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+    if isinstance(value, np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating | np.bool_):
         raise InvalidType(f"reward {value!r} for arm {arm!r} is a {type(value).__name__}; give a number")
     try:
         number = float(value)
     except OverflowError:
         number = np.inf
     if not np.isfinite(number):
-        raise InvalidValue(f"reward {value!r} for arm {arm!r} is not finite; leave out rewards that were not observed")
+        value = shown(value)
+        raise InvalidValue(f"reward {value} for arm {arm!r} is not finite; leave out rewards that were not observed")
     if abs(number) > LARGEST:
         raise InvalidValue(f"reward {number:g} for arm {arm!r} is too large to compute with; scale your rewards")
     low, high = rows.support
@@ -33,7 +35,8 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
 
 
 def rewards(values: Any, n: int) -> Floats:
-    """Many rewards as floats, one for each of n arms; the engines look whether the belief allows them."""
+    """Many rewards as floats, one for each of n arms, in an array of our own; the engines check the support."""
+    refuse_masked("rewards", values)
     try:
         array = np.asarray(values)
     except ValueError:
@@ -45,7 +48,32 @@ def rewards(values: Any, n: int) -> Floats:
     if n and array.dtype.kind not in "biuf":
         odd = next((value for value in values if not isinstance(value, int | float)), values)
         raise InvalidType(f"reward {odd!r} is a {type(odd).__name__}; give numbers")
-    return np.ascontiguousarray(array, np.float64)
+    return np.array(array, np.float64, order="C")
+
+
+def plays(values: Any, n: int) -> Floats:
+    """How many rewards each of n rows stands for, in an array of our own; the engines check the range."""
+    refuse_masked("plays", values)
+    array = np.asarray(values)
+    if array.shape != (n,) or (n and array.dtype.kind not in "iuf"):
+        raise InvalidValue(f"plays must be {n} numbers, one for each row; this has shape {array.shape}")
+    return np.array(array, np.float64)
+
+
+def refuse_sum(total: float, count: float | None, rows: Rows, arm: Any) -> None:
+    """Say what is wrong with a row of a batch that an engine refused."""
+    if count is None:
+        reward(total, rows, arm)
+        raise InvalidValue(f"reward {total!r} for arm {arm!r} cannot be learned")
+    if not 0 < count <= MOST_PLAYS:
+        raise InvalidValue(f"plays {count:g} for arm {arm!r} must be above 0 and at most {MOST_PLAYS:g}")
+    if not abs(total) <= LARGEST:
+        reward(total, rows, arm)
+    low, high = rows.support
+    raise InvalidValue(
+        f"the sum of rewards {total:g} for arm {arm!r} cannot come from {count:g} plays with rewards "
+        f"in [{low:g}, {high:g}]; {rows.hint or 'check rewards and plays'}"
+    )
 
 
 def context(value: Any, dim: int | None, owner: str) -> Floats | None:
@@ -75,6 +103,8 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
 
 
 def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
+    """Finite floats of this shape, in an array of our own that no other thread can change."""
+    refuse_masked("contexts", value)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -85,7 +115,7 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {value!r} holds something else")
-    array = np.ascontiguousarray(array, np.float64)
+    array = np.array(array, np.float64, order="C")
     ready = np.abs(array) <= LARGEST  # false for NaN
     if not ready.all():
         where = tuple(int(i) for i in np.argwhere(~ready)[0])

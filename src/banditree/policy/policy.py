@@ -6,33 +6,24 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import BELIEFS, Belief, Rows
-from banditree.beliefs.base import Batch
+from banditree.beliefs import saved
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import whole
-from banditree.output.tables import Table
-from banditree.policy import descent, engines
-from banditree.policy import inputs as _inputs
-from banditree.rules import RULES, Rule
+from banditree.errors.checks import positive, real, whole
+from banditree.output.tables import Row, Table
+from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
+from banditree.policy.decision import Decision
+from banditree.policy.state import State, build, transferred
+from banditree.rules import Rule
+from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.tree import Tree
 
-
-class State(NamedTuple):
-    """All that changes together when the tree does, so that a thread sees either the old or the new."""
-
-    tree: Tree  # the tree that is walked: the given one, cut
-    places: dict[Name, int]  # arm -> its place
-    arms: tuple[Name, ...]
-    rows: Rows
-    summary: NDArray[np.int32] | None  # (nodes,) what the rule keeps
-    walk: engines.Walk
+PLAIN_IDS = {str, int, np.int64}  # ids that need no second look; True and 1.0 equal 1, but are not ids
 
 
 class Policy:
@@ -40,8 +31,9 @@ class Policy:
 
     ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
     of clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a
-    node, ``depth`` is how much of the tree is walked (None: all of it). ``rng`` is an int, a SeedSequence or a
-    Generator; without it every policy draws afresh.
+    node, ``depth`` is how much of the tree is walked (None: all of it). ``explore`` is the part of the decisions that
+    is made at random, each allowed arm with the same chance; with ``half_life=H`` evidence counts half after H more
+    rewards. ``rng`` is an int, a SeedSequence or a Generator; without it every policy draws afresh.
 
     Works cold. ``choose`` never changes a belief, and rewards may come at any later time, in any order. Calls from
     several threads take turns: each is done whole, and no reward is lost.
@@ -55,13 +47,35 @@ class Policy:
     1
     """
 
-    def __init__(self, tree: Tree, *, belief: Prior, rule: Rule, depth: int | None = None, rng: Any = None) -> None:
-        self._start(tree, belief, rule, depth, rng, strict=True)
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        belief: Prior,
+        rule: Rule,
+        depth: int | None = None,
+        explore: float = 0.0,
+        half_life: float | None = None,
+        rng: Any = None,
+    ) -> None:
+        options = {"explore": explore, "half_life": half_life}
+        self._start(tree, belief, rule, depth, rng, options, strict=True)
 
-    def _start(self, tree: Tree, belief: Prior, rule: Rule, depth: int | None, rng: Any, *, strict: bool) -> None:
+    def _start(
+        self,
+        tree: Tree,
+        belief: Prior,
+        rule: Rule,
+        depth: int | None,
+        rng: Any,
+        options: Mapping[str, Any],
+        *,
+        strict: bool,
+    ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
+        others = set(vars(self))  # what a class derived from this one has set already
         self._name = type(self).__name__
-        _check_tree(tree)
+        _checked(tree)
         self.belief, own = parts(belief)
         self._own = resolved(tree, own) if strict else own
         if not isinstance(rule, Rule):
@@ -69,11 +83,20 @@ class Policy:
         self.rule = rule
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
+        half_life = options["half_life"]
+        self.half_life = None if half_life is None else positive("half_life", half_life)
+        self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
         self._lock = RLock()
-        self._holds = 0  # how many `held` are open, one inside another
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
-        self.tree, self._state = tree, self._grown(tree, rng)
+        self._state = self._grown(tree, rng)
+        self._ours = {"_ours", *vars(self)} - others  # all that a copy makes anew; it is given the rest
+        forking.remember(self, reseed=rng is None)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree as it was given and changed since; `depth` says how much of it is walked."""
+        return self._state.given
 
     @property
     def dim(self) -> int | None:
@@ -102,78 +125,142 @@ class Policy:
 
     # Choosing
 
-    def choose(self, context: Any = None) -> Name:
-        """An arm for now, from today's beliefs."""
-        state = self._state
-        place = state.walk.choose(context)
-        return state.arms[place] if place >= 0 else self._choose_carefully(context)
+    def choose(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Name:
+        """Choose one arm. Beliefs do not change.
 
-    def _choose_carefully(self, context: Any) -> Name:
-        """The walk said no: the context is not ready to use, or the tree is being changed."""
-        with self._lock:
-            ready = _inputs.context(context, self.dim, self._name)
-            place = self._state.walk.choose(ready)
-            if place < 0:
-                self._refuse_while_held()
-                raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
-            return self._state.arms[place]
+        ``only`` and ``exclude`` are arm ids, or NumPy arrays of bools over ``tree.arms``: the walk then goes on what
+        they allow.
+        """
+        if only is None and exclude is None:
+            state = self._state
+            position = state.walk.choose(context)
+            if position >= 0:
+                return state.arms[position]
+        with self._exclusive() as state:
+            within = self._limits(state, only, exclude)
+            return state.arms[self._chosen(state, within, context)]
 
-    def choose_many(self, n: int | None = None, *, contexts: Any = None) -> NDArray[Any]:
-        """Independent decisions from today's beliefs: n of them, or one for each row of ``contexts``."""
+    def _chosen(self, state: State, within: Any, context: Any) -> int:
+        """The position of an arm, chosen in exclusive access."""
+        ready = inputs.context(context, self.dim, self._name)
+        position = state.walk.choose_within(within, ready)
+        if position < 0:
+            raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
+        return position
+
+    def choose_many(
+        self, n: int | None = None, *, contexts: Any = None, only: Any = None, exclude: Any = None
+    ) -> NDArray[Any]:
+        """Make independent decisions from today's beliefs: n of them, or one for each row of ``contexts``.
+
+        Gives a NumPy array of ids; ``.tolist()`` makes Python's ints and strings of them.
+        """
         if n is not None or self.dim is None:
             if n is None:
                 raise InvalidType(f"say how many decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
-        with self._lock:
-            ready = _inputs.contexts(contexts, n, self.dim, self._name)
-            found = self._state.walk.choose_many(len(ready) if ready is not None else n or 0, ready)
+        with self._exclusive() as state:
+            ready = inputs.contexts(contexts, n, self.dim, self._name)
+            m = len(ready) if ready is not None else n or 0
+            within = self._limits(state, only, exclude)
+            if within is None:
+                found = state.walk.choose_many(m, ready)
+            else:
+                rows = [None] * m if ready is None else ready
+                found = np.array([state.walk.choose_within(within, x) for x in rows], np.int32)
+                found = None if (found < 0).any() else found
             if found is None:
-                self._refuse_while_held()
                 raise InvalidValue("some contexts are too large to compute with; scale your contexts")
-            return self._state.tree.ids(found)
+            return state.tree.ids(found)
+
+    def slate(self, k: int, context: Any = None, *, only: Any = None, exclude: Any = None) -> list[Name]:
+        """Choose k different arms, best first, from one draw for each node.
+
+        The best path is taken, its arm leaves, the next best path is taken: on a flat tree these are the k highest
+        draws, on clusters the best cluster comes first until it is empty. With ``explore`` the whole slate is random.
+        """
+        with self._exclusive() as state:
+            within = self._limits(state, only, exclude)
+            n = state.tree.n_arms if within is None else within.n_allowed
+            k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
+            found = state.walk.slate(k, within, inputs.context(context, self.dim, self._name))
+            if found is None:
+                raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
+            return [state.arms[position] for position in found.tolist()]
+
+    def decide(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Decision:
+        """Choose one arm, and say how likely this policy, as it is now, was to choose it.
+
+        >>> import banditree as bt
+        >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
+        >>> bt.TSC(tree, rng=7).decide(exclude=["h2"]).propensity
+        0.25
+        """
+        with self.held(changes=False) as state:
+            within = self._limits(state, only, exclude)
+            position = self._chosen(state, within, context)
+            ready = inputs.context(context, self.dim, self._name)
+            return decision.decided(state, within, ready, position, self.explore)
+
+    def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
+        """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
+        with self.held(changes=False) as state:
+            within = self._limits(state, only, exclude)
+            ready = inputs.context(context, self.dim, self._name)
+            return decision.propensities(state, within, ready, self.explore)
+
+    def _limits(self, state: State, only: Any, exclude: Any) -> Any:
+        arms = limits.named(state.tree, only, exclude)
+        return None if arms is None else state.walk.limits(*arms)
 
     # Learning
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
         """Learn from one reward."""
         state = self._state
-        try:
-            place = state.places[arm]
-        except (KeyError, TypeError):
-            place = state.tree.position(arm)  # says what is wrong
-        if not state.walk.update(place, reward, context):
-            self._update_carefully(arm, reward, context)
+        position = state.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
+        if position >= 0 and state.walk.update(position, reward, context):
+            return
+        with self._exclusive() as state:
+            position = state.tree.position(arm)
+            ready = inputs.reward(reward, state.rows, arm), inputs.context(context, self.dim, self._name)
+            if not state.walk.update(position, *ready):
+                with self.held():  # what the native engine would lose digits with
+                    state.readable.update(position, *ready)
 
-    def _update_carefully(self, arm: Any, reward: Any, context: Any) -> None:
-        """The walk said no: something is not ready to use, or the tree is being changed."""
-        with self._lock:
-            state = self._state
-            place = state.tree.position(arm)
-            ready = _inputs.reward(reward, state.rows, arm), _inputs.context(context, self.dim, self._name)
-            if not state.walk.update(place, *ready):
-                self._refuse_while_held()
-                raise InvalidValue(f"the {self.engine} engine refused reward {reward!r} for arm {arm!r}")
+    def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
+        """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied.
 
-    def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
-        """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied."""
-        with self._lock:
-            state = self._state
-            places = state.tree.positions(arms)
-            numbers = _inputs.rewards(rewards, len(places))
-            ready = _inputs.contexts(contexts, len(places), self.dim, self._name)
-            if state.walk.update_few(places, numbers, ready):
-                return
-            grouped = engines.group(places, numbers, state.rows.support, state.tree.n_arms, self._engine)
-            if isinstance(grouped, int):
-                _inputs.reward(float(numbers[grouped]), state.rows, state.arms[places[grouped]])
-            with self.held():
-                batch = Batch(places, numbers, ready, *grouped)
-                descent.absorb(state.tree.shape, state.rows, self.rule, state.summary, batch)
+        With ``plays`` a row stands for so many rewards of its arm (in its context), and ``rewards`` has their sum: what
+        a group-by of a log gives.
+        """
+        arms = arms if isinstance(arms, Sequence | np.ndarray) or not isinstance(arms, Iterator) else list(arms)
+        with self._exclusive() as state:
+            positions = state.tree.positions(arms)
+            n = len(positions)
+            ready = (
+                inputs.rewards(rewards, n),
+                None if plays is None else inputs.plays(plays, n),
+                inputs.contexts(contexts, n, self.dim, self._name),
+            )
+            answer = state.walk.learn(positions, *ready)
+            if answer == descent.LEFT:
+                with self.held():
+                    answer = state.readable.learn(positions, *ready)
+            if answer >= 0:
+                counted = None if ready[1] is None else float(ready[1][answer])
+                inputs.refuse_sum(float(ready[0][answer]), counted, state.rows, state.arms[positions[answer]])
+
+    def forget(self, factor: float) -> None:
+        """Let all evidence count ``factor`` of what it did, from 0 (nothing was seen) to 1. Priors stay."""
+        factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
+        with self.held() as state:
+            state.readable.forget(factor)
 
     # A living catalogue
 
     def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
-        """New arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the prior."""
+        """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the prior."""
         self._change(lambda tree: tree.add_arms(arms))
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
@@ -182,92 +269,95 @@ class Policy:
 
     def remove_arms(self, arms: Iterable[Any]) -> None:
         """Take arms out, with their evidence: one that comes back starts at the prior."""
-        self._change(lambda tree: tree.remove_arms(arms))
+        gone = list(arms) if isinstance(arms, Iterator) else arms
+        self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
         """Go on with another tree. Arms in both keep their evidence, the others leave or start at the prior."""
         self._change(lambda _: tree)
 
     def _change(self, make: Any) -> None:
-        """Swap the tree. An inner node's evidence is the sum of its arms', so everything follows from the arms."""
+        """Swap the tree. The new state is built while others go on; only the evidence is moved in exclusive access."""
+        before = self.tree
+        new = self._grown(_checked(make(before)))
         with self.held() as old:
-            tree = make(self.tree)
-            _check_tree(tree)
-            new = self._grown(tree)
-            new.walk.narrowest = old.walk.narrowest
-            stays = [arm for arm in new.arms if arm in old.places]
-            here, there = (state.tree.shape.node_of[state.tree.positions(stays)] for state in (new, old))  # their nodes
-            new_rows, old_rows = new.rows, old.rows
-            for name in old_rows.EVIDENCE:
-                new_rows.add_from_arms(new.tree.shape, name, getattr(old_rows, name)[there], here)
-            for name in old_rows.DERIVED:
-                getattr(new_rows, name)[here] = getattr(old_rows, name)[there]
-            inner = new.tree.shape.inner
-            new_rows.settle(inner[new_rows.plays(inner) > 0])
-            self._refresh(new)
-            new.walk.close()  # until nobody holds the policy
-            self.tree, self._state = tree, new
+            if old.given is not before:  # another thread has changed it meanwhile
+                new = self._grown(_checked(make(old.given)))
+            self._state = transferred(old, new)  # one step: the whole change, or none of it
 
     def _grown(self, tree: Tree, rng: Any = None) -> State:
         """Fresh beliefs over a tree; ``rng`` matters the first time."""
-        cut = tree if self.depth is None else tree.cut(self.depth)
-        rows = self.belief.rows(cut.shape.n_nodes, by_node(cut, self._own))
+        walked = tree if self.depth is None else tree.cut(self.depth)
+        fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
+        rows = self.belief.rows(walked.shape.n_nodes, by_node(walked, self._own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        summary = descent.new_summary(cut.shape, rows, self.rule)
-        walk = engines.build(cut.shape, rows, self.rule, summary, self._stream, self._engine)
-        return State(cut, cut.index, cut.arms, rows, summary, walk)
+        return build(tree, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade))
 
-    def _refresh(self, state: State) -> None:
-        """Bring what the rule keeps up to date with the evidence."""
-        fresh = descent.new_summary(state.tree.shape, state.rows, self.rule)
-        if state.summary is not None and fresh is not None:
-            state.summary[:] = fresh
+    # Exclusive access
 
     @contextmanager
     def held(self, *, changes: bool = True) -> Iterator[State]:
-        """Nothing else happens meanwhile: steps of other threads are refused by the walk and wait for the lock.
+        """Exclusive access: calls from other threads block until it ends.
 
         ``changes`` says that the evidence may be another afterwards; the engine then forgets what it derived from it.
         """
+        outermost = not self._is_held()
         with self._lock:
-            self._holds += 1
+            self._mend(outermost)
+            self._state.walk.close()
             try:
-                self._state.walk.close()
                 yield self._state
             finally:
-                self._holds -= 1
+                self._state.readable.reset()
                 if changes:
                     self._state.walk.reset()
-                if not self._holds:
+                if outermost:
                     self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
 
-    def _refuse_while_held(self) -> None:
-        if self._holds:
+    @contextmanager
+    def _exclusive(self) -> Iterator[State]:
+        """The same for steps of the policy's own, which the engine makes whole."""
+        self._refuse_if_held()
+        with self._lock:
+            self._mend(True)
+            yield self._state
+
+    def _mend(self, outermost: bool) -> None:
+        """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
+        self._state.readable.reset()
+        if outermost and self._state.walk.closed:
+            self._state.walk.reset()
+            self._state.walk.close(False)
+
+    def _is_held(self) -> bool:
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        return owned
+
+    def _refuse_if_held(self) -> None:
+        if self._is_held():
             raise InvalidValue(f"this {self._name} is held; choose and update before or after `with policy.held()`")
 
     # Looking
 
     def table(self, context: Any = None) -> Table:
-        """A row a node, the root first: path, plays, mean and a 95% interval of the expected reward.
+        """One row per node, the root first: path, plays, mean and a 95% interval of the expected reward.
 
         With linear beliefs mean and interval are those in ``context``; without one, the mean of the rewards seen.
         """
         with self.held(changes=False) as state:
-            nodes = np.arange(state.tree.shape.n_nodes)
-            plays = state.rows.plays(nodes)
-            if self.dim is not None and context is None:
-                mean = state.rows.rewards(nodes) / np.maximum(plays, 1)
-                low = high = np.full(len(nodes), np.nan)
-            else:
-                ready = _inputs.context(context, self.dim, self._name)
-                at = None if ready is None else ready[None]
-                mean = state.rows.mean(nodes, at)[:, 0]
-                low, high = state.rows.interval(nodes, at)
-            paths = state.tree.paths_of_nodes()
-        interval = list(zip(low.tolist(), high.tolist(), strict=True))
-        columns = (paths, plays.astype(int).tolist(), mean.tolist(), interval)
-        return Table(("path", "plays", "mean", "interval"), list(zip(*columns, strict=True)))
+            ready = None if context is None else inputs.context(context, self.dim, self._name)
+            return looking.table(state, ready)
+
+    def __getitem__(self, node: Any) -> Row:
+        """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
+        with self.held(changes=False) as state:
+            return looking.row(state, node)
+
+    def best(self, context: Any = None) -> Name:
+        """The arm with the highest expected reward among those tried."""
+        with self.held(changes=False) as state:
+            return looking.best(state, inputs.context(context, self.dim, self._name))
 
     def __repr__(self) -> str:
         depth = "" if self.depth is None else f", depth={self.depth}"
@@ -275,47 +365,32 @@ class Policy:
 
     # Keeping
 
-    def __reduce__(self) -> Any:
-        raise InvalidType(
-            f"a {self._name} cannot be copied or pickled; save() it to a file and bt.load() as many as you need"
-        )
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
-        from banditree.output import files as store  # what it needs takes a tenth of the time of `import banditree`
+        from banditree.policy import saving  # what it needs takes a tenth of the time of `import banditree`
 
-        with self.held(changes=False) as state:
-            parent, content, arms, names = self.tree.to_arrays()
-            header = {
-                "policy": self._name,
-                "belief": _described(self.belief),
-                "own": [[key, _described(belief)] for key, belief in self._own.items()],
-                "rule": _described(self.rule),
-                "depth": self.depth,
-                "arms": arms,
-                "clusters": names,
-            }
-            rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
-        store.write(path, "policy", header, {"parent": parent, "content": content, **rows})
+        saving.save(self, path)
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, without a file. `bt.from_bytes` makes a policy of it."""
+        from banditree.policy import saving
+
+        return saving.to_bytes(self)
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy through `to_bytes`: the copy knows the same and draws from a fresh random stream."""
+        from banditree.policy import saving
+
+        return saving.reduced(self)
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
         with self.held() as state:
-            present = state.rows.kept()
-            for name, array in present.items():
-                if rows[name].shape != array.shape:
-                    raise InvalidValue(f"{name} has shape {rows[name].shape}, the tree needs another")
-            state.rows.put_back({name: rows[name] for name in present})
-            self._refresh(state)
+            saved.put_back(state.tree.shape, state.rows, rows)
+            state.refresh(self.rule)
 
 
-def _check_tree(tree: Any) -> None:
+def _checked(tree: Any) -> Tree:
     if not isinstance(tree, Tree):
         raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
-
-
-def _described(part: Belief | Rule) -> dict[str, Any]:
-    """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
-    if type(part) in (*BELIEFS.values(), *RULES.values()):
-        return {"kind": type(part).__name__, **part.parameters()}
-    return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}
+    return tree

@@ -14,7 +14,6 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.rules.base import View
 from banditree.rules.thompson import Thompson
-from banditree.tree.shape import Shape
 
 KINDS = ("empirical", "posterior")
 
@@ -27,6 +26,8 @@ class BestArm(Thompson):
     cluster's own prior. ``best="posterior"``: the highest posterior mean over all its arms.
     """
 
+    native = "BestArm"
+
     best: str = "empirical"
 
     def __post_init__(self) -> None:
@@ -37,18 +38,24 @@ class BestArm(Thompson):
         if self.best == "posterior" and belief.dim is not None:
             raise InvalidValue("which arm has the best posterior mean depends on the context; use best='empirical'")
 
+    @property
+    def native_flag(self) -> bool:
+        return self.best == "posterior"
+
     def score(self, view: View) -> Floats:
-        assert view.summary is not None
         return view.sample(view.summary[view.children])
 
-    def summarise(self, shape: Shape, rows: Rows, node: int, summary: NDArray[np.int32]) -> int | None:
+    def wins(self, view: View) -> Floats:
+        return view.wins(view.summary[view.children])
+
+    def summarise(self, rows: Rows, node: int, kept: NDArray[np.int32]) -> int | None:
         """The best arm below a node: the best of its children's best. A cluster with no arm tried keeps itself."""
-        bests = summary[shape.start[node] : shape.start[node + 1]]
-        plays = rows.plays(bests)
+        plays = rows.plays(kept)
         if self.best == "posterior":
-            means: NDArray[Any] = rows.mean(bests, None)[:, 0]
+            means: NDArray[Any] = rows.mean(kept, None)[:, 0]
         else:
-            means = np.where(plays > 0, rows.rewards(bests) / np.maximum(plays, 1), -np.inf)
             if not plays.any():
                 return node
-        return int(bests[np.lexsort((-np.arange(len(bests)), plays, means))[-1]])
+            with np.errstate(invalid="ignore"):
+                means = np.where(plays > 0, rows.rewards(kept) / np.where(plays > 0, plays, 1), -np.inf)
+        return int(kept[np.lexsort((-np.arange(len(kept)), plays, means))[-1]])

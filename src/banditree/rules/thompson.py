@@ -13,9 +13,14 @@ from banditree.rules.base import Rule, View
 class Thompson(Rule):
     """theta_child ~ belief(child), the paper's Algorithms 1 to 3."""
 
+    native = "Thompson"
+
     def check(self, belief: Belief) -> None:
         if not belief.can_sample:
             raise InvalidValue(f"{belief} has no prior to sample from; use bt.Beta() or bt.Gaussian() with this rule")
 
     def score(self, view: View) -> Floats:
         return view.sample()
+
+    def wins(self, view: View) -> Floats:
+        return view.wins()

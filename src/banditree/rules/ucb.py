@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditree.beliefs.base import Floats
+from banditree.beliefs.winning import ties
 from banditree.errors.checks import choice, positive
 from banditree.rules.base import Rule, View
 
@@ -22,6 +23,8 @@ class UCB(Rule):
     and a constant c it is LinUCB. A child never tried, where nothing is believed beforehand, comes first.
     """
 
+    native = "UCB"
+
     c: float | None = None
     clock: str = "parent"
 
@@ -29,6 +32,14 @@ class UCB(Rule):
         if self.c is not None:
             positive("c", self.c)
         choice("clock", self.clock, CLOCKS)
+
+    @property
+    def native_c(self) -> float:
+        return np.nan if self.c is None else self.c
+
+    @property
+    def native_flag(self) -> bool:
+        return self.clock == "global"
 
     def score(self, view: View) -> Floats:
         c = self.c
@@ -38,3 +49,8 @@ class UCB(Rule):
         spread = view.spread()
         untried = np.isinf(spread)
         return np.where(untried, np.inf, view.mean() + c * np.where(untried, 0.0, spread))
+
+    def wins(self, view: View) -> Floats:
+        """The highest index wins; ties share."""
+        scores = np.broadcast_to(self.score(view), (len(view.children), 1))[:, 0]
+        return ties(scores)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue, MissingExtra
+from banditree.errors import BadFile, InvalidValue, MissingExtra, missing_extra
 from banditree.output.files import read_whole, write_whole
 from banditree.output.tables import Table
 from banditree.output.words import count
@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 T = TypeVar("T")
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and words that it was given
 COLUMNS = ("policy", "seed", "time", "regret")
+ROUNDING = 1e-12  # regrets that differ by this share of them are the same
 MARK = "# banditree runs 1 "  # first line of a saved file: what is not in its columns, as JSON
 
 
@@ -46,6 +47,8 @@ class Comparison:
         return self.difference - reach, self.difference + reach
 
     def __str__(self) -> str:
+        if self.difference == 0:
+            return f"{self.a} has the same regret as {self.b} ({count(self.seeds, 'paired seed')})"
         low, high = self.interval
         less = "less" if self.difference < 0 else "more"
         return (
@@ -229,7 +232,9 @@ class Runs:
         """Paired over seeds: regret of ``a`` minus regret of ``b``."""
         for name in (a, b):
             self._check(name)
-        difference = self.regret[a][:, self._at(time)] - self.regret[b][:, self._at(time)]
+        ours, theirs = (self.regret[name][:, self._at(time)] for name in (a, b))
+        difference = ours - theirs
+        difference[np.abs(difference) <= ROUNDING * np.maximum(np.abs(ours), np.abs(theirs))] = 0.0
         n = len(difference)
         mean, se = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
         z = mean / se if se > 0 else float("nan")
@@ -253,7 +258,7 @@ class Runs:
         try:
             import narwhals
         except ImportError:
-            raise MissingExtra("data frames need narwhals: pip install 'banditree[frames]'") from None
+            raise missing_extra("frames", "data frames need narwhals") from None
         for backend in ("pandas", "polars", "pyarrow"):
             try:
                 return narwhals.from_dict(columns, backend=backend).to_native()

@@ -21,6 +21,7 @@ Draw = Callable[[int], Any]
 Run = Callable[[int, Any, Any], Any]
 Progress = bool | None | Callable[[float], None]  # a bar or none, or a function of the share that is done
 
+READABLE = 25_000  # steps a second of the readable engine, about
 LOOK = 0.1  # seconds between two looks at how far the workers are
 
 
@@ -181,7 +182,7 @@ def _bar(steps: int, progress: Progress) -> Iterator[Callable[[int], None]]:
     if callable(progress):
         yield lambda done: progress(done / steps)
         return
-    with screen(progress, _columns) as bar:
+    with screen(progress, _columns, seconds=steps / READABLE) as bar:
         if bar is None:
             yield lambda _: None
             return

@@ -20,7 +20,7 @@ import numpy as np
 from banditree.beliefs import BELIEFS
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.policy import Policy
-from banditree.policy.algorithms import load
+from banditree.policy.saving import load
 from banditree.rules import RULES
 from banditree.stream import seed_sequence
 from banditree.tree import Tree

@@ -59,7 +59,12 @@ def quality(tree: Tree, means: Means) -> Quality:
     >>> q.dominance, quality(tree, [0.5, 0.1, 0.9, 0.8, 0.4]).offenders
     (True, ('h3', 's1'))
     """
-    found = branches(tree, of_tree(tree, means))
+    return quality_of(branches(tree, of_tree(tree, means)))
+
+
+def quality_of(found: Branches) -> Quality:
+    """The same from branches, whose means may be of any scale."""
+    tree = found.tree
     top = np.flatnonzero(found.is_top)
     names = top_names(found)
     gammas = found.gammas.tolist()

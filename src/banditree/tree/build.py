@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import shown
 
 Name = str | int
+MOST = 2**30  # arms of a tree: nodes are numbered by 32 bits
 
 
 class Draft:
@@ -53,9 +55,13 @@ def _refuse_sets(values: Any, where: str) -> None:
 def _name(value: Any, what: str) -> Name:
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
         return int(value)
-    raise InvalidType(f"{what} {value!r} is a {type(value).__name__}; use strings or ints as names")
+    if isinstance(value, tuple | list) and value:
+        example = ", ".join(map(str, value))
+        how = f"join it to one, such as {example[:60]!r} by ', '.join(map(str, ...))"
+        raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names: {how}")
+    raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names")
 
 
 def from_spec(spec: Any) -> Draft:
@@ -87,7 +93,9 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
     children: list[Any] = []
     if isinstance(part, Mapping):
         children = list(part.items())
-    elif isinstance(part, int | np.integer) and not isinstance(part, bool):
+    elif isinstance(part, int | np.integer) and not isinstance(part, bool | np.timedelta64):
+        if part > MOST:
+            raise InvalidValue(f"{where} is to have {shown(part)} arms; a tree holds at most {MOST:,}")
         children = list(range(n_before, n_before + int(part)))
     elif isinstance(part, str | bytes) or not isinstance(part, Iterable):
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")

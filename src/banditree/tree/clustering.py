@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import InvalidValue, MissingExtra
+from banditree.errors import InvalidValue, MissingExtra, missing_extra
 from banditree.errors.checks import choice, whole
 from banditree.stream import Stream, generator
 from banditree.tree.build import ids_of
@@ -165,7 +165,7 @@ def _quick() -> Iterator[None]:
 
 
 def _missing(function: str, package: str) -> MissingExtra:
-    return MissingExtra(f"clustering.{function} needs {package}; install it with pip install 'banditree[cluster]'")
+    return missing_extra("cluster", f"clustering.{function} needs {package}")
 
 
 def _features(X: Any) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.errors.checks import refuse_masked
 from banditree.tree.build import Name
 
 PLAIN = {str, int}  # types that are ids as they are; True and 1.0 equal 1 but are not ids
@@ -41,8 +42,7 @@ class Lookup:
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
         """The positions of many arms, in an array of our own. NumPy ints are looked up without Python objects."""
-        if isinstance(arms, np.ma.MaskedArray):
-            raise InvalidType("arms is a masked array; leave the masked entries out and give a plain array")
+        refuse_masked("arms", arms)
         if isinstance(arms, np.ndarray):
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
                 found = self._looked_up(arms.astype(np.int64), arms.dtype.kind == "u", *self._table)

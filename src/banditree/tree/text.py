@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.output.words import count
+from banditree.output.words import count, visible
 
 if TYPE_CHECKING:
     from banditree.tree.tree import Tree
@@ -37,7 +37,7 @@ def _branch(
             return
         end = child == last - 1
         arms = "" if tree.shape.content[child] >= 0 else f" ({count(int(n_below[child]), 'arm')})"
-        lines.append(f"{indent}{'└' if end else '├'}── {tree.name(child)}{arms}")
+        lines.append(f"{indent}{'└' if end else '├'}── {visible(tree.name(child))}{arms}")
         _branch(tree, n_below, child, indent + ("    " if end else "│   "), most_children, lines)
     if first + shown < last:
         lines.append(f"{indent}└── ... and {last - first - shown:,} more")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.tree import build, edit, text
+from banditree.tree import build, edit, saved, text
 from banditree.tree.build import Draft, Name
 from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
@@ -245,12 +245,7 @@ class Tree:
     @classmethod
     def from_arrays(cls, parent: Ints, content: Ints, arms: Sequence[Name], names: Sequence[Name | None]) -> Self:
         """The tree that `to_arrays` took apart."""
-        leaves = np.sort(content[content >= 0])
-        in_order = (
-            len(parent) == len(content) and (parent[1:] < np.arange(1, len(parent))).all() and parent[1:].min() >= 0
-        )
-        if not in_order or not np.array_equal(leaves, np.arange(len(arms))):
-            raise InvalidValue("these arrays are no tree")
+        saved.check(parent, content, arms, names)
         draft = Draft()
         draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
         draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.errors.checks import refuse_masked
 from banditree.tree.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -21,6 +22,7 @@ def by_arm(tree: Tree, what: str, values: Any) -> Floats:
 
 def numbers(what: str, values: Any) -> Floats:
     """Numbers for arms as an array of our own that nobody changes; the caller checks its shape: (arms, ...)."""
+    refuse_masked(what, values)
     unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same")
     try:
         array = np.asarray(values)

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <limits>
+#include <vector>
 
+#include "../limits.hpp"
 #include "../random.hpp"
 #include "../tree.hpp"
 
 namespace banditree {
 
 struct BestArm {
+    static constexpr bool summarises = true;
     std::int32_t* summary;  // (nodes,) the best arm's leaf below each node; the node itself where no arm was tried
     bool posterior;         // by posterior mean over all arms, not by empirical mean over those tried
 
@@ -26,27 +29,58 @@ struct BestArm {
         }
     }
 
+    // Scores of some children for one decision, in order: (k,). The best allowed arm stands for its cluster.
+    template <class Rows>
+    void score_some(const Tree& tree, Rows& rows, std::int32_t, const Limits* limits,
+                    const std::vector<std::int32_t>& children, const Decisions& one, Stream& rng, double* scores) const {
+        for (const std::int32_t child : children)
+            rows.sample(limits ? best_within(tree, rows, *limits, child) : summary[child], 1, one, rng, scores++);
+    }
+
     // The best of the children's best: highest mean, then most plays, then the first.
     template <class Rows>
     void summarise(const Tree& tree, Rows& rows, std::int32_t node) {
-        double best_mean = -std::numeric_limits<double>::infinity(), best_plays = 0.0;
-        std::int32_t best = node;
-        for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child) {
-            const std::int32_t arm = summary[child];
-            const double plays = rows.plays(arm);
-            if (!posterior && !(plays > 0.0)) continue;
-            double mean;
+        Best best{*this, node};
+        for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child) best.meet(rows, summary[child]);
+        summary[node] = best.arm;
+    }
+
+  private:
+    struct Best {
+        const BestArm& rule;
+        std::int32_t arm;  // what stands where no arm was tried
+        double mean = -std::numeric_limits<double>::infinity(), plays = 0.0;
+        bool found = false;
+
+        template <class Rows>
+        void meet(Rows& rows, std::int32_t other) {
+            const double its_plays = rows.plays(other);
+            if (!rule.posterior && !(its_plays > 0.0)) return;
+            double its_mean;
             if constexpr (Rows::contextual)
-                mean = rows.rewards(arm) / plays;  // a posterior mean would need a context
+                its_mean = rows.rewards(other) / its_plays;  // a posterior mean would need a context
             else
-                mean = posterior ? rows.mean(arm, nullptr) : rows.rewards(arm) / plays;
-            if (best == node || mean > best_mean || (mean == best_mean && plays > best_plays)) {
-                best = arm;
-                best_mean = mean;
-                best_plays = plays;
-            }
+                its_mean = rule.posterior ? rows.mean(other, nullptr) : rows.rewards(other) / its_plays;
+            if (found && !(its_mean > mean || (its_mean == mean && its_plays > plays))) return;
+            found = true, arm = other, mean = its_mean, plays = its_plays;
         }
-        summary[node] = best;
+    };
+
+    // What stands for a node among its allowed arms: where none of them was tried, the first one.
+    template <class Rows>
+    std::int32_t best_within(const Tree& tree, Rows& rows, const Limits& limits, std::int32_t node) const {
+        const std::int32_t kept = tree.content[summary[node]];
+        if (tree.n_children(node) == 0 || kept < 0) return summary[node];  // an arm; or no arm was tried, and the prior stands
+        if (!limits.only && limits.allows(kept)) return summary[node];
+        std::vector<std::int32_t> children;
+        limits.allowed(tree, node, children);
+        Best best{*this, -1};
+        for (const std::int32_t child : children) {
+            const std::int32_t other = best_within(tree, rows, limits, child);
+            if (best.arm < 0) best.arm = other;
+            best.meet(rows, other);
+        }
+        return best.arm;
     }
 };
 

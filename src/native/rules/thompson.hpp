@@ -1,16 +1,28 @@
 // Thompson's rule: each child is worth a draw from its belief. Twin of banditree/rules/thompson.py.
 #pragma once
 
+#include <vector>
+
+#include "../limits.hpp"
 #include "../random.hpp"
 #include "../tree.hpp"
 
 namespace banditree {
 
 struct Thompson {
-    // Scores of a node's children, one row a child: (k, m).
+    static constexpr bool summarises = false;
+
+    // Scores of a node's children, one row per child: (k, m).
     template <class Rows>
     void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream& rng, double* scores) {
         rows.sample(tree.first(node), static_cast<std::size_t>(tree.n_children(node)), decisions, rng, scores);
+    }
+
+    // Scores of some children for one decision, in order: (k,).
+    template <class Rows>
+    void score_some(const Tree&, Rows& rows, std::int32_t, const Limits*, const std::vector<std::int32_t>& children,
+                    const Decisions& one, Stream& rng, double* scores) {
+        for (const std::int32_t child : children) rows.sample(child, 1, one, rng, scores++);
     }
 
     template <class Rows>

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "../limits.hpp"
 #include "../math.hpp"
 #include "../random.hpp"
 #include "../tree.hpp"
@@ -11,6 +13,7 @@
 namespace banditree {
 
 struct UCB {
+    static constexpr bool summarises = false;
     double c;           // NaN: sqrt(2 ln n)
     bool global_clock;  // n counts the plays of the whole tree, not of the parent
 
@@ -34,9 +37,29 @@ struct UCB {
         } else {  // without contexts all decisions see the same
             for (std::size_t i = 0; i < k; ++i, scores += m) {
                 const std::int32_t child = tree.first(node) + static_cast<std::int32_t>(i);
-                const double spread = rows.spread(child, nullptr);
-                const double index = std::isinf(spread) ? spread : rows.mean(child, nullptr) + width * spread;
+                const double index = this->index(rows, child, width);
                 for (std::size_t j = 0; j < m; ++j) scores[j] = index;
+            }
+        }
+    }
+
+    template <class Rows>
+    static double index(const Rows& rows, std::int32_t child, double width) {
+        const double spread = rows.spread(child, nullptr);
+        return std::isinf(spread) ? spread : rows.mean(child, nullptr) + width * spread;
+    }
+
+    // Scores of some children for one decision, in order: (k,).
+    template <class Rows>
+    void score_some(const Tree&, Rows& rows, std::int32_t node, const Limits*, const std::vector<std::int32_t>& children,
+                    const Decisions& one, Stream&, double* scores) {
+        const double width = this->width(rows, node);
+        for (const std::int32_t child : children) {
+            if constexpr (Rows::contextual) {
+                rows.moments(child, 1, one.context(0));
+                *scores++ = rows.means[0] + width * std::sqrt(rows.variances[0]);
+            } else {
+                *scores++ = index(rows, child, width);
             }
         }
     }

@@ -1,0 +1,157 @@
+"""Densities that a winner's probability is integrated over: Beta on the log odds, and Normal.
+
+Both are log-concave, with ln f(t) = ln f(c) + slope(c) (t - c) - weight * bend(t - c) around any c, where ``bend`` is
+the same function for every child. So a panel of nodes costs one logarithm per child, and one exponential per node.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Points = NDArray[np.float64] | np.float64  # one for all classes, one per class, or (classes, points)
+
+MOST_PLAYS = 1e18  # beyond, a step of one standard deviation is lost in the rounding of the log odds
+NARROWEST = 1e-13  # of a Normal's distance from the highest mean: below, its mean is not known that well
+
+
+class Densities(Protocol):
+    """One log-concave density per class of children."""
+
+    mode: Floats  # (classes,)
+    weight: Floats  # (classes,) of the bend
+
+    def take(self, order: NDArray[np.intp] | slice) -> Densities: ...
+    def log_density(self, t: Points) -> Floats: ...
+    def slope(self, t: Points) -> Floats: ...  # of ln f
+    def curvature(self, t: Points) -> Floats: ...  # of -ln f
+    def bend(self, c: float, d: Floats) -> Floats: ...
+    def top(self, depth: Floats) -> Floats: ...  # where ln f is so far below its peak, above the mode
+    def longest(self, right: Points) -> Floats: ...  # a panel that ends here and stays clear of complex poles
+
+
+def stirling_rest(x: Floats) -> Floats:
+    """ln Gamma(x) less Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0."""
+    far = np.where(x < 10, x + 10, x)
+    i = 1 / far
+    q = i * i
+    rest = i * (1 / 12 - q * (1 / 360 - q * (1 / 1260 - q * (1 / 1680 - q * (1 / 1188 - q * (691 / 360360))))))
+    small = x < 10
+    if small.any():  # ten times x Gamma(x) = Gamma(x + 1)
+        near = np.where(small, x, 10.0)
+        product = np.prod([near + i for i in range(1, 10)], axis=0)
+        step = (near + 9.5) * np.log1p(10 / near) - 10 + 10 * np.log(near) - np.log(near) - np.log(product)
+        rest = np.where(small, rest + step, rest)
+    return np.asarray(rest)
+
+
+class BetaLogOdds:
+    """The log odds t of a Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
+
+    Written around the mode ln(a / b), where Stirling's terms cancel, it keeps its digits for a million plays and more.
+    """
+
+    def __init__(self, a: Floats, b: Floats) -> None:  # (classes,) each
+        fewer = np.minimum(1.0, MOST_PLAYS / (a + b))
+        a, b = a * fewer, b * fewer
+        self.a, self.b = a, b
+        self.weight = n = a + b
+        self.p, self.q = a / n, b / n
+        self.mode = np.log(a) - np.log(b)
+        rest = stirling_rest(n) - stirling_rest(a) - stirling_rest(b)
+        self.log_peak = 0.5 * (np.log(self.p) + np.log(b) - np.log(2 * np.pi)) + rest
+
+    def take(self, order: NDArray[np.intp] | slice) -> BetaLogOdds:
+        found = object.__new__(BetaLogOdds)
+        found.__dict__ = {name: each[order] for name, each in self.__dict__.items()}
+        return found
+
+    def drop(self, t: Points) -> Floats:
+        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same.
+
+        Taken from the side where p is at most 1/2 it is relatively exact: ln(1 + p (e^u - 1)), and p u beside it.
+        """
+        p, q, n, mode = (_beside(each, t) for each in (self.p, self.q, self.weight, self.mode))
+        u = np.where(p < q, t - mode, mode - t)
+        p = np.minimum(p, q)
+        near = np.minimum(u, 700.0)  # beyond, the 1 is lost beside p e^u
+        return np.asarray(n * (np.log1p(p * np.expm1(near)) + (u - near) - p * u))
+
+    def log_density(self, t: Points) -> Floats:
+        return np.asarray(_beside(self.log_peak, t) - self.drop(t))
+
+    def slope(self, t: Points) -> Floats:
+        a, b = _beside(self.a, t), _beside(self.b, t)
+        e = np.exp(-np.abs(t))
+        return np.asarray(np.where(t < 0, a - b * e, a * e - b) / (1 + e))
+
+    def curvature(self, t: Points) -> Floats:
+        e = np.exp(-np.abs(t))
+        return np.asarray(_beside(self.weight, t) * (e / (1 + e) ** 2))
+
+    def bend(self, c: float, d: Floats) -> Floats:
+        """ln(1 + e^t) less its tangent at c, d away from it; -c and -d give the same."""
+        d = d if c < 0 else -d
+        e = np.exp(-abs(c))
+        sigma = e / (1 + e)
+        near = np.abs(d) < 1  # further away e^c and e^d may leave the range where e^(c + d) does not
+        rise = np.where(near, sigma * np.expm1(np.where(near, d, 0.0)), (np.exp(d - abs(c)) - e) / (1 + e))
+        return np.asarray(np.log1p(rise) - sigma * d)
+
+    def top(self, depth: Floats) -> Floats:
+        """Find where ln f is ``depth`` (classes,) below its peak, above the mode; draws beyond have about e^-depth."""
+        # Newton, from beyond, on a convex function: ln f lies below its asymptote and, near the mode, below a parabola.
+        steep = np.sqrt(2 * np.e * depth / (self.weight * self.p * self.q))
+        u = np.where(steep <= 1, steep, (depth - self.weight * np.log(self.p)) / self.b)
+        t = self.mode + u
+        for _ in range(60):
+            step = (self.drop(t) - depth) / -self.slope(t)
+            t = t - step
+            if (np.abs(step) < 1e-2 * (t - self.mode)).all():
+                break
+        return t
+
+    def longest(self, right: Points) -> Floats:
+        # ln(1 + e^t) has its poles at +-i pi
+        return np.asarray(np.maximum(3.0, np.maximum(right / 2, -right)))
+
+
+class Normal:
+    """Normal densities: ln f(t) = -(t - mean)^2 / (2 sd^2) - ln(sd sqrt(2 pi)), sd > 0."""
+
+    def __init__(self, mean: Floats, sd: Floats) -> None:  # (classes,) each
+        self.mode, self.sd = mean, sd
+        self.weight = sd**-2
+
+    def take(self, order: NDArray[np.intp] | slice) -> Normal:
+        return Normal(self.mode[order], self.sd[order])
+
+    def drop(self, t: Points) -> Floats:
+        return np.asarray(0.5 * ((t - _beside(self.mode, t)) / _beside(self.sd, t)) ** 2)
+
+    def log_density(self, t: Points) -> Floats:
+        return np.asarray(-np.log(_beside(self.sd, t)) - 0.5 * np.log(2 * np.pi) - self.drop(t))
+
+    def slope(self, t: Points) -> Floats:
+        return np.asarray((_beside(self.mode, t) - t) * _beside(self.weight, t))
+
+    def curvature(self, t: Points) -> Floats:
+        return np.asarray(_beside(self.weight, t) + 0 * t)
+
+    def bend(self, c: float, d: Floats) -> Floats:
+        return np.asarray(0.5 * d**2)
+
+    def top(self, depth: Floats) -> Floats:
+        """Find where ln f is ``depth`` (classes,) below its peak, above the mode."""
+        return np.asarray(self.mode + self.sd * np.sqrt(2 * depth))
+
+    def longest(self, right: Points) -> Floats:
+        return np.full_like(right, np.inf)
+
+
+def _beside(values: Floats, t: Points) -> Floats:
+    """Values per class, shaped for points t: (classes,) for one number or (classes,), (classes, 1) for (classes, m)."""
+    return values[:, None] if np.ndim(t) == 2 else values

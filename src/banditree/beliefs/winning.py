@@ -1,0 +1,201 @@
+"""Who wins when each child draws once: exact probabilities, by integration where the beliefs are.
+
+Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of
+nodes run from the highest value a draw can have down to where the highest draw never is;
+docs/exact-probabilities.md derives them. Twin of native/beliefs/winning.hpp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.beliefs.densities import NARROWEST, BetaLogOdds, Densities, Normal
+
+Floats = NDArray[np.float64]
+
+NODES = 16  # in a panel
+NEGLIGIBLE = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyond the panels, on either side
+STEEPEST = 12.0  # how far ln f may fall within a panel
+SMALL = 1e-3  # below, F is the integral from the left, not 1 less that from the right: it keeps its digits
+AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
+ROUNDING = 1e-6  # a smaller difference that halving does not remove is not due to the panel's length
+TOO_NARROW = 1e-14  # of the place of a panel: it cannot be halved
+
+
+def _rule() -> tuple[Floats, Floats, Floats]:
+    """Gauss-Legendre on [-1, 1]: nodes, weights, the matrix from f at the nodes to its integrals from each to 1."""
+    x, w = np.polynomial.legendre.leggauss(NODES)
+    legendre = np.polynomial.legendre.legvander(x, NODES)  # (nodes, degree)
+    degree = np.arange(NODES)
+    # The coefficients of the interpolant, then the integral of each Legendre polynomial from x to 1.
+    coefficients = (degree[:, None] + 0.5) * legendre[:, :NODES].T * w  # (degree, nodes)
+    above = np.empty((NODES, NODES))  # (node, degree)
+    above[:, 0] = 1 - x
+    above[:, 1:] = (legendre[:, : NODES - 1] - legendre[:, 2:]) / (2 * degree[1:] + 1)
+    return x, w, (above @ coefficients).T
+
+
+NODE, WEIGHT, ABOVE = _rule()
+
+
+def beta_wins(a: Floats, b: Floats) -> Floats:
+    """Return the probability that each child's draw from Beta(a, b) is the highest: (k,) from (k,), sums to 1.
+
+    >>> beta_wins(np.array([1.0, 1.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0, 1.0])).round(6)
+    array([0.2, 0.2, 0.2, 0.4])
+    """
+    a, b, kind_of, size = _classes(a, b)
+    return _wins(BetaLogOdds(a, b), size)[0][kind_of]
+
+
+def normal_wins(mean: Floats, sd: Floats) -> Floats:
+    """Return the probability that each child's draw from N(mean, sd^2) is the highest: (k,) from (k,), sums to 1.
+
+    A child whose sd is 0 always draws its mean; such children with the same mean share what they win.
+
+    >>> normal_wins(np.array([0.0, 0.0, -1.0]), np.array([1.0, 0.0, 0.0]))
+    array([0.5, 0.5, 0. ])
+    """
+    mean, sd, kind_of, size = _classes(mean, sd)
+    mean = mean - mean.max()  # differences of doubles keep their digits
+    sure = sd == 0
+    floor = mean[sure].max(initial=-np.inf)
+    found = np.zeros(len(size))
+    rest = 1.0
+    if not sure.all():
+        sd = np.maximum(sd, NARROWEST * -mean)[~sure]
+        scale = sd.max()
+        found[~sure], rest = _wins(Normal(mean[~sure] / scale, sd / scale), size[~sure], floor / scale)
+    best = sure & (mean == floor)
+    if best.any():
+        found[best] = rest / size[best].sum()
+    return found[kind_of]
+
+
+def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
+    """Return the probability that the draw of child i from Beta(a, b) is the highest: ``beta_wins(a, b)[i]``."""
+    return float(beta_wins(a, b)[i])
+
+
+def normal_wins_one(mean: Floats, sd: Floats, i: int) -> float:
+    """Return the probability that child i's draw from N(mean, sd^2) is the highest: ``normal_wins(mean, sd)[i]``."""
+    return float(normal_wins(mean, sd)[i])
+
+
+def ties(scores: Floats) -> Floats:
+    """Return how likely each child is chosen where the highest score is, and ties are broken evenly: (k,) from (k,).
+
+    >>> ties(np.array([0.2, 0.7, 0.7]))
+    array([0. , 0.5, 0.5])
+    """
+    best = scores == scores.max()
+    return np.asarray(best / best.sum())
+
+
+def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
+    """Children alike enter once: x and y (classes,), the class of each child (k,), how many children a class has."""
+    pairs = np.empty(len(x), np.complex128)  # which NumPy sorts as pairs, and quickly
+    pairs.real, pairs.imag = x, y
+    kinds, kind_of, size = np.unique(pairs, return_inverse=True, return_counts=True)
+    return kinds.real.copy(), kinds.imag.copy(), kind_of.reshape(-1), size.astype(np.float64)
+
+
+def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats, float]:
+    """Return how likely one given member of each class has the highest draw, and how likely all are below ``floor``."""
+    k = len(size)
+    if k == 1 and floor == -np.inf:
+        return 1 / size, 0.0
+    top = each.top(NEGLIGIBLE + np.log(size * k))
+    order = np.argsort(-top)
+    each, size, top = each.take(order), size[order], top[order]
+    rate = np.abs(each.slope(top))
+    won = np.zeros(k)  # (classes,) so far
+    above = np.zeros(k)  # (classes,) P(one draw is above the panels to come)
+    right, log_below = top[0], 0.0
+    while right > floor and log_below > -NEGLIGIBLE:
+        left, before = max(_left(each, top, rate, right), floor), np.inf
+        while True:
+            n = int(np.searchsorted(-top, -left))
+            share, so_far, rise = _panel(each.take(slice(n)), size[:n], above[:n], left, right)
+            error = abs(size[:n] @ share - (np.exp(log_below) - np.exp(rise)))
+            if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
+                break
+            left, before = (left + right) / 2, error
+        won[:n] += share
+        above[:n], right, log_below = so_far, left, rise
+    below = float(np.exp(log_below)) if right <= floor else 0.0
+    total = float(size @ won) + below
+    found = np.empty(k)
+    found[order] = won / total
+    return found, below / total
+
+
+def _step(slope: Floats, curvature: Floats) -> Floats:
+    """Return how long a panel with this slope and curvature of ln f may be: f is almost a polynomial there."""
+    return 2 * STEEPEST / (np.abs(slope) + np.sqrt(slope**2 + 4 * STEEPEST * curvature))
+
+
+def _too_long(step: Floats | float, slope: Floats, curvature: Floats) -> NDArray[np.bool_]:
+    """Whether a panel of this length ends too steeply."""
+    return np.asarray(step * (np.abs(slope) + step * curvature) > 2 * STEEPEST)
+
+
+def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
+    """Where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
+    there = np.float64(right)
+    before = int(np.searchsorted(-top, -right, side="right"))
+    started = each.take(slice(before))
+    left = right - float(min(_step(started.slope(there), started.curvature(there)).min(), each.longest(there)))
+    while right - left > TOO_NARROW * abs(right):
+        there, n = np.float64(left), int(np.searchsorted(-top, -left))
+        started = each.take(slice(n))
+        steep = _too_long(right - left, started.slope(there), started.curvature(there))
+        steep[before:] |= rate[before:n] * (top[before:n] - left) > 2 * STEEPEST
+        if not steep.any():
+            break
+        if steep[:before].any():
+            left = (left + right) / 2
+        if steep[before:].any():  # begins inside: then the panel ends where it begins
+            left = max(left, top[before:n][steep[before:]][0])
+    return left
+
+
+def _panel(each: Densities, size: Floats, above: Floats, left: float, right: float) -> tuple[Floats, Floats, float]:
+    """What each class's members win in a panel, P(a draw is above left) of each class, and ln P(all are below left)."""
+    centre, half = (left + right) / 2, (right - left) / 2
+    d = half * NODE
+    c = np.float64(centre)
+    f = np.exp(
+        each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
+    )  # (classes, nodes)
+    higher = above[:, None] + half * (f @ ABOVE)
+    in_all = above + half * (f @ WEIGHT)
+    below = 1 - higher
+    log_below, log_left = np.log1p(-np.minimum(higher, 0.9999999)), np.log1p(-np.minimum(in_all, 0.9999999))
+    low = np.flatnonzero(in_all > 1 - SMALL)
+    if len(low):
+        tail = _tail(each.take(low), left)
+        below[low] = tail[:, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
+        log_below[low], log_left[low] = np.log(below[low]), np.log(tail)
+    product = np.exp(size @ log_below)  # (nodes,)
+    return half * ((f / below) @ (WEIGHT * product)), in_all, float(size @ log_left)
+
+
+def _tail(each: Densities, left: float) -> Floats:
+    """P(a draw is below left) of each class, where that is small."""
+    right = np.full(len(each.mode), left)
+    found = np.zeros(len(right))
+    while True:
+        step = np.minimum(_step(each.slope(right), each.curvature(right)), each.longest(right))
+        while (long := _too_long(step, each.slope(right - step), each.curvature(right - step))).any():
+            step = np.where(long, step / 2, step)
+        half = step / 2
+        f = np.exp(each.log_density((right - half)[:, None] + half[:, None] * NODE))
+        found += half * (f @ WEIGHT)
+        right = right - step
+        # What is left is at most the area under the tangent of ln f, and hardly less.
+        slope = each.slope(right)
+        rest = np.where(slope > 0, np.exp(each.log_density(right)) / np.maximum(slope, 1e-300), np.inf)
+        if (rest <= 1e-9 * found).all():
+            return found + rest

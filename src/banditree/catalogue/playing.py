@@ -1,0 +1,46 @@
+"""The candidates as they play on a catalogue: with their own priors on rates, with normal beliefs on other rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from banditree.beliefs import Gaussian
+from banditree.catalogue.candidates import KINDS, Candidate
+from banditree.catalogue.items import Catalogue
+from banditree.policy import Policy
+from banditree.rules import UCB
+
+
+def factory(candidate: Candidate, catalogue: Catalogue) -> Callable[..., Any]:
+    """Build the candidate, called as ``factory(tree, rng=rng)``.
+
+    Upper confidence bounds have no prior of their own: with normal beliefs theirs is mean + sd sqrt(2 ln n / n_i).
+    """
+    prior = catalogue.prior
+    if prior is None:
+        return candidate.factory
+    if _has_no_prior(candidate):
+        return partial(Policy, belief=prior, rule=UCB(), depth=candidate.levels)
+    return partial(candidate.factory, prior=prior)
+
+
+def code(candidate: Candidate, catalogue: Catalogue) -> str:
+    """Say how to build the candidate in Python."""
+    prior = catalogue.prior
+    if prior is None:
+        return candidate.code
+    belief = _spelled(prior)
+    if _has_no_prior(candidate):
+        deep = "" if candidate.levels is None else f", depth={candidate.levels}"
+        return f"bt.Policy(tree, belief={belief}, rule=bt.UCB(){deep})"
+    return f"{candidate.code[:-1]}, prior={belief})"
+
+
+def _has_no_prior(candidate: Candidate) -> bool:
+    return KINDS[candidate.policy].family == "UCB"
+
+
+def _spelled(prior: Gaussian) -> str:
+    return f"bt.Gaussian(sd={prior.sd:.4g}, mean={prior.mean:.4g}, prior_sd={prior.prior_sd:.4g})"

@@ -1,0 +1,82 @@
+"""How likely a choice is: the walk's probabilities, step by step and for all arms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.policy.limits import AnyLimits
+from banditree.policy.state import State
+from banditree.tree.build import Name
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One choice, and how likely the policy was to make it.
+
+    ``path`` is the arm's path in the given tree; ``steps`` are the probabilities of the walk's own steps, coarse to
+    fine: with ``explore=0`` their product is the ``propensity``.
+    """
+
+    arm: Name
+    path: tuple[Name, ...]
+    propensity: float
+    steps: tuple[float, ...]
+
+
+def decided(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
+    """The decision for the arm at a position, in exclusive access."""
+    arm = state.arms[position]
+    path = state.tree.shape.path_up(int(state.tree.shape.node_of[position]))[::-1]  # the root first
+    steps = []
+    for node, child in pairwise(path):
+        children = _children(state, limits, node)
+        at = int(np.searchsorted(children, child))
+        steps.append(float(_wins(state, limits, context, node, children)[at]))
+    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
+    propensity = (1 - explore) * float(np.prod(steps)) + uniform
+    return Decision(arm, state.given.path(arm), propensity, tuple(steps))
+
+
+def propensities(state: State, limits: AnyLimits | None, context: Any, explore: float) -> Floats:
+    """The probability of every arm, in exclusive access: (arms,)."""
+    shape = state.tree.shape
+    chance = np.zeros(shape.n_nodes)  # that the walk comes by
+    chance[0] = 1
+    allowed = np.zeros(shape.n_nodes, bool)
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        children = _children(state, limits, node)
+        if not len(children):
+            allowed[node] = True
+            continue
+        chance[children] = chance[node] * _wins(state, limits, context, node, children)
+        inner = children[shape.content[children] < 0]
+        allowed[children[shape.content[children] >= 0]] = True
+        waiting.extend(inner.tolist())
+    found = (1 - explore) * chance[shape.node_of]
+    if explore > 0:
+        among = allowed[shape.node_of]
+        found[among] += explore / among.sum()
+    return found
+
+
+def _children(state: State, limits: AnyLimits | None, node: int) -> NDArray[Any]:
+    if limits is not None:
+        return np.asarray(limits.allowed(node), np.intp)
+    return np.arange(state.tree.shape.start[node], state.tree.shape.start[node + 1])
+
+
+def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
+    """How likely the walk is to step from a node to each of these children: (k,)."""
+    if len(children) == 1:
+        return np.ones(1)
+    view = state.readable.view(node, children, context, limits)
+    return state.readable.rule.wins(view)

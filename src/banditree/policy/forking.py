@@ -1,0 +1,41 @@
+"""What a process started by fork does with the policies it was handed: locks that nobody holds, streams of its own.
+
+A web server that loads a policy and then forks its workers has as many copies of it. Those built without a seed draw a
+fresh one in each; those built with one go on as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import RLock
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from banditree.stream import reseed as reseeded
+
+if TYPE_CHECKING:
+    from banditree.policy.policy import Policy
+
+_policies: WeakSet[Policy] = WeakSet()
+_unseeded: WeakSet[Policy] = WeakSet()
+
+
+def remember(policy: Policy, *, reseed: bool) -> None:
+    """Look after a policy in processes that are forked from this one."""
+    _policies.add(policy)
+    if reseed:
+        _unseeded.add(policy)
+
+
+def _after_fork() -> None:
+    """A thread that held a policy is not here any more: nothing it had begun stays half done."""
+    for policy in list(_policies):
+        policy._lock = RLock()
+        policy._state.readable.free()
+        policy._mend(True)
+    for policy in list(_unseeded):
+        reseeded(policy._stream)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,124 @@
+"""Which children a walk may step to when some arms are excluded, or only some are allowed.
+
+Twin of ``native/limits.hpp``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidType, InvalidValue
+from banditree.tree import Tree
+from banditree.tree.shape import Shape
+
+
+class AnyLimits(Protocol):
+    """What the walks and the probabilities need of limits, of whichever engine."""
+
+    n_allowed: int
+
+    def allowed(self, node: int) -> NDArray[Any]: ...
+
+
+class Limits:
+    """Limits of the readable engine: ``arms`` are the only ones allowed, or else those excluded.
+
+    Work goes along the paths of the arms named, never over the tree: a cluster is not a choice once all its children
+    are excluded, or as long as none of them is allowed.
+    """
+
+    def __init__(self, shape: Shape, arms: NDArray[np.int64], only: bool) -> None:
+        self.shape, self.only = shape, only
+        self.arms = np.unique(arms)
+        self._listed: dict[int, list[int]] = {}  # node -> its children that are allowed, or excluded
+        for node in shape.node_of[self.arms].tolist():
+            (self._allow if only else self._exclude)(node)
+        self.n_allowed = len(self.arms) if only else len(shape.node_of) - len(self.arms)
+
+    def allowed(self, node: int) -> NDArray[np.intp]:
+        """The children of a node that are left to choose from, in order."""
+        listed = np.array(sorted(self._listed.get(node, ())), np.intp)
+        if self.only:
+            return listed
+        children = np.arange(self.shape.start[node], self.shape.start[node + 1])
+        return children if not len(listed) else np.delete(children, listed - self.shape.start[node])
+
+    def arm(self, rank: int) -> int:
+        """The allowed arm of this rank, in the order of positions."""
+        if self.only:
+            return int(self.arms[rank])
+        for gone in self.arms.tolist():
+            if gone > rank:
+                break
+            rank += 1
+        return rank
+
+    def uniform(self, rng: Any) -> int:
+        """Any allowed arm, each with the same chance."""
+        return self.arm(int(rng.integers(self.n_allowed)))
+
+    def _allow(self, node: int) -> None:
+        for child, parent in self._way_up(node):
+            beside = self._listed.setdefault(parent, [])
+            beside.append(child)
+            if len(beside) > 1:
+                return  # the way above is marked already
+
+    def _exclude(self, node: int) -> None:
+        for child, parent in self._way_up(node):
+            beside = self._listed.setdefault(parent, [])
+            beside.append(child)
+            if len(beside) < self.shape.start[parent + 1] - self.shape.start[parent]:
+                return
+
+    def _way_up(self, node: int) -> Any:
+        while (parent := int(self.shape.parent[node])) >= 0:
+            yield node, parent
+            node = parent
+
+
+def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool] | None:
+    """The arms that ``only`` and ``exclude`` name, as positions, and whether they are the only ones allowed.
+
+    None where there is no limit. What is given as a mask is told by the fewer arms of the two.
+    """
+    if only is None and exclude is None:
+        return None
+    allowed = None if only is None else _arms(tree, "only", only)
+    excluded = np.empty(0, np.int64) if exclude is None else _arms(tree, "exclude", exclude)
+    if allowed is not None:
+        allowed = np.setdiff1d(allowed, excluded)
+        if 2 * len(allowed) > tree.n_arms:
+            everything = np.ones(tree.n_arms, bool)
+            everything[allowed] = False
+            allowed, excluded = None, np.flatnonzero(everything)
+    elif exclude is not None:
+        excluded = np.unique(excluded)
+        if 2 * len(excluded) > tree.n_arms:
+            everything = np.ones(tree.n_arms, bool)
+            everything[excluded] = False
+            allowed = np.flatnonzero(everything)
+    if (allowed is not None and not len(allowed)) or (allowed is None and len(excluded) == tree.n_arms):
+        raise InvalidValue("only and exclude leave no arm to choose from; allow at least one")
+    return (excluded, False) if allowed is None else (allowed, True)
+
+
+def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
+    """Positions of arms given as ids, in any collection, or as a mask over ``tree.arms``."""
+    if isinstance(given, np.ndarray) and given.dtype == bool and not isinstance(given, np.ma.MaskedArray):
+        if given.shape != (tree.n_arms,):
+            raise InvalidValue(f"{what} is a mask of shape {given.shape}; give one bool per arm, {(tree.n_arms,)}")
+        return np.flatnonzero(given)
+    if isinstance(given, set | frozenset):  # an order does not matter here
+        given = list(given)
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise InvalidType(f"{what}={given!r:.60} must be a list of arm ids, or a NumPy array of bools over tree.arms")
+    return tree.positions(given)
+
+
+def uniform_arm(limits: Limits | None, shape: Shape, rng: Any) -> int:
+    """Any allowed arm, each with the same chance."""
+    return int(rng.integers(len(shape.node_of))) if limits is None else limits.uniform(rng)

@@ -1,0 +1,68 @@
+"""What a policy believes, as tables and rows for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidValue, UnknownArm
+from banditree.output.tables import Row, Table
+from banditree.policy.state import State
+from banditree.tree.build import Name
+
+COLUMNS = ("path", "plays", "mean", "interval")
+NO_CONTEXT = "needs context="  # in place of an interval that depends on one
+
+
+def table(state: State, context: Any) -> Table:
+    """One row per node, the root first."""
+    nodes = np.arange(state.tree.shape.n_nodes)
+    return Table(COLUMNS, list(zip(state.tree.paths_of_nodes(), *_columns(state, nodes, context), strict=True)))
+
+
+def row(state: State, key: Any) -> Row:
+    """The row of an arm, or of the node at a path."""
+    node = _node(state, key)
+    columns = _columns(state, np.array([node]), None)
+    return Row(zip(COLUMNS, (state.tree.path_of_node(node), *(column[0] for column in columns)), strict=True))
+
+
+def best(state: State, context: Any) -> Name:
+    """The arm with the highest expected reward among those tried; ties go to the first."""
+    leaves = state.tree.shape.node_of
+    tried = np.flatnonzero(state.rows.plays(leaves) > 0)
+    if not len(tried):
+        raise InvalidValue("no arm was tried yet; learn from some rewards first")
+    means = state.rows.mean(leaves[tried], None if context is None else context[None])[:, 0]
+    return state.arms[int(tried[np.argmax(means)])]
+
+
+def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any], list[float], list[Any]]:
+    """Plays, mean and interval of some nodes."""
+    rows = state.rows
+    plays = rows.plays(nodes)
+    shown = plays.astype(int) if (plays == np.rint(plays)).all() else plays
+    if rows.dim is not None and context is None:
+        means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
+        return shown.tolist(), means.tolist(), [NO_CONTEXT] * len(nodes)
+    at = None if context is None else context[None]
+    ends = (end.tolist() for end in rows.interval(nodes, at))
+    return shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
+
+
+def _node(state: State, key: Any) -> int:
+    tree = state.tree
+    if isinstance(key, tuple):
+        node = tree.cluster_at(key)
+        if node is not None:
+            return node
+        if key and key[-1] in tree and state.given.path(key[-1]) == key:
+            return int(tree.shape.node_of[tree.position(key[-1])])
+        if state.given.cluster_at(key) is not None:
+            raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
+        raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")
+    if key not in tree and tree.cluster_at((key,)) is not None:
+        return tree.cluster_at((key,)) or 0
+    return int(tree.shape.node_of[tree.position(key)])

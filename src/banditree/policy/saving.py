@@ -1,0 +1,270 @@
+"""Save policies and load them: as a file, as bytes, and for pickle and copy. All goes through one header."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.beliefs import BELIEFS, Belief
+from banditree.beliefs.priors import Prior
+from banditree.errors import BadFile, InvalidType, InvalidValue
+from banditree.errors.checks import whole
+from banditree.policy.algorithms import ALGORITHMS
+from banditree.policy.policy import Policy
+from banditree.rules import RULES, Rule
+from banditree.stream import Stream, seed_sequence
+from banditree.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from banditree.output.container import Content
+
+BYTES = "this data"  # what errors call bytes that come from no file
+HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
+
+OPTIONS = {
+    "explore": 0.0,
+    "half_life": None,
+}  # of every policy beyond its parts, as parameters and attributes, with their defaults
+
+
+# Saving
+
+
+def save(policy: Policy, path: str | os.PathLike[str]) -> None:
+    """Write a policy to one file, whole or not at all."""
+    from banditree.output import files  # as in Policy.save
+
+    files.write_whole(path, _encoded(policy))
+
+
+def to_bytes(policy: Policy) -> bytes:
+    """Return what `save` writes."""
+    return b"".join(_encoded(policy))
+
+
+def _encoded(policy: Policy) -> list[Any]:
+    from banditree.output import container
+
+    with policy.held(changes=False) as state:
+        parent, content, arms, names = policy.tree.to_arrays()
+        header = {
+            "policy": type(policy).__name__,
+            "belief": _described(policy.belief),
+            "own": [[key, _described(belief)] for key, belief in policy._own.items()],
+            "rule": _described(policy.rule),
+            "depth": policy.depth,
+            "options": {name: getattr(policy, name) for name in OPTIONS},
+            "arms": arms,
+            "clusters": names,
+        }
+        rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
+    return container.encode("policy", header, {"parent": parent, "content": content, **rows})
+
+
+def _described(part: Belief | Rule) -> dict[str, Any]:
+    """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
+    if _built_in(part):
+        return {"kind": type(part).__name__, **part.parameters()}
+    return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}
+
+
+def _built_in(part: Belief | Rule) -> bool:
+    return type(part) in (*BELIEFS.values(), *RULES.values())
+
+
+# Loading
+
+
+def load(
+    path: str | os.PathLike[str], *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None
+) -> Policy:
+    """Load the policy that `Policy.save` wrote, with a fresh random stream.
+
+    A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``. A file may come from
+    anywhere: what is in it is checked, and nothing in it is run.
+    """
+    from banditree.output import container, files
+
+    content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
+    return _built(content, str(path), rng, belief, rule)
+
+
+def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
+    """Make a policy of what `Policy.to_bytes` gave, with a fresh random stream. The rest is as for `load`.
+
+    >>> import banditree as bt
+    >>> policy = bt.TSC(bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1"]}), rng=7)
+    >>> policy.update("h1", reward=1)
+    >>> bt.from_bytes(policy.to_bytes(), rng=8).table()[0].plays
+    1
+    """
+    return _built(_decoded(data), BYTES, rng, belief, rule)
+
+
+def _decoded(data: Any) -> Content:
+    from banditree.output import container
+
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise InvalidType(f"data is a {type(data).__name__}; give the bytes that to_bytes() returned")
+    return container.decode(bytes(data), "policy", BYTES)
+
+
+class Saved(NamedTuple):
+    """The header of a policy. Its types are right; whether the values make sense shows when they are used."""
+
+    policy: str
+    belief: dict[str, Any]
+    own: list[tuple[Any, dict[str, Any]]]  # (arm or path, belief)
+    rule: dict[str, Any]
+    depth: int | None
+    arms: list[Any]
+    clusters: list[Any]
+    options: dict[str, Any]
+
+
+def _built(
+    content: Content,
+    source: str,
+    rng: Any,
+    belief: Prior | None,
+    rule: Rule | None,
+    kind: type[Policy] | None = None,
+    *,
+    strict: bool = True,
+) -> Policy:
+    """A policy of what was decoded.
+
+    ``strict``: a prior that is passed must fit the tree. Those of a file may be for arms and clusters that have left.
+    """
+    stream = rng if isinstance(rng, np.random.Generator | Stream) else seed_sequence(rng)  # what is wrong is the user's
+    with _whole(source):
+        saved = _header(content)
+    _check_kind(belief, saved.belief["kind"], BELIEFS, "belief")
+    _check_kind(rule, saved.rule["kind"], RULES, "rule")
+    arrays = dict(content.arrays)
+    with _whole(source):
+        tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
+        _check_room(saved, tree, sum(array.size for array in arrays.values()))
+        prior = belief if belief is not None else _saved_prior(saved)
+        rule_or_saved = rule if rule is not None else _rebuilt(saved.rule, RULES)
+    kind = kind or ALGORITHMS.get(saved.policy, Policy)
+    policy = kind.__new__(kind)
+    with _whole(source, also=belief is None and rule is None):
+        strict = strict and belief is not None
+        policy._start(tree, prior, rule_or_saved, saved.depth, stream, OPTIONS | saved.options, strict=strict)
+    with _whole(source):
+        policy.restore(_rows(arrays, policy, content.version))
+    return policy
+
+
+@contextmanager
+def _whole(source: str, also: bool = True) -> Iterator[None]:
+    """Raise `BadFile` for what `save` never writes, though the file is intact; not ``also`` for what a user passed."""
+    try:
+        yield
+    except BadFile:
+        raise
+    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
+        if not also:
+            raise
+        raise BadFile(f"{source} does not hold a whole policy: {error}") from error
+
+
+def _header(content: Content) -> Saved:
+    """The header of a file, its types checked."""
+    header = content.header
+    if content.version == 1:
+        header = {**header, "options": {}}
+    if strange := sorted(header.keys() - HEADER - {"options"}):
+        raise InvalidValue(f"it has {strange[0]!r:.60}, which this version does not know; upgrade banditree")
+    own = [(_key(key), _part(described)) for key, described in _of(list, header, "own")]
+    depth = header["depth"]
+    options = _of(dict, header, "options")
+    if strange := sorted(options.keys() - OPTIONS.keys()):
+        raise InvalidValue(f"it has the option {strange[0]!r:.60}, which this version does not know; upgrade banditree")
+    return Saved(
+        policy=_of(str, header, "policy"),
+        belief=_part(header["belief"]),
+        own=own,
+        rule=_part(header["rule"]),
+        depth=None if depth is None else whole("depth", depth, 0),
+        arms=_of(list, header, "arms"),
+        clusters=_of(list, header, "clusters"),
+        options=options,
+    )
+
+
+def _of(kind: type, header: Mapping[str, Any], key: str) -> Any:
+    if not isinstance(header[key], kind):
+        raise InvalidType(f"{key} is a {type(header[key]).__name__}")
+    return header[key]
+
+
+def _part(described: Any) -> dict[str, Any]:
+    if not isinstance(described, dict) or not isinstance(described.get("kind"), str):
+        raise InvalidType(f"{described!r:.60} is not a belief or a rule")
+    return described
+
+
+def _key(key: Any) -> Any:
+    """The key of a prior: an arm, or a path."""
+    path = tuple(key) if isinstance(key, list) else (key,)
+    if not path or not all(isinstance(name, str | int) and not isinstance(name, bool) for name in path):
+        raise InvalidType(f"{key!r:.60} is neither an arm nor a path")
+    return path if isinstance(key, list) else key
+
+
+def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
+    """A file of built-in parts goes on with parts of the same kind, and the others must be given."""
+    if given is None and saved not in kinds:
+        raise InvalidType(f"this policy was built with a {what} of its user's own, {saved}; pass it as {what}=")
+    parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
+    for part in parts:
+        if saved in kinds and not isinstance(part, kinds[saved]):
+            raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
+
+
+def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
+    """Refuse contexts so long that the sums for them cannot be among the numbers of the file, before they are made."""
+    walked = tree if saved.depth is None else tree.cut(saved.depth)
+    for described in (saved.belief, *(described for _, described in saved.own)):
+        dim = described.get("dim", 1)
+        if isinstance(dim, int) and walked.shape.n_nodes * dim**2 > numbers:
+            raise InvalidValue(f"{numbers} numbers are too few for {walked.shape.n_nodes} nodes with dim={dim}")
+
+
+def _saved_prior(saved: Saved) -> Prior:
+    return {None: _rebuilt(saved.belief, BELIEFS), **{key: _rebuilt(belief, BELIEFS) for key, belief in saved.own}}
+
+
+def _rebuilt(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+    parameters = dict(described)
+    return kinds[parameters.pop("kind")](**parameters)
+
+
+def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> dict[str, NDArray[Any]]:
+    """The saved arrays of the beliefs. What version 1 kept beside the evidence may be known under other names today."""
+    rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
+    known = policy._state.rows.kept() if version == 1 else rows
+    return {name: array for name, array in rows.items() if name in known}
+
+
+# Copying
+
+
+def reduced(policy: Policy) -> tuple[Any, ...]:
+    """What pickle and copy need: parts of the user's own and what the user added go beside the bytes, by reference."""
+    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._own}
+    rule = None if _built_in(policy.rule) else policy.rule
+    others = {name: value for name, value in vars(policy).items() if name not in policy._ours}
+    return copied, (type(policy), to_bytes(policy), belief, rule), others or None
+
+
+def copied(kind: type[Policy], data: bytes, belief: Prior | None, rule: Rule | None) -> Policy:
+    """Make the copy that `reduced` describes, with a fresh random stream."""
+    return _built(_decoded(data), BYTES, None, belief, rule, kind, strict=False)

@@ -1,0 +1,74 @@
+"""The state of a policy: all that changes together when its tree does."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.beliefs import Rows
+from banditree.policy import descent, engines
+from banditree.rules import Rule
+from banditree.tree import Tree
+from banditree.tree.build import Name
+
+
+class State(NamedTuple):
+    """Swapped as one, so that a thread, or whoever comes after an exception, sees either the old or the new."""
+
+    given: Tree  # the tree of the user
+    tree: Tree  # the tree that is walked: the given one, cut
+    position_of: dict[Name, int]  # arm -> its position
+    arms: tuple[Name, ...]
+    rows: Rows
+    summary: NDArray[np.int32] | None  # (nodes,) what the rule keeps
+    walk: engines.Walk
+    readable: descent.Walk  # the walk itself, or the readable twin that learns what the native one leaves to it
+
+    def refresh(self, rule: Rule) -> None:
+        """Bring what the rule keeps up to date with the evidence."""
+        fresh = descent.new_summary(self.tree.shape, self.rows, rule)
+        if self.summary is not None and fresh is not None:
+            self.summary[:] = fresh
+
+
+def build(given: Tree, walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
+    """The state of a policy that has these beliefs over a tree."""
+    rows.fades = options.fade < 1
+    summary = descent.new_summary(walked.shape, rows, rule)
+    readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore, options.fade)
+    walk = engines.build(readable, options)
+    return State(given, walked, walked.index, walked.arms, rows, summary, walk, readable)
+
+
+def transferred(old: State, new: State) -> State:
+    """The new state with the evidence of all arms that both have, closed until nobody holds the policy.
+
+    An inner node's evidence is the sum of its arms', so everything follows from the arms.
+    """
+    new.walk.narrowest = old.walk.narrowest
+    here, there = _common_leaves(new, old)
+    rows, old_rows = new.rows, old.rows
+    rows.scale[:] = old_rows.scale
+    for name in old_rows.EVIDENCE:
+        rows.add_from_arms(new.tree.shape, name, getattr(old_rows, name)[there], here)
+    for name in old_rows.DERIVED:
+        getattr(rows, name)[here] = getattr(old_rows, name)[there]
+    rows.inherit(old_rows, new.tree.shape, here, there)
+    inner = new.tree.shape.inner
+    rows.settle(inner[rows.plays(inner) > 0])
+    new.refresh(new.readable.rule)
+    new.walk.reset()
+    new.walk.close()
+    return new
+
+
+def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The leaves of the arms that both have, in the new tree and in the old."""
+    if new.arms[: len(old.arms)] == old.arms:  # arms were added or moved: nothing to look up
+        n = len(old.arms)
+        return new.tree.shape.node_of[:n], old.tree.shape.node_of
+    found = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
+    here, there = np.array(found, np.intp).reshape(-1, 2).T
+    return new.tree.shape.node_of[here], old.tree.shape.node_of[there]

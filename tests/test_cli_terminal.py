@@ -1,0 +1,199 @@
+"""What a terminal gets to see: whole names, numbers as people write them, and no control characters from a table."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import banditree as bt
+from banditree.catalogue import Catalogue, inspect, write_example
+from banditree.catalogue.grid import Grid
+from banditree.cli import main as cli
+from banditree.output.words import UNSEEN, visible
+from banditree.paper.bar import bar
+from banditree.simulation import progress
+from banditree.simulation.runs import Comparison
+
+COUNTS = ["--arm", "item", "--path", "category", "--plays", "plays", "--successes", "clicks"]
+COMMANDS = ("inspect", "simulate", "advise", "example", "reproduce")
+
+
+def call(*arguments: str | Path, width: int = 80) -> Result:
+    return CliRunner(env={"COLUMNS": str(width)}).invoke(cli.application(), [str(each) for each in arguments])
+
+
+@pytest.fixture
+def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_example("items.csv")
+    return Path("items.csv")
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_flags_are_shown_as_flags(command: list[str]) -> None:
+    shown = call(*command, "--help").stdout
+    assert "--help" in shown
+    assert "<bool>" not in shown
+    assert "BOOLEAN" not in shown
+
+
+@pytest.mark.parametrize("text", ["300", "3e2", "3E2", "300.0", "3_00"])
+def test_a_horizon_may_be_written_otherwise(text: str, items: Path) -> None:
+    result = call("simulate", items, *COUNTS, "--horizon", text, "--seeds", "1e0", "--policy", "TS", "--json")
+    assert (json.loads(result.stdout)["horizon"], json.loads(result.stdout)["seeds"]) == (300, 1)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "1.5", "1e-3", "nan", "inf", "many", "1e400"])
+def test_a_horizon_that_is_none(text: str, items: Path) -> None:
+    result = call("simulate", items, *COUNTS, f"--horizon={text}", width=200)
+    assert (result.exit_code, result.stdout) == (2, "")
+    said = re.sub(r"[│\s]+", " ", result.stderr)
+    assert "--horizon" in said
+    assert f"{text} is below 1" in said or f"'{text}' is not a whole number, such as 100000 or 1e5" in said
+
+
+def test_quiet_prints_a_part_of_the_same(items: Path) -> None:
+    options = [str(items), *COUNTS, "--horizon", "200", "--seeds", "3"]
+    whole, quiet = (call("simulate", *options, *more, width=100).stdout for more in ([], ["--quiet"]))
+    assert quiet in whole
+    assert re.match(r"policy +regret +95% interval +standard deviation\n", quiet)
+
+
+def test_two_columns_of_the_command_line(items: Path) -> None:
+    options = ["--arm", "item,subcategory", "--path", "category", "--plays", "plays", "--successes", "clicks"]
+    assert "0, sub-0" in call("inspect", items, *options).stdout
+
+
+def test_a_log_and_rewards_of_the_command_line(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("item,kind,click\na,x,1\nb,y,0\na,x,0\nb,y,1\nb,y,0\n", encoding="utf-8")
+    shown = call("inspect", log, "--arm", "item", "--path", "kind", "--reward", "click", "-q").stdout
+    assert shown.startswith("Catalogue(2 arms, 2 clusters, depth 1; 2 successes in 5 plays)")
+    table = tmp_path / "table.csv"
+    table.write_text("item,kind,n,m,s\na,x,50,12.5,3\nb,x,60,-4,3\nc,y,40,7,2.5\nd,y,9,8,2\n", encoding="utf-8")
+    options = [str(table), "--arm", "item", "--path", "kind", "--plays", "n", "--reward-mean", "m", "--reward-sd", "s"]
+    assert json.loads(call("inspect", *options, "--json").stdout)["rewards"] == 50 * 12.5 - 240 + 280 + 72
+    for command in ("simulate", "advise"):
+        result = call(command, *options, "--horizon", "100", "--seeds", "4")
+        assert (result.exit_code, result.stderr) == (0, "")
+    assert re.search(r"prior=bt\.Gaussian\(sd=2\.\d+,\s+mean=[\d.]+,\s+prior_sd=[\d.]+\)", result.stdout)
+
+
+def test_the_limit_of_the_command_line(items: Path) -> None:
+    packed = items.with_name("items.csv.gz")
+    packed.write_bytes(__import__("gzip").compress(items.read_bytes()))
+    assert call("inspect", packed, *COUNTS, "-q").exit_code == 0
+    result = call("inspect", packed, *COUNTS, "--max-bytes", "1e3")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "items.csv.gz unpacks to more than 1,000 bytes" in result.stderr
+
+
+# Names
+
+LONG = ["7f3a9c1e5b2d4f6080a1c3e5f7092b4d", "0123456789abcdef0123456789abcdef"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_names_are_not_broken(width: int) -> None:
+    grid = Grid("category", "arms", "plays", "mean of its arms", "95% interval", "holds the best arm")
+    for name in (*LONG, "fruit and vegetables / leafy greens"):
+        grid.add_row(name, "7", "138,000", "0.00407", "0.00367 to 0.00441", "under 1%")
+    lines = grid.lines(width)
+    assert max(map(len, lines)) <= width
+    for name in LONG:
+        assert sum(name in line for line in lines) == 1
+    assert all(any(word in line.split() for line in lines) for word in ("vegetables", "leafy", "greens", "138,000"))
+
+
+def test_a_table_that_fits_has_one_line_a_row() -> None:
+    grid = Grid("name", "a long header", "plays")
+    grid.add_row("x", "1", "2")
+    assert grid.lines(80) == ["name  a long header  plays", "x                 1      2"]
+    assert grid.lines(20) == ["name  a long  plays", "      header", "x          1      2"]
+    grid.add_row("y" * 30, "3", "4")
+    assert grid.lines(20)[-2:] == ["y" * 10, "            3      4"]
+    assert max(map(len, Grid(*["column"] * 40).lines(80))) >= 40  # hopeless, and yet no error
+
+
+EVIL = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x9b2Jb", "back\x08space", "\u202etxt.exe", "two\nlines"]
+
+
+def test_no_control_character_of_a_name_reaches_the_terminal(tmp_path: Path) -> None:
+    table = tmp_path / "items.csv"
+    rows = "".join(f'"{name}","{name}",{100 + i},{3 * i}\n' for i, name in enumerate(EVIL))
+    table.write_text(f"item,category,plays,clicks\n{rows}", encoding="utf-8")
+    more = ["--horizon", "50", "--seeds", "4"]
+    for command in ("inspect", "simulate", "advise"):
+        for options in ([], ["--quiet"], ["--json"]):
+            result = call(command, table, *COUNTS, *(more if command != "inspect" else []), *options)
+            assert (result.exit_code, result.stderr) == (0, "")
+            assert UNSEEN.findall(result.stdout.replace("\n", "")) == []
+        if command != "advise":
+            assert (
+                r"\x1b[31mred\x1b[0m" in call(command, table, *COUNTS, *(more if command != "inspect" else [])).stdout
+            )
+    parsed = json.loads(call("inspect", table, *COUNTS, "--json").stdout)
+    assert {row["path"][0] for row in parsed["cluster_means"]} == set(EVIL)
+    table.write_text(f"item,category,plays,clicks\n{rows}" + "x,y,1,2\n", encoding="utf-8")
+    assert UNSEEN.findall(call("inspect", table, *COUNTS).stderr.replace("\n", "")) == []
+    evil = tmp_path / "\x1b[31m.csv"
+    assert UNSEEN.findall(call("inspect", evil, *COUNTS).stderr.replace("\n", "")) == []
+
+
+def test_trees_and_tables_show_control_characters() -> None:
+    tree = bt.Tree({name: [f"{name} {i}" for i in range(2)] for name in EVIL})
+    policy = bt.TSC(tree, rng=0)
+    for shown in (str(tree), str(policy.table())):
+        assert UNSEEN.findall(shown.replace("\n", "")) == []
+        assert r"\x1b[31mred\x1b[0m 1" in shown or "... and" in shown
+    assert visible("two\nlines") == "two lines"
+    assert visible("two\nlines", lines=True) == "two\nlines"
+    assert visible("日本 é") == "日本 é"
+
+
+# Words
+
+
+def test_one_of_a_thing_is_one(tmp_path: Path) -> None:
+    from banditree.catalogue.outline import outline
+
+    catalogue = Catalogue(bt.Tree({"x": ["a"], "y": ["b", "c"]}), plays=[1, 0, 0], successes=[1, 0, 0])
+    assert repr(catalogue) == "Catalogue(3 arms, 2 clusters, depth 1; 1 success in 1 play)"
+    page = outline(catalogue, {row.path: row.mean for row in inspect(catalogue, worlds=5).clusters})
+    assert "1 arm<" in page
+    assert "1 arms" not in page
+
+
+def test_regrets_that_differ_by_rounding_are_the_same() -> None:
+    runs = bt.simulate([bt.TS, bt.TSC], bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3]), horizon=100, seeds=4)
+    regret = np.array(runs.regret["TS"])
+    runs.regret["TSC"][:] = np.nextafter(regret, np.inf)
+    found = runs.compare("TSC", "TS")
+    assert found.difference == 0
+    assert str(found) == "TSC has the same regret as TS (4 paired seeds)"
+    assert "less regret" in str(Comparison("a", "b", -1.0, 0.1, -10.0, 4))
+
+
+def test_the_version_names_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert f"{bt.__version__}, {bt.engine()} engine" in call("--version").stdout
+    monkeypatch.setattr(cli, "native", None)
+    assert "readable engine (the native one was not built; reinstall with a C++ compiler" in call("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("seconds", "missing", "said"), [(60.0, True, True), (0.01, True, False), (60.0, False, False)]
+)
+def test_long_work_says_that_the_native_engine_is_missing(
+    seconds: float, missing: bool, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "native", None if missing else object())
+    with bar({"figure 1b": seconds}, True):
+        pass
+    with bar({"figure 1b": seconds}, False):
+        pass
+    assert re.sub(r"\s+", " ", capsys.readouterr().err).count("the native one was not built") == said

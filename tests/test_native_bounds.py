@@ -1,0 +1,370 @@
+"""Nothing that is passed makes the native engine read or write outside its arrays; arrays are copied at the edge."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import banditree as bt
+from banditree.errors import BanditreeError, InvalidType, InvalidValue
+from banditree.policy import engines
+from banditree.stream import native, native_stream
+from tests.helpers import NAMES, make, needs_native, same, state
+
+Array = NDArray[Any]
+
+
+def masked(values: Any) -> Any:
+    """The same numbers, the last one behind a mask."""
+    mask = np.zeros(np.shape(values), bool)
+    mask[-1] = True
+    return np.ma.array(values, mask=mask)
+
+
+def misaligned(array: Array) -> Array:
+    """The same numbers, one byte off the place where a processor wants them."""
+    raw = np.empty(array.nbytes + 1, np.uint8)
+    moved: Array = raw[1:].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    assert not moved.flags.aligned
+    return moved
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_masked_arrays_are_refused_everywhere_and_change_nothing(name: str, engine: str) -> None:
+    policy = make(name, bt.Tree(4))
+    x = np.ones(3) if policy.dim else None
+    X = np.ones((2, 3)) if policy.dim else None
+    calls: list[Callable[[], Any]] = [
+        lambda: policy.update_many(masked([0, 10**8]), [1, 1], contexts=X),
+        lambda: policy.update_many(masked([0, 1]), [1, 1], contexts=X),
+        lambda: policy.update_many([0, 1], masked([1.0, 1.0]), contexts=X),
+        lambda: policy.update(0, np.ma.masked, x),
+        lambda: policy.update(0, np.ma.array(1.0, mask=True), x),
+    ]
+    if policy.dim:
+        calls += [
+            lambda: policy.update_many([0, 1], [1, 1], contexts=masked(X)),
+            lambda: policy.update_many([0, 1], [1, 1], contexts=[masked(np.ones(3)), np.ones(3)]),
+            lambda: policy.choose_many(contexts=masked(X)),
+            lambda: policy.choose(masked(np.ones(3))),
+            lambda: policy.update(0, 1.0, masked(np.ones(3))),
+            lambda: policy.table(masked(np.ones(3))),
+        ]
+    before = state(policy)
+    for call in calls:
+        with pytest.raises(InvalidType, match="masked"):
+            call()
+        assert same(before, state(policy))
+
+
+def test_masked_means_are_refused() -> None:
+    with pytest.raises(InvalidType, match="masked"):
+        bt.problems.bernoulli(bt.Tree(2), masked([0.1, 0.9]))
+
+
+@pytest.mark.parametrize("arms", [{"a", "b"}, frozenset("ab")])
+def test_a_set_of_arms_has_no_order(arms: Any, engine: str) -> None:
+    policy = bt.TS(bt.Tree(["a", "b"]), rng=0)
+    with pytest.raises(InvalidType, match="no order"):
+        policy.update_many(arms, [1, 0])
+
+
+@pytest.mark.parametrize("reward", [np.timedelta64(1), np.timedelta64(1, "s"), np.datetime64(1, "s")])
+def test_times_are_not_rewards(reward: Any, engine: str) -> None:
+    policy = bt.TS(bt.Tree(2), rng=0)
+    before = state(policy)
+    with pytest.raises(InvalidType, match="number"):
+        policy.update(0, reward)
+    with pytest.raises(InvalidType, match="number"):
+        policy.update_many([0], [reward])
+    with pytest.raises(InvalidType, match="number"):
+        policy.update_many([0], np.array([reward]))
+    assert same(before, state(policy))
+
+
+def test_arrays_that_are_not_aligned_are_learned_all_the_same(engine: str) -> None:
+    plain, odd = (bt.LinTSC(bt.Tree({"a": 3, "b": 3}), dim=3, rng=0) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for n in (5, 2000):  # few and many take other ways
+        arms, rewards, X = rng.integers(6, size=n), rng.random(n), rng.standard_normal((n, 3))
+        plain.update_many(arms, rewards, contexts=X)
+        odd.update_many(misaligned(arms), misaligned(rewards), contexts=misaligned(X))
+        assert plain.choose(X[0]) == odd.choose(misaligned(X[0]))
+        plain.update(1, 0.5, X[1])
+        odd.update(1, 0.5, misaligned(X[1]))
+        assert np.array_equal(plain.choose_many(contexts=X), odd.choose_many(contexts=misaligned(X)))
+    assert same(state(plain), state(odd))
+
+
+def test_the_places_of_arms_are_an_array_of_their_own() -> None:
+    tree, arms = bt.Tree(4), np.array([0, 1, 2])
+    places = tree.positions(arms)
+    arms[:] = 10**8
+    assert places.tolist() == [0, 1, 2]
+
+
+def test_a_thread_that_writes_to_the_arrays_meanwhile_does_no_harm(engine: str) -> None:
+    """Every reward goes to an arm that is there, or the call is refused."""
+    policy = bt.TS(bt.Tree(50), rng=0)
+    arms, rewards = np.zeros(5000, np.int64), np.ones(5000)
+    stop = threading.Event()
+
+    def disturb() -> None:
+        while not stop.is_set():
+            arms[:] = 10**8
+            arms[:] = 3
+
+    other = threading.Thread(target=disturb)
+    other.start()
+    learned = 0
+    try:
+        for _ in range(300):
+            try:
+                policy.update_many(arms, rewards)
+                learned += len(arms)
+            except BanditreeError:
+                continue
+    finally:
+        stop.set()
+        other.join()
+    assert policy.table()[0].plays == learned
+
+
+# The native functions themselves, whoever calls them.
+
+
+def walk_of(policy: bt.Policy) -> Any:
+    return policy._state.walk
+
+
+@needs_native
+def test_learn_checks_its_arguments() -> None:
+    with engines.using("native"):
+        plain, linear = bt.TS(bt.Tree(3), rng=0), bt.LinTS(bt.Tree(3), dim=2, rng=0)
+    one = np.ones(1)
+    before = state(plain), state(linear)
+    for arm in (-1, 3, 10**8, -(2**63), 2**32):
+        with pytest.raises(ValueError, match="positions of arms"):
+            walk_of(plain).learn(np.array([arm]), one, None, None)
+    for rewards in (np.ones(0), np.ones(2), np.ones((1, 1)), misaligned(one)):
+        with pytest.raises(ValueError, match="one number"):
+            walk_of(plain).learn(np.array([0]), rewards, None, None)
+    with pytest.raises(ValueError, match="do not fit"):
+        walk_of(plain).learn(np.array([0]), one, None, np.ones((1, 2)))
+    with pytest.raises(ValueError, match="do not fit"):
+        walk_of(linear).learn(np.array([0]), one, None, None)
+    for shape in ((1, 1), (0, 2), (2,), (1, 3)):
+        with pytest.raises(ValueError, match="one row"):
+            walk_of(linear).learn(np.array([0]), one, None, np.ones(shape))
+    for value in (np.nan, np.inf, 1e101):
+        with pytest.raises(ValueError, match="finite"):
+            walk_of(linear).learn(np.array([0]), one, None, np.full((1, 2), value))
+    for odd in (np.array([0.0]), np.array([0], np.int32), np.zeros((1, 1), np.int64), [0]):
+        with pytest.raises(TypeError):
+            walk_of(plain).learn(odd, one, None, None)
+    for plays in (np.ones(0), np.ones(2), misaligned(one)):
+        with pytest.raises(ValueError, match="one number"):
+            walk_of(plain).learn(np.array([0]), one, plays, None)
+    for count in (0.0, -1.0, np.nan, np.inf, 0.5):  # 0.5: a sum of 1 is too much
+        assert walk_of(plain).learn(np.array([0]), one, np.array([count]), None) == 0
+    assert same(before[0], state(plain))
+    assert same(before[1], state(linear))
+
+
+@needs_native
+def test_limits_check_their_arguments() -> None:
+    with engines.using("native"):
+        policy, other = bt.TS(bt.Tree(3), rng=0), bt.TS(bt.Tree(3), rng=0)
+    walk: Any = walk_of(policy)
+    for arm in (-1, 3, 2**40):
+        with pytest.raises(ValueError, match="positions of arms"):
+            walk.limits(np.array([arm]), True)
+    with pytest.raises(ValueError, match="one arm"):
+        walk.limits(np.zeros(0, np.int64), True)
+    limits = walk.limits(np.array([0]), False)
+    for node in (-1, 4):
+        with pytest.raises(IndexError):
+            limits.allowed(node)
+    with pytest.raises(ValueError, match="another tree"):
+        walk_of(other).choose_within(limits, None)
+    with pytest.raises(ValueError, match="so many"):
+        walk.slate(3, limits, None)
+
+
+@needs_native
+def test_single_steps_refuse_what_is_not_ready() -> None:
+    with engines.using("native"):
+        policy = bt.LinTS(bt.Tree(3), dim=2, rng=0)
+    walk, before = walk_of(policy), state(policy)
+    good = np.ones(2)
+    for odd in (masked(good), misaligned(good), np.ones(3), np.ones((2, 1)), np.ones(4)[::2], good.tolist(), None):
+        assert walk.choose(odd) == -1
+        assert walk.update(0, 1.0, odd) is False
+    for arm in (-1, 3):
+        assert walk.update(arm, 1.0, good) is False
+    for shape in ((2, 1), (1, 2), (4,)):
+        with pytest.raises(ValueError, match="one row"):
+            walk.choose_many(2, np.ones(shape))
+    with pytest.raises(ValueError, match="too many"):
+        walk.choose_many(2**31, None)
+    assert same(before, state(policy))
+
+
+def pieces(policy: bt.Policy) -> dict[str, Any]:
+    """What a native walk is made of."""
+    built = policy._state
+    shape, rows = built.tree.shape, built.rows
+    return {
+        "start": shape.start,
+        "parent": shape.parent,
+        "content": shape.content,
+        "node_of": shape.node_of,
+        "belief": rows.native,
+        "arrays": rows.native_arrays(),
+        "dim": rows.dim or 0,
+        "v": 1.0,
+        "rule": type(policy.rule).__name__,
+        "c": 1.0,
+        "flag": False,
+        "summary": built.summary,
+        "stream": native_stream(0),
+    }
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["TSC", "UCBC", "TSMax", "LinTSC"])
+def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
+    assert native is not None
+    given = pieces(make(name, bt.Tree({"a": 3, "b": 2})))
+    native.Walk(**given)  # the control
+    wrong: list[dict[str, Any]] = [
+        {"stream": None},
+        {"stream": 7},
+        {"dim": 40_000},
+        {"belief": "Gamma"},
+        {"rule": "None"},
+    ]
+    for field in ("start", "parent", "content", "node_of"):
+        array = given[field]
+        for place, value in ((0, 10**8), (-1, -(10**8)), (1, 0), (len(array) - 1, len(array) + 1)):
+            changed = array.copy()
+            changed[place] = value
+            if not np.array_equal(changed, array):
+                wrong.append({field: changed})
+        wrong += [{field: array[:-1].copy()}, {field: array.astype(np.int64)}, {field: misaligned(array)}]
+    for place, array in enumerate(given["arrays"]):
+        for shorter in (array[:-1].copy(), array.astype(np.float32), misaligned(array)):
+            if array.size > 1:
+                wrong.append({"arrays": [*given["arrays"][:place], shorter, *given["arrays"][place + 1 :]]})
+    wrong += [{"arrays": given["arrays"][:-1]}, {"arrays": []}]
+    if given["summary"] is not None:
+        wrong += [{"summary": given["summary"] + 100}, {"summary": given["summary"] - 100}, {"summary": None}]
+        wrong += [{"summary": given["summary"][1:].copy()}, {"summary": given["summary"].astype(np.int64)}]
+    for change in wrong:
+        with pytest.raises((ValueError, TypeError)):
+            native.Walk(**(given | change))
+
+
+@needs_native
+def test_an_arm_with_children_is_no_tree() -> None:
+    assert native is not None
+    given = pieces(bt.TSC(bt.Tree({"a": 3, "b": 2}), rng=0))
+    content = given["content"].copy()
+    content[1] = 0  # the cluster becomes an arm
+    with pytest.raises(ValueError, match="tree"):
+        native.Walk(**(given | {"content": content}))
+
+
+@needs_native
+def test_runs_check_world_and_players() -> None:
+    assert native is not None
+    with engines.using("native"):
+        walk = walk_of(bt.TS(bt.Tree(3), rng=0))
+    player = [walk, None, native_stream(1), np.zeros(2), np.zeros(3, np.int64)]
+
+    def run(truth: Any = (0.1, 0.2, 0.3), times: Any = (5, 10), horizon: int = 10, **more: Any) -> Any:
+        mine = list(player)
+        for place, value in more.pop("player", {}).items():
+            mine[place] = value
+        given = {"dim": 0, "rewards": "Bernoulli", "parameter": 0.0, "contexts": ""} | more
+        return native.run(
+            truth=np.array(truth, float),
+            context_stream=native_stream(2),
+            horizon=horizon,
+            times=np.array(times, np.int64),
+            players=[tuple(mine)],
+            monitor=native.Monitor(),
+            **given,
+        )
+
+    assert run()[0] > 0  # the control
+    wrong: list[dict[str, Any]] = [
+        {"truth": (0.1, 0.2)},
+        {"truth": (0.1, 0.2, 0.3, 0.4)},
+        {"truth": ()},
+        {"truth": (0.1, 0.2, np.nan)},
+        {"truth": (0.1, 0.2, 1.5)},
+        {"truth": [[0.1, 0.2, 0.3]]},
+        {"dim": 2, "truth": np.ones((3, 2))},
+        {"times": (5, 9)},
+        {"times": (5,)},
+        {"times": ()},
+        {"times": (0, 10)},
+        {"times": (10, 10)},
+        {"horizon": 11},
+        {"rewards": "Gaussian", "parameter": 1.0},
+        {"rewards": "Uniform", "truth": (0.1, 0.2, 0.9)},
+        {"rewards": "Bounded", "parameter": 0.0},
+        {"rewards": "Bounded", "parameter": np.inf},
+        {"player": {1: np.array([0, 1], np.int32)}},
+        {"player": {1: np.array([0, 1, 3], np.int32)}},
+        {"player": {1: np.array([0, 1, -1], np.int32)}},
+        {"player": {3: np.zeros(1)}},
+        {"player": {4: np.zeros(2, np.int64)}},
+        {"player": {4: np.zeros(3)}},
+        {"player": {3: misaligned(np.zeros(2))}},
+    ]
+    for change in wrong:
+        with pytest.raises((ValueError, TypeError)):
+            run(**change)
+
+
+@needs_native
+def test_streams_refuse_sizes_that_overflow() -> None:
+    stream: Any = native_stream(0)
+    before = stream.state().tolist()
+    with pytest.raises(MemoryError):
+        stream.beta_fill(np.ones(1024), np.ones(1024), 2**54 + 1)
+    with pytest.raises(MemoryError):
+        stream.standard_gamma_fill(np.ones(16), 2**60)
+    with pytest.raises(ValueError, match="aligned"):
+        stream.standard_gamma_fill(misaligned(np.ones(2)), 1)
+    assert stream.state().tolist() == before
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: bt.Tree(10**30),
+        lambda: bt.Tree({"a": 10**5000}),
+        lambda: bt.Beta(10**400, 1),
+        lambda: bt.Beta(1, 10**5000),
+        lambda: bt.Gaussian(sd=10**400),
+        lambda: bt.Gaussian(mean=-(10**400)),
+        lambda: bt.LinTS(bt.Tree(2), dim=10**30),
+        lambda: bt.LinTS(bt.Tree(100_000), dim=30_000),
+        lambda: bt.Policy(bt.Tree(2), belief=bt.Linear(dim=2, v=10**400), rule=bt.Thompson()),
+        lambda: bt.TS(bt.Tree(2), rng=0).update(0, 10**5000),
+        lambda: bt.TS(bt.Tree(2), rng=0).choose_many(10**5000),
+    ],
+)
+def test_numbers_beyond_all_bounds_get_a_sentence(build: Callable[[], Any]) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        build()
+    assert len(str(caught.value)) < 200
