@@ -126,7 +126,7 @@ def advise(
     seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     simulated = partial(
         run,
-        {candidate.label: playing.factory(candidate, catalogue) for candidate in chosen},
+        {each.label: playing.factory(each, catalogue) for each in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,

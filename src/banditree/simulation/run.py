@@ -47,9 +47,7 @@ class Run:
 
     def by_cluster(self, tree: Tree) -> None:
         """Add up the plays of each top cluster."""
-        top = tree.top_cluster()
-        plays = np.bincount(top[top >= 0], self.plays[top >= 0], minlength=tree.shape.n_nodes)
-        self.clusters = {tree.name(node): int(plays[node]) for node in tree.top_nodes()}
+        self.clusters = {name: int(plays) for name, plays in tree.sums_by_cluster(self.plays).items()}
 
 
 def one_engine(runs: Sequence[Run]) -> str:

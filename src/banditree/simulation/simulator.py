@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import whole
 from banditree.policy.algorithms import ALGORITHMS
-from banditree.simulation.one_seed import Factory, On, Plan, Streams, key_of, on
+from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on
 from banditree.simulation.run import Run
 from banditree.simulation.runs import Built, Runs
+from banditree.simulation.stepper import Schedule
 from banditree.simulation.workers import Progress, over_seeds
 from banditree.stream import seed_sequence
 
@@ -36,6 +37,8 @@ def simulate(
     rng: Any = 0,
     checkpoints: int | Iterable[int] = 100,
     replicates: int | Iterable[int] = 1,
+    delay: int = 0,
+    batch: int = 1,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Runs:
@@ -49,6 +52,9 @@ def simulate(
     With ``replicates`` every policy runs that many times on the instance of each seed: ``runs.regret`` is the mean, and
     ``runs.replicates`` has each run, which tells the luck of a run from the differences between instances. A list of
     numbers runs those replicates, so that more can be added later; the first one, 0, is the run without replicates.
+
+    Decisions are made ``batch`` at a time from the same beliefs, and the reward of step t is learned at the first batch
+    that starts after step t + ``delay``; what has not arrived at the end is not learned.
 
     ``jobs`` is as in joblib (None: one; -1: all cores). A bar shows on terminals unless ``progress`` is False;
     a function is called with the share of the steps that are done, from 0 to 1. On
@@ -72,7 +78,13 @@ def simulate(
     indices = _numbers("seed", seeds)
     times = _times(checkpoints, horizon)
     repeated = tuple(_numbers("replicate", replicates))
-    plan = Plan(factories, problem, Streams(seed_sequence(rng)), horizon, times, repeated)
+    schedule = Schedule(
+        horizon,
+        whole("delay", delay, 0, LONGEST, why="how many steps a reward takes to arrive"),
+        whole("batch", batch, 1, LONGEST, why="how many decisions are made at a time"),
+    )
+    asking = frozenset(name for name, factory in factories.items() if asks_for_dim(factory))
+    plan = Plan(factories, problem, Streams(seed_sequence(rng)), schedule, times, repeated, asking)
     results: dict[int, Found] = {}
     steps = horizon * len(indices) * len(factories) * len(repeated)
     slow = bool(getattr(problem, "slow", False))
