@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.candidates import named
+from banditree.catalogue.candidates import NAMES, named
 from banditree.catalogue.sentences import short
 from banditree.cli.flags import Command
 from banditree.cli.options import Json, Rng, split
@@ -97,7 +97,7 @@ def evaluate_command(
         columns = split("--context", context or [])
         found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
-        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in ALGORITHMS]
+        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
