@@ -36,7 +36,7 @@ from banditree.tree import Tree
 if TYPE_CHECKING:
     from banditree import plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
-    from banditree.simulation import Runs, on, simulate
+    from banditree.simulation import Runs, Sweep, on, simulate, sweep
     from banditree.tree import clustering
 
 __version__ = "0.1.0"
@@ -55,7 +55,9 @@ _NAMES = {
     "advise": "catalogue",
     "on": "simulation",
     "read_catalogue": "catalogue",
+    "Sweep": "simulation",
     "simulate": "simulation",
+    "sweep": "simulation",
 }
 
 
@@ -98,6 +100,7 @@ __all__ = [
     "Policy",
     "Rule",
     "Runs",
+    "Sweep",
     "TSMax",
     "Thompson",
     "Tree",
@@ -113,6 +116,7 @@ __all__ = [
     "problems",
     "read_catalogue",
     "simulate",
+    "sweep",
     "testing",
     "theory",
 ]

@@ -2,7 +2,7 @@
 
 from banditree.plots.files import save
 from banditree.plots.functions import function
-from banditree.plots.lines import regret, sheet, sweep
+from banditree.plots.lines import panels, regret, sheet, sweep
 from banditree.plots.style import LOOKS, Look, looks
 
-__all__ = ["LOOKS", "Look", "function", "looks", "regret", "save", "sheet", "sweep"]
+__all__ = ["LOOKS", "Look", "function", "looks", "panels", "regret", "save", "sheet", "sweep"]
