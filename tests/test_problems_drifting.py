@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,16 @@ def test_an_object_that_cannot_be_copied_is_named() -> None:
     problem.only.open_file = open(__file__)  # type: ignore[attr-defined]  # noqa: SIM115
     with problem.only.open_file, pytest.raises(bt.errors.ProblemFailed, match="the same object again"):  # type: ignore[attr-defined]
         bt.simulate([bt.TS], problem, horizon=10, seeds=1)
+
+
+def test_forgetting_wins_after_a_change_and_loses_a_little_without_one() -> None:
+    policies = {"keeps": bt.TSC, "forgets": partial(bt.TSC, half_life=500)}
+    still = unstructured(n_arms=10, n_clusters=3)
+    moving = bt.simulate(policies, drifting(still, every=1000), horizon=4000, seeds=40).compare("forgets", "keeps")
+    lost = bt.simulate(policies, still, horizon=4000, seeds=40).compare("forgets", "keeps")
+    assert moving.z < -4
+    assert lost.z > 4
+    assert lost.difference < -moving.difference / 2
 
 
 def test_it_says_what_it_is() -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue, MissingExtra, missing_extra
+from banditree.errors import BadFile, InvalidValue
 from banditree.output.files import read_whole, write_whole
 from banditree.output.frames import frame
 from banditree.output.tables import Table

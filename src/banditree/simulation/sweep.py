@@ -131,11 +131,15 @@ class Sweep:
 
 def _checked(grid: Any) -> dict[str, list[Any]]:
     if not isinstance(grid, Mapping) or not grid:
-        raise InvalidType(f"grid={grid!r:.60} must be a mapping from parameters to values, as {{'n_arms': [100, 1000]}}")
+        raise InvalidType(
+            f"grid={grid!r:.60} must be a mapping from parameters to values, as {{'n_arms': [100, 1000]}}"
+        )
     found: dict[str, list[Any]] = {}
     for name, values in grid.items():
         if not isinstance(name, str) or name in OURS:
-            raise InvalidValue(f"parameter {name!r} must have another name, which is text and none of {', '.join(OURS)}")
+            raise InvalidValue(
+                f"parameter {name!r} must have another name, which is text and none of {', '.join(OURS)}"
+            )
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidType(f"grid[{name!r}] is {values!r:.60}; give a list of values, also for a single one")
         listed = list(values)

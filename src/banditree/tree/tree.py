@@ -16,7 +16,6 @@ from banditree.tree.build import Draft, Name
 from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
 
-
 DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # made when they are first asked for
 
 
