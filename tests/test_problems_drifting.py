@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_both_engines_give_the_same_run_draw_for_draw(name: str, problem: Any, e
         runs = bt.simulate({name: algorithm}, moving, **options)
 
     def on_stream(tree: bt.Tree, *, rng: Any, dim: int | None = None) -> bt.Policy:
-        more = {} if dim is None else {"dim": dim}
+        more: dict[str, Any] = {} if dim is None else {"dim": dim}
         return algorithm(tree, rng=native_stream(rng), **more)
 
     with engines.using("readable"):
@@ -169,14 +170,19 @@ def test_a_problem_that_remembers_meets_every_policy_afresh(problem: Any) -> Non
 
 
 def test_an_object_that_cannot_be_copied_is_named() -> None:
+    class Locked(Turning):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lock = threading.Lock()
+
     problem = Keeps()
-    problem.only.open_file = open(__file__)  # type: ignore[attr-defined]  # noqa: SIM115
-    with problem.only.open_file, pytest.raises(bt.errors.ProblemFailed, match="the same object again"):  # type: ignore[attr-defined]
+    problem.only = Locked()
+    with pytest.raises(bt.errors.ProblemFailed, match="the same object again"):
         bt.simulate([bt.TS], problem, horizon=10, seeds=1)
 
 
 def test_forgetting_wins_after_a_change_and_loses_a_little_without_one() -> None:
-    policies = {"keeps": bt.TSC, "forgets": partial(bt.TSC, half_life=500)}
+    policies: dict[str, Any] = {"keeps": bt.TSC, "forgets": partial(bt.TSC, half_life=500)}
     still = unstructured(n_arms=10, n_clusters=3)
     moving = bt.simulate(policies, drifting(still, every=1000), horizon=4000, seeds=40).compare("forgets", "keeps")
     lost = bt.simulate(policies, still, horizon=4000, seeds=40).compare("forgets", "keeps")

@@ -25,9 +25,9 @@ def joined(one: Runs, two: Runs) -> Runs:
     if one.times.tolist() != two.times.tolist():
         raise InvalidValue("these runs have different times; give both simulations the same horizon and checkpoints")
     if set(one.policies) == set(two.policies):
-        both = sorted({*one.seeds} & {*two.seeds})
-        if both:
-            raise InvalidValue(f"seed {both[0]} is in both; give the second simulation other seeds, or other policies")
+        twice = sorted({*one.seeds} & {*two.seeds})
+        if twice:
+            raise InvalidValue(f"seed {twice[0]} is in both; give the second simulation other seeds, or other policies")
         return _more_seeds(one, two)
     if one.seeds != two.seeds:
         raise InvalidValue("these runs share neither their seeds nor their policies, so they do not fit together")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,7 +12,8 @@ from banditree.errors import Interrupted, InvalidType, InvalidValue
 from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.simulation.runs import Runs
-from banditree.simulation.simulator import Factory, simulate
+from banditree.simulation.one_seed import Factory
+from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import over_seeds
 
 OURS = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns that no parameter may be called
@@ -74,7 +76,7 @@ class Sweep:
         return Table((*self.grid, "policy", "mean", "sd", "se", "interval"), rows)
 
     def to_frame(self) -> Any:
-        """A row for every combination, policy and seed: the parameters, ``policy``, ``seed``, ``regret`` at the horizon.
+        """A row for every combination, policy and seed: the parameters, policy, seed, and regret at the horizon.
 
         In the library that is installed: pandas, Polars or PyArrow.
         """
@@ -104,7 +106,7 @@ class Sweep:
                 over = over_seeds(regret[:, -1])
                 line = series.setdefault(policy, ([], [], []))
                 for numbers, value in zip(line, (self._place(x, point[x]), over.mean, over.sd), strict=True):
-                    numbers.append(0.0 if value != value else value)  # one seed has no spread
+                    numbers.append(0.0 if math.isnan(value) else value)  # one seed has no spread
         others = [name for name in self.grid if name != x]
         titles = [", ".join(f"{name} = {value}" for name, value in zip(others, each, strict=True)) for each in panels]
         words = {
