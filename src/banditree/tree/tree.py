@@ -205,6 +205,15 @@ class Tree:
             node = None if node is None else self.child_cluster(node, name)
         return node
 
+    def arms_below(self, node: int) -> NDArray[np.intp]:
+        """The positions of all arms below a node, in order."""
+        shape, level = self.shape, np.array([node])
+        found = []
+        while len(level):  # children of neighbours are one slice
+            found.append(level[shape.content[level] >= 0])
+            level = np.concatenate([np.arange(shape.start[each], shape.start[each + 1]) for each in level.tolist()])
+        return np.sort(shape.content[np.concatenate(found)]).astype(np.intp)
+
     def cluster_name(self, node: int) -> Name | None:
         """The name of a cluster, None for the root's."""
         return self._names[~int(self.shape.content[node])]
