@@ -33,7 +33,7 @@ class Problem:
     fixed: bool = False  # every seed meets the same instance, which is drawn once
     slow: bool = False  # an instance takes long in Python: draw several in processes
 
-    def instance(self, rng: Any) -> Any:
+    def instance(self, rng: Any) -> Instance:
         """One instance; ``rng`` is an int, a SeedSequence or a Generator."""
         if self.fixed:
             return self._only

@@ -11,8 +11,8 @@ from typing import Any
 from banditree.errors import Interrupted, InvalidType, InvalidValue
 from banditree.output.frames import frame
 from banditree.output.tables import Table
-from banditree.simulation.runs import Runs
 from banditree.simulation.one_seed import Factory
+from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import over_seeds
 
