@@ -18,7 +18,7 @@ def problem(request: pytest.FixtureRequest) -> Problem | Drifting:
     return EXAMPLES[request.param]
 
 
-def truth(instance: Instance) -> NDArray[np.float64]:
+def truth(instance: Instance | DriftingInstance) -> NDArray[np.float64]:
     found = instance.means if instance.theta is None else instance.theta
     assert found is not None
     return found

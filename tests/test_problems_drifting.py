@@ -182,7 +182,7 @@ def test_an_object_that_cannot_be_copied_is_named() -> None:
 
 
 def test_forgetting_wins_after_a_change_and_loses_a_little_without_one() -> None:
-    policies: dict[str, Any] = {"keeps": bt.TSC, "forgets": partial(bt.TSC, half_life=500)}
+    policies: dict[str, Any] = {"keeps": bt.TS, "forgets": partial(bt.TS, half_life=500)}
     still = unstructured(n_arms=10, n_clusters=3)
     moving = bt.simulate(policies, drifting(still, every=1000), horizon=4000, seeds=40).compare("forgets", "keeps")
     lost = bt.simulate(policies, still, horizon=4000, seeds=40).compare("forgets", "keeps")

@@ -19,7 +19,8 @@ def make(n_arms: int, distance: float) -> bt.problems.Problem:
 
 def swept(grid: Any = GRID, problem: Any = make, **options: Any) -> bt.Sweep:
     settings: dict[str, Any] = {"horizon": 50, "seeds": 3, "rng": 4} | options
-    return bt.sweep(grid, problem, [bt.TS, bt.TSC], **settings)
+    found: bt.Sweep = bt.sweep(grid, problem, [bt.TS, bt.TSC], **settings)
+    return found
 
 
 @pytest.fixture(scope="module")
