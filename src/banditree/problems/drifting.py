@@ -126,7 +126,7 @@ class DriftingInstance:
         if truth is None or set(drawn.arms) != set(self.arms) or truth.shape[1:] != ((self.dim,) if self.dim else ()):
             raise InvalidValue(f"instances of {self.problem!r:.60} have different arms or contexts; it cannot drift")
         if drawn.arms == self.arms:
-            return np.require(truth, requirements="CA")
+            return np.require(truth, requirements=["C", "A"])
         return np.ascontiguousarray(truth[drawn.tree.positions(self.arms)])
 
     def context(self, rng: Any) -> Floats | None:

@@ -215,7 +215,7 @@ class Plan:
             for policy in policies.values():
                 held.enter_context(policy.held())
             seconds = native.run(
-                truth=np.require(truth, requirements="CA"),
+                truth=np.require(truth, requirements=["C", "A"]),
                 dim=instance.dim or 0,
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,

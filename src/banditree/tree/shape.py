@@ -23,7 +23,7 @@ class Shape:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Align what was unpickled: some transports, such as Dask's, hand out arrays that begin anywhere in memory."""
-        self.__dict__.update({name: np.require(array, requirements="CA") for name, array in state.items()})
+        self.__dict__.update({name: np.require(array, requirements=["C", "A"]) for name, array in state.items()})
 
     @property
     def n_nodes(self) -> int:
