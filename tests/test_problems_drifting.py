@@ -182,10 +182,10 @@ def test_an_object_that_cannot_be_copied_is_named() -> None:
 
 
 def test_forgetting_wins_after_a_change_and_loses_a_little_without_one() -> None:
-    policies: dict[str, Any] = {"keeps": bt.TS, "forgets": partial(bt.TS, half_life=500)}
+    policies: dict[str, Any] = {"keeps": bt.TS, "forgets": partial(bt.TS, half_life=300)}
     still = unstructured(n_arms=10, n_clusters=3)
-    moving = bt.simulate(policies, drifting(still, every=1000), horizon=4000, seeds=40).compare("forgets", "keeps")
-    lost = bt.simulate(policies, still, horizon=4000, seeds=40).compare("forgets", "keeps")
+    moving = bt.simulate(policies, drifting(still, every=800), horizon=2500, seeds=16).compare("forgets", "keeps")
+    lost = bt.simulate(policies, still, horizon=2500, seeds=16).compare("forgets", "keeps")
     assert moving.z < -4
     assert lost.z > 4
     assert lost.difference < -moving.difference / 2
