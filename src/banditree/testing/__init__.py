@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from banditree.stream import seed_sequence
 from banditree.testing.samples import alike
 from banditree.tree import Tree
 
-__all__ = ["LAWS", "LawBroken", "check_policy", "example_trees"]
+__all__ = ["LAWS", "LawBroken", "alike", "check_policy", "example_trees"]
 
 DRAWS = 150  # choices compared in distribution where one policy can make them all
 COPIES = 80  # and where each choice needs a policy of its own
@@ -122,7 +122,9 @@ def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any
         return
     context = case.context()
     decided = [Counter(choose(make(seed), context) for seed in range(COPIES)) for make in (one, two)]
-    case.demand(alike(*decided, case.tree), f"{what}: they choose differently, {decided[0]} and {decided[1]}")
+    case.demand(
+        alike(decided[0], decided[1], case.tree), f"{what}: they choose differently, {decided[0]} and {decided[1]}"
+    )
 
 
 @contextmanager
@@ -206,7 +208,8 @@ def order_does_not_matter(case: Case) -> None:
         policies = [case.policy(seed, tree, events) for seed, tree in ((1, case.tree), (2, turned))]
         decided = [Counter(choose(policy, context) for _ in range(DRAWS)) for policy in policies]
         case.demand(
-            alike(*decided, case.tree), f"{when} the arms in reverse order are chosen {decided[1]}, not {decided[0]}"
+            alike(decided[0], decided[1], case.tree),
+            f"{when} the arms in reverse order are chosen {decided[1]}, not {decided[0]}",
         )
 
 
