@@ -32,7 +32,7 @@ def _after_fork() -> None:
     for policy in list(_policies):
         policy._lock = RLock()
         policy._state.readable.free()
-        policy._mend(True)
+        policy._mended()
     for policy in list(_unseeded):
         reseeded(policy._stream)
 
