@@ -224,7 +224,11 @@ class Policy(Turns):
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
-        return None if arms is None else state.walk.limits(*arms)
+        if arms is None:
+            return None
+        within = state.walk.limits(*arms)
+        limits.check(within)
+        return within
 
     # Learning
 
@@ -248,6 +252,12 @@ class Policy(Turns):
         With ``plays`` a row stands for so many rewards of its arm (in its context), and ``rewards`` has their sum: what
         a group-by of a log gives.
         """
+        if plays is None and contexts is None and type(arms) is list and type(rewards) is list:
+            state = self._state
+            if PLAIN_IDS.issuperset(map(type, arms)):
+                few = [state.position_of.get(arm, -1) for arm in arms]
+                if state.walk.learn_few(few, rewards):
+                    return
         arms = inputs.listed(arms)
         tree = self._state.tree
         positions = tree.positions(arms)
