@@ -32,7 +32,12 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "UCT, explore": ("UCT", {"explore": 0.3}),
     "LinHTS, explore": ("LinHTS", {"explore": 0.3}),
 }
-IN_ORDER = ("rewards add up, in any order and in batches", "plays stand for rewards one by one")  # not while they fade
+IN_ORDER = (  # what does not hold while evidence fades with every reward, those of arms that leave too
+    "rewards add up, in any order and in batches",
+    "plays stand for rewards one by one",
+    "changing the catalogue conserves evidence",
+    "forgetting by 1 changes nothing, by 0 everything",
+)
 
 
 @pytest.mark.parametrize("shape", TREES)
