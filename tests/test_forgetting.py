@@ -202,7 +202,7 @@ def test_both_engines_draw_for_draw(name: str, shape: str, half_life: float) -> 
         runs.append(run)
         ends.append(evidence(policy))
     assert runs[0] == runs[1]
-    assert close(*ends)
+    assert close(ends[0], ends[1])
 
 
 def test_the_clock_of_ucb_never_runs_below_one(engine: str) -> None:

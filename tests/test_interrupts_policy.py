@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType
@@ -134,7 +134,7 @@ def test_a_change_is_whole_or_not_at_all(name: str, change: str, engine: str) ->
     assert not same(before, after)
     policy, ends = built(name), {"before": 0, "after": 0}
     for at in count():
-        interrupt = interrupted(lambda policy=policy: act(policy), at)
+        interrupt = interrupted(partial(act, policy), at)
         if interrupt is None:
             break
         assert not policy._is_held()

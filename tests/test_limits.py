@@ -64,7 +64,7 @@ def test_ids_masks_and_other_collections_mean_the_same(call: str, engine: str) -
 
 
 def test_no_limits_are_no_limits(engine: str) -> None:
-    everything = [{}, {"exclude": []}, {"only": SHOP.arms}, {"exclude": np.zeros(5, bool)}]
+    everything: list[dict[str, Any]] = [{}, {"exclude": []}, {"only": SHOP.arms}, {"exclude": np.zeros(5, bool)}]
     chances = [learned("HTS", SHOP).propensities(**limits) for limits in everything]
     assert all(np.array_equal(each, chances[0]) for each in chances)
 

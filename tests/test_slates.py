@@ -85,7 +85,7 @@ def test_explored_slates_are_any_order_of_any_arms(engine: str) -> None:
     counts = np.array([slates[order] for order in every])
     assert counts.sum() == ORDERS
     assert chi_square(counts, np.full(60, 1 / 60)) > P_FLOOR
-    assert chi_square(np.sort(counts), np.linspace(0.8, 1.2, 60) / 60) < P_FLOOR
+    assert chi_square(counts, np.linspace(0.5, 1.5, 60) / 60) < P_FLOOR  # the control
 
 
 def test_ties_come_in_any_order(engine: str) -> None:

@@ -66,8 +66,8 @@ def _wins(policy: bt.Policy, node: int, children: list[int], arms: set[Any], con
         a = np.array([rows.a[i] + scale * rows.successes[i] for i in children])
         b = np.array([rows.b[i] + scale * rows.failures[i] for i in children])
         return by_quadrature(a, b, BETA)
-    moments = [_moments(rows, i, context) for i in children]
-    return by_quadrature(*np.array(moments).T, family=NORMAL)
+    mean, sd = np.array([_moments(rows, i, context) for i in children]).T
+    return by_quadrature(mean, sd, NORMAL)
 
 
 def _moments(rows: Any, node: int, context: Any) -> tuple[float, float]:
