@@ -1,7 +1,8 @@
 """An exception at any bytecode of a change leaves a policy exactly as before or exactly as after, and in working order.
 
-Ctrl-C and signal handlers raise between two bytecodes. A tracer raises at each one of policies, beliefs and rules in turn. One place
-is left out, where CPython itself takes no signals: between the body of a ``with`` and the call that leaves it.
+Ctrl-C and signal handlers raise between two bytecodes. A tracer raises at each one of policies, beliefs and rules in
+turn. One place is left out, where CPython itself takes no signals: between the body of a ``with`` and the call that
+leaves it.
 """
 
 from __future__ import annotations
