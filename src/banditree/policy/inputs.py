@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,14 @@ from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, MOST_PLAYS, refuse_masked, shown
 from banditree.policy import features
+
+
+def listed(values: Any) -> Any:
+    """Read what may run code of the user's, which may change the tree: once, and before the policy is locked."""
+    if hasattr(values, "to_pylist"):  # PyArrow's arrays hold scalars of their own
+        return values.to_pylist()
+    plain = values is None or isinstance(values, str | bytes | list | tuple | set | frozenset | np.ndarray)
+    return values if plain or not isinstance(values, Iterable) else list(values)
 
 
 def reward(value: Any, rows: Rows, arm: Any) -> float:
@@ -56,9 +64,15 @@ def rewards(values: Any, n: int) -> Floats:
 def plays(values: Any, n: int) -> Floats:
     """How many rewards each of n rows stands for, in an array of our own; the engines check the range."""
     refuse_masked("plays", values)
-    array = np.asarray(values)
-    if array.shape != (n,) or (n and array.dtype.kind not in "iuf"):
-        raise InvalidValue(f"plays must be {n} numbers, one for each row; this has shape {array.shape}")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidValue(f"{n} arms but plays in lists of different lengths; give one number for each arm") from None
+    if array.shape != (n,):
+        raise InvalidValue(f"{n} arms but plays of shape {array.shape}; give one number for each arm, in a flat list")
+    if n and array.dtype.kind not in "iuf":
+        odd = next((value for value in values if isinstance(value, bool) or not isinstance(value, int | float)), values)
+        raise InvalidType(f"plays {odd!r} is a {type(odd).__name__}; give numbers")
     return np.array(array, np.float64)
 
 
