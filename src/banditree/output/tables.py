@@ -55,22 +55,32 @@ class Table(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return (self[i] for i in range(len(self)))
 
-    def __str__(self) -> str:
-        shown = [[_text(value) for value in row] for row in self._rows[: self.SHOWN]]
-        widths = [max(map(len, column)) for column in zip(self.columns, *shown, strict=True)]
-        left = [
-            all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in self._rows[: self.SHOWN])
+    def shown(self) -> tuple[list[list[str]], list[bool], str]:
+        """What is printed: the first rows as texts, which columns are words, and how many rows are left out."""
+        first = self._rows[: self.SHOWN]
+        words = [
+            all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in first)
             for i in range(len(self.columns))
         ]
+        more = len(self) - self.SHOWN
+        return [[_text(value) for value in row] for row in first], words, f"... and {more:,} more rows" * (more > 0)
+
+    def __str__(self) -> str:
+        shown, words, note = self.shown()
+        widths = [max(map(len, column)) for column in zip(self.columns, *shown, strict=True)]
         lines = [
             "  ".join(
-                cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in zip(line, widths, left, strict=True)
+                cell.ljust(w) if to_left else cell.rjust(w)
+                for cell, w, to_left in zip(line, widths, words, strict=True)
             ).rstrip()
             for line in (self.columns, *shown)
         ]
-        if len(self) > self.SHOWN:
-            lines.append(f"... and {len(self) - self.SHOWN:,} more rows")
-        return "\n".join(lines)
+        return "\n".join([*lines, note] if note else lines)
+
+    def _repr_html_(self) -> str:
+        from banditree.output import notebook
+
+        return notebook.table(self)
 
     __repr__ = __str__
 
