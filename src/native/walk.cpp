@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
@@ -102,6 +103,8 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
 
 // What `learn` answers, if not the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
 constexpr std::int64_t learned = -1, left = -2;
+
+constexpr std::size_t most_few = 256;  // rewards that `learn_few` takes
 
 // A copy of n numbers, empty for None: what is checked is what is used, whatever another thread does to the array.
 std::vector<double> copied(nb::object array, std::size_t n) {
@@ -249,6 +252,24 @@ void bind_walk(nb::module_& m) {
                 return self.walk->update(arm, r, x);
             },
             nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
+        .def(
+            "learn_few",  // positions and rewards in lists: all of them, or none where something is not ready to use
+            [](BoundWalk& self, nb::list arms, nb::list rewards) {
+                Walk& walk = *self.walk;
+                const std::size_t n = nb::len(arms);
+                if (self.closed || walk.dim() > 0 || nb::len(rewards) != n || n > most_few) return false;
+                std::array<std::int64_t, most_few> where;
+                std::array<double, most_few> sums;
+                for (std::size_t i = 0; i < n; ++i) {
+                    const nb::handle arm = arms[i];
+                    if (!PyLong_CheckExact(arm.ptr()) || !to_double(rewards[i], sums[i]) || !walk.supports(sums[i])) return false;
+                    int overflow = 0;
+                    where[i] = PyLong_AsLongLongAndOverflow(arm.ptr(), &overflow);
+                    if (overflow || where[i] < 0 || where[i] >= walk.tree.n_arms) return false;
+                }
+                return walk.learn(where.data(), sums.data(), nullptr, nullptr, n);
+            },
+            nb::arg("arms"), nb::arg("rewards"))
         .def(
             "learn",  // all rows, or none of them
             [](BoundWalk& self, Positions arms, nb::object rewards, nb::object plays, nb::object contexts) {

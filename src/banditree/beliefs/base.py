@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,6 +72,10 @@ class Belief(ABC):
     @abstractmethod
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> Rows:
         """The state for a tree of ``n_nodes``, every node at this prior but those in ``own`` at theirs."""
+
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+        """A prior for a new arm from what these arms beside it have shown, None where that is too little."""
+        raise InvalidType(f"{type(self).__name__} has no method `beside`, which prior='cluster' needs; give a prior")
 
     def parameters(self) -> dict[str, Any]:
         """The prior's parameters, for saving."""
@@ -235,11 +239,25 @@ def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
     """One parameter of the prior for each node: (nodes, ...). Where all have the same it is held once."""
-    value = np.asarray(value, float)
-    array = np.broadcast_to(value, (n_nodes, *value.shape))
+    array = _repeated(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
     if not own:
         return array
     array = array.copy()
     for node, belief in own.items():
         array[node] = getattr(belief, field)
     return array
+
+
+def least(array: Floats) -> float:
+    """The least entry of an array of `per_node`; one that is held once is looked at once."""
+    return float(array[0] if array.strides == (0,) else array.min())
+
+
+def _broadcast(n_nodes: int, value: Any) -> Floats:
+    value = np.asarray(value, float)
+    return np.broadcast_to(value, (n_nodes, *value.shape))
+
+
+@lru_cache(maxsize=64)  # read-only, and asked for by every policy of a simulation
+def _repeated(n_nodes: int, value: float) -> Floats:
+    return _broadcast(n_nodes, value)

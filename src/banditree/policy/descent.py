@@ -286,6 +286,10 @@ class Walk:
             self._learn_one(path, float(reward), 1.0, context)
             return True
 
+    def learn_few(self, arms: list[int], rewards: list[Any]) -> bool:
+        """A fast way of the native engine's. Here all batches go one way."""
+        return False
+
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
         """Many rewards at once: the same as one by one, because evidence adds up."""
         with self._lock:
