@@ -18,7 +18,7 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format docs site bench reproduce advice-table advice-picture clean \
+.PHONY: help setup test check format docs site bench reproduce advice-table advice-picture estimator-table clean \
   fuzz sanitize test-lowest test-newest constraints
 
 help: ## this list
@@ -57,6 +57,9 @@ bench: setup ## the benchmark table
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --out reproduction
+
+estimator-table: setup ## which estimator wins where, on logs whose truth is known
+	$(BIN)/python -m docs.make_estimator_table --out docs/estimator-table.md
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
 	$(BIN)/python -m docs.make_advice_table --out docs/advice-table.md

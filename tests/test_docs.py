@@ -125,7 +125,7 @@ def test_every_page_is_in_the_index() -> None:
     assert {name for name in others if f"({name})" not in index} == set()
 
 
-MODULES = ("catalogue", "clustering", "errors", "plots", "problems", "testing", "theory")
+MODULES = ("catalogue", "clustering", "errors", "ope", "plots", "problems", "testing", "theory")
 
 
 def listed() -> list[str]:

@@ -266,6 +266,11 @@ class Policy(Held):
         with self.held() as state:
             state.readable.forget(factor)
 
+    def learn(self, log: Any) -> None:
+        """Learn a log (`bt.read_log`): `update_many` of its rows, without contexts where this policy takes none."""
+        arms = self.tree.ids(log.places(self.tree))
+        self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
+
     # A living catalogue
 
     def add_arms(self, arms: Mapping[Any, Sequence[Any]], *, prior: Belief | str | None = None) -> None:
