@@ -60,7 +60,21 @@ THINGS: dict[str, Any] = {
 def test_names_are_text_and_never_markup(make: Any) -> None:
     page = Tags(make(EVIL)._repr_html_())
     assert page.opened == [], "every element is closed"
-    assert page.names <= {"div", "b", "ul", "li", "details", "summary", "span", "table", "thead", "tbody", "tr", "th", "td"}
+    assert page.names <= {
+        "div",
+        "b",
+        "ul",
+        "li",
+        "details",
+        "summary",
+        "span",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
     assert EVIL in page.words
 
 

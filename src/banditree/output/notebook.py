@@ -59,4 +59,3 @@ def table(found: Table) -> str:
     """A table as printing shows it: the first rows, and how many more there are."""
     shown, left, note = found.shown()
     return grid(found.columns, shown, left, note=note)
-

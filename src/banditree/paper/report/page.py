@@ -106,10 +106,10 @@ def _scope(n_judged: int, n_claims: int) -> str:
 def _waiting(verdicts: Sequence[Verdict], shown: set[str]) -> str:
     """What else could be judged: claims about these figures by name, all others by number."""
     near = [verdict for verdict in verdicts if shown & set(verdict.claim.figures)]
-    said = [f"“{verdict.claim.title}” is not judged: it needs {verdict.missing} too." for verdict in near]
+    said = [f"“{verdict.claim.title}” is not judged: it needs runs of {verdict.missing} too." for verdict in near]
     if others := len(verdicts) - len(near):
         what = count(others, "claim is", "claims are")
-        said.append(f"{what} about other figures; `banditree reproduce` without a name runs all of them.")
+        said.append(f"{what} about other figures; banditree reproduce without a name runs all of them.")
     return " ".join(said)
 
 
