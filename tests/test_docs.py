@@ -177,4 +177,4 @@ def test_every_command_is_documented_by_hand() -> None:
     commands = typer_main.get_command(cli.application()).commands
     assert {name for name in commands if f"$ banditree {name}" not in guides} == set()
     options = {(name, option.name): option.help for name, command in commands.items() for option in command.params}
-    assert {each for each, help in options.items() if not help} == set()
+    assert {each for each, words in options.items() if not words} == set()

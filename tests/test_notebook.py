@@ -110,7 +110,7 @@ def test_a_tree_counts_what_it_leaves_out() -> None:
 @pytest.mark.parametrize("depth", [9, 3000])
 def test_a_large_or_deep_tree_stays_short(depth: int) -> None:
     if depth == 9:
-        tree = bt.Tree.from_paths([tuple(f"{i:010b}"[:k] for k in range(1, depth + 1)) + (i,) for i in range(1024)])
+        tree = bt.Tree.from_paths([(*(f"{i:010b}"[:k] for k in range(1, depth + 1)), i) for i in range(1024)])
     else:
         tree = bt.Tree.from_paths([(*(f"c{k}" for k in range(depth)), "arm")])
     page = tree._repr_html_()

@@ -225,7 +225,8 @@ def test_the_page_leads_with_the_figures_and_titles_are_words(whole: tuple[Path,
     assert places == sorted(places)
     for claim in CLAIMS.values():
         assert f"<h3>{escape(claim.title)} <span" in text
-        assert " " in claim.title and claim.id not in claim.title
+        assert " " in claim.title
+        assert claim.id not in claim.title
     figure = text[text.index('id="figure-1a"') : text.index('id="figure-1b"')]
     assert "Regret falls as clusters move apart</a>" in figure
     assert "Regret rises with the width" not in figure
