@@ -21,6 +21,7 @@ import banditree as bt
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKING = [*PAGES, ROOT / "llms.txt"]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -100,7 +101,7 @@ def test_the_readme_lists_every_policy() -> None:
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(bt.ALGORITHMS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -123,6 +124,27 @@ def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     others = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
     assert {name for name in others if f"({name})" not in index} == set()
+
+
+def test_the_map_has_every_room() -> None:
+    page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+    entries = [path for path in Path(bt.__file__).parent.iterdir() if not path.name.startswith(("_", "py.typed"))]
+    rooms = {f"{path.name}/" if path.is_dir() else path.name for path in entries}
+    assert {room for room in rooms if f"| `{room}` |" not in page} == set()
+
+
+def test_versions_agree() -> None:
+    found = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert found
+    assert found[1] == bt.__version__
+
+
+def test_the_first_screen_shows_the_commands_and_the_paper() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page.index("docs/images/advice.png") < page.index("## Install")
+    for said in ("arxiv.org/abs/2109.01656", "10.24963/ijcai.2021/305", "$ make test", "$ make reproduce"):
+        assert said in page
+    assert (ROOT / "docs" / "images" / "advice.png").stat().st_size < 300_000
 
 
 MODULES = ("catalogue", "clustering", "errors", "ope", "plots", "problems", "testing", "theory")
