@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
+
+SIZES = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")  # of brackets, which grow by themselves in MathML
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -14,14 +18,10 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def _inline(translator: Any, node: Any) -> None:
-    from docutils.nodes import SkipNode
-
-    translator.body.append(tex2mathml(node.astext(), as_block=False))
+    translator.body.append(tex2mathml(SIZES.sub("", node.astext()), as_block=False))
     raise SkipNode
 
 
 def _block(translator: Any, node: Any) -> None:
-    from docutils.nodes import SkipNode
-
-    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    translator.body.append(f'<div class="math">{tex2mathml(SIZES.sub("", node.astext()), as_block=True)}</div>')
     raise SkipNode

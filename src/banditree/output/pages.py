@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
 
-from banditree.errors import MissingExtra
+from banditree.errors import missing_extra
 
 
 def library() -> Any:
@@ -14,7 +14,7 @@ def library() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise MissingExtra("pages need Jinja2: pip install 'banditree[pages]'") from None
+        raise missing_extra("pages", "pages need Jinja2") from None
     return jinja2
 
 
