@@ -16,7 +16,8 @@ import scipy.stats
 
 import banditree as bt
 from banditree.errors import BadFile, BanditreeError, InvalidValue, MissingExtra
-from banditree.simulation.runs import MARK, Run, Runs
+from banditree.simulation.run import Run
+from banditree.simulation.runs import MARK, Runs
 from banditree.simulation.statistics import student
 from tests.test_simulate import OwnProblem
 

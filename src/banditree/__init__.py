@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditree import errors
 from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
-from banditree.policy import Policy
+from banditree.policy import Decision, Policy
 from banditree.policy.algorithms import (
     ALGORITHMS,
     HTS,
@@ -92,6 +92,7 @@ __all__ = [
     "Beta",
     "Catalogue",
     "Counts",
+    "Decision",
     "Gaussian",
     "LinHTS",
     "LinTS",

@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.candidates import named
+from banditree.catalogue.candidates import NAMES, named
 from banditree.catalogue.sentences import short
 from banditree.cli.flags import Command
 from banditree.cli.options import Json, Rng, split
@@ -97,7 +97,7 @@ def evaluate_command(
         columns = split("--context", context or [])
         found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
-        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in ALGORITHMS]
+        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
         if as_json:
             typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
@@ -122,12 +122,12 @@ def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[...
             found[linear[name.lower()]] = ALGORITHMS[linear[name.lower()]]
             continue
         for candidate in named([name], tree):
-            found[candidate.name] = candidate.factory
+            found[candidate.label] = candidate.factory
             if log.rewards.min() < 0 or log.rewards.max() > 1:
                 if candidate.policy.startswith("U"):  # they count rewards in [0, 1] alone
                     raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or take TS, TSC or HTS")
                 sd = max(float(log.rewards.std()), 1e-6)
-                found[candidate.name] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
+                found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from banditree.ope.log import Log
 from banditree.ope.prepare import LOG_PROPENSITIES
 from banditree.output.tables import Table
 from banditree.output.words import count
-from banditree.simulation.one_seed import key_of
+from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 
@@ -137,17 +136,9 @@ def _seed(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
 
 def built(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
     """The policy that a factory makes on a tree; one that needs ``dim`` is given that of the log's contexts."""
-    if log.contexts is not None and _needs_dim(factory):
+    if log.contexts is not None and asks_for_dim(factory):
         return factory(tree, dim=log.contexts.shape[1], rng=seed)
     return factory(tree, rng=seed)
-
-
-def _needs_dim(factory: Callable[..., Any]) -> bool:
-    try:
-        dim = inspect.signature(factory).parameters.get("dim")
-    except (TypeError, ValueError):
-        return False
-    return dim is not None and dim.default in (inspect.Parameter.empty, None)
 
 
 def _accepted(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 SIZE = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
+LEGENDS = "beside", "below"
 
 
 def regret(
@@ -28,19 +29,21 @@ def regret(
     log_time: bool = False,
     bounds: bool = False,
     title: str | None = None,
+    legend: str = "beside",
 ) -> Any:
     """Mean cumulative regret over time for every policy, as `Runs.plot` draws it. Returns the Axes.
 
     ``band`` is "sd" or "se" over seeds, or None. ``bounds=True`` adds the paper's bounds, for a problem whose instance
-    is the same for all seeds. Without ``ax`` a new figure is made.
+    is the same for all seeds. ``legend`` is "beside" or "below" the axes. Without ``ax`` a new figure is made.
     """
+    choice("legend", legend, LEGENDS)
     if band is not None:
         choice("band", band, tuple(BANDS))
     curves = _bounds(runs) if bounds else {}
     with house_style():
         ax = new_axes() if ax is None else ax
         order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
-        styles = looks(runs.regret)
+        styles = looks(runs.regret, runs.built)
         for i, name in enumerate(order):
             values = runs.regret[name]  # (seeds, times)
             mean, look = values.mean(axis=0), styles[name]
@@ -63,7 +66,8 @@ def regret(
         ax.yaxis.set_major_formatter(_tick)
         _words(ax, title, "time t (steps)", "cumulative regret (reward)")
         shown = "" if len(runs.seeds) == 1 else f"mean ± {BANDS[band]},\n" if band else "mean,\n"
-        legend(ax, title=shown + count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else ""))
+        shown += count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else "")
+        add_legend(ax, legend, title=shown if legend == "beside" else shown.replace("\n", " "))
     return ax
 
 
@@ -97,7 +101,7 @@ def sweep(
         _words(ax, title, x_label, y_label)
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
+        add_legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
 
 
@@ -117,10 +121,14 @@ def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Any:
         return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def legend(ax: Any, **options: Any) -> None:
-    """Beside the axes, where it covers nothing, if the figure's layout makes room; else where there is most room."""
-    beside = ax.get_figure().get_layout_engine() is not None
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {"loc": "best"}
+def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
+    """Beside or below the axes, where it covers nothing, if the layout makes room; else where there is most room."""
+    place: dict[str, Any] = {"loc": "best"}
+    if ax.get_figure().get_layout_engine() is not None:
+        below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2}
+        place = {"loc": "upper left", "borderaxespad": 0.0} | (
+            below if where == "below" else {"bbox_to_anchor": (1.01, 1.0)}
+        )
     ax.legend(**place, **options, alignment="left")
 
 

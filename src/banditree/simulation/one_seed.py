@@ -21,7 +21,7 @@ from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
 from banditree.simulation.checked import Met, World, copied, draw
-from banditree.simulation.runs import Run
+from banditree.simulation.run import Run
 from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
 from banditree.simulation.workers import Monitor
 from banditree.stream import generator, native, native_stream

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import whole
+from banditree.policy.algorithms import ALGORITHMS
 from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on
-from banditree.simulation.runs import Run, Runs
+from banditree.simulation.run import Run
+from banditree.simulation.runs import Built, Runs
 from banditree.simulation.stepper import Schedule
 from banditree.simulation.workers import Progress, over_seeds
 from banditree.stream import seed_sequence
@@ -130,7 +132,9 @@ def _gathered(plan: Plan, names: Iterable[str], seeds: list[int], results: Mappi
     if getattr(plan.problem, "fixed", False):
         with suppress(BanditreeError):  # a problem that fails only now does not take the runs with it
             instance = plan.draw(seeds[0])
-    return Runs.gather(found, seeds=seeds, times=plan.times, problem=plan.problem, instance=instance)
+    known = {name: _built(plan.factories[name]) for name in found}
+    built = {name: how for name, how in known.items() if how is not None}
+    return Runs.gather(found, seeds=seeds, times=plan.times, problem=plan.problem, instance=instance, built=built)
 
 
 def _finished(plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> dict[str, Runs]:
@@ -181,6 +185,18 @@ def _name_of(factory: Factory) -> str:
     if not name or name == "<lambda>":
         raise InvalidType(f"{factory!r} has no name; use a mapping from names to policies")
     return str(name)
+
+
+def _built(factory: Factory) -> Built | None:
+    """The class and parameters of a policy of ours, as far as they are numbers and words; None for others."""
+    given: dict[str, Any] = {}
+    while isinstance(factory, On | partial):
+        if isinstance(factory, partial):
+            given = {**factory.keywords, **given}
+        factory = factory.factory if isinstance(factory, On) else factory.func
+    if factory not in ALGORITHMS.values():
+        return None
+    return _name_of(factory), {name: value for name, value in given.items() if isinstance(value, int | float | str)}
 
 
 def _numbers(what: str, given: int | Iterable[int]) -> list[int]:

@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "../random.hpp"
-#include "../sums.hpp"
-#include "../tree.hpp"
-#include "../vectors.hpp"
+#include "numerics/sums.hpp"
+#include "numerics/vectors.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

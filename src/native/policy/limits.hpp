@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "random.hpp"
-#include "tree.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

@@ -9,9 +9,9 @@
 #include <new>
 #include <string>
 
-#include "checked.hpp"
-#include "math.hpp"
-#include "random.hpp"
+#include "bindings/checked.hpp"
+#include "numerics/math.hpp"
+#include "stream.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

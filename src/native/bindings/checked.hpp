@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tree.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

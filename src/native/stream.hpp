@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "math.hpp"
+#include "numerics/math.hpp"
 
 // Rare paths stay out of line, so that the common one is short enough to be inlined into the loop that draws.
 #if defined(_MSC_VER)

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "classes.hpp"
-#include "random.hpp"
+#include "shortcuts/classes.hpp"
+#include "stream.hpp"
 
 namespace banditree {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "random.hpp"
-#include "vectors.hpp"
+#include "numerics/vectors.hpp"
+#include "stream.hpp"
 
 namespace banditree {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "beliefs/linear.hpp"
-#include "random.hpp"
-#include "sums.hpp"
+#include "numerics/sums.hpp"
+#include "stream.hpp"
 
 namespace banditree {
 

@@ -1,4 +1,4 @@
-// The walk down the tree and the update up it. Twin of banditree/descent.py: the same steps, draw for draw.
+// The walk down the tree and the update up it. Twin of banditree/policy/descent.py: the same steps, draw for draw.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "limits.hpp"
-#include "random.hpp"
-#include "shortcut.hpp"
-#include "sums.hpp"
-#include "tree.hpp"
-#include "vectors.hpp"
+#include "numerics/sums.hpp"
+#include "numerics/vectors.hpp"
+#include "policy/limits.hpp"
+#include "shortcuts/shortcut.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "descent.hpp"
-#include "random.hpp"
-#include "sums.hpp"
-#include "vectors.hpp"
+#include "numerics/sums.hpp"
+#include "numerics/vectors.hpp"
+#include "policy/descent.hpp"
+#include "stream.hpp"
 
 namespace banditree {
 

@@ -11,7 +11,7 @@
 #include "beliefs/densities.hpp"
 #include "beliefs/quantiles.hpp"
 #include "beliefs/winning.hpp"
-#include "walk.hpp"
+#include "bindings/walk.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -9,12 +9,12 @@
 #include "beliefs/beta.hpp"
 #include "beliefs/counts.hpp"
 #include "beliefs/linear.hpp"
-#include "few_roots.hpp"
 #include "rules/thompson.hpp"
 #include "rules/ucb.hpp"
-#include "tree.hpp"
-#include "wide.hpp"
-#include "wide_ucb.hpp"
+#include "shortcuts/few_roots.hpp"
+#include "shortcuts/wide.hpp"
+#include "shortcuts/wide_ucb.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

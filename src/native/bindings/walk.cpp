@@ -13,12 +13,12 @@
 #include "beliefs/counts.hpp"
 #include "beliefs/gaussian.hpp"
 #include "beliefs/linear.hpp"
-#include "checked.hpp"
-#include "descent.hpp"
+#include "bindings/checked.hpp"
+#include "bindings/walk.hpp"
+#include "policy/descent.hpp"
 #include "rules/best_arm.hpp"
 #include "rules/thompson.hpp"
 #include "rules/ucb.hpp"
-#include "walk.hpp"
 
 namespace nb = nanobind;
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "math.hpp"
+#include "numerics/math.hpp"
 
 namespace banditree {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "descent.hpp"
+#include "policy/descent.hpp"
 
 namespace banditree {
 

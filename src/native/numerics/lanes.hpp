@@ -1,8 +1,8 @@
 // ln and exp without branches, for loops that compilers turn into vectors. Within two units in the last place.
 #pragma once
 
-#include "math.hpp"
-#include "vectors.hpp"
+#include "numerics/math.hpp"
+#include "numerics/vectors.hpp"
 
 namespace banditree {
 

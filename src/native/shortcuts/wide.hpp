@@ -17,9 +17,9 @@
 #include <limits>
 #include <vector>
 
-#include "classes.hpp"
-#include "math.hpp"
-#include "random.hpp"
+#include "numerics/math.hpp"
+#include "shortcuts/classes.hpp"
+#include "stream.hpp"
 
 namespace banditree {
 

@@ -1,8 +1,8 @@
 // banditree._native: the random stream, the walks, the simulator and winning probabilities.
 #include <nanobind/nanobind.h>
 
-#include "vectors.hpp"
-#include "walk.hpp"
+#include "bindings/walk.hpp"
+#include "numerics/vectors.hpp"
 
 NB_MODULE(_native, m) {
     m.doc() = "The native engine of banditree.";

@@ -1,12 +1,12 @@
 // Whole runs for Python, without the GIL.
-#include "simulate.hpp"
+#include "simulation/stepper.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
-#include "checked.hpp"
-#include "walk.hpp"
+#include "bindings/checked.hpp"
+#include "bindings/walk.hpp"
 
 namespace nb = nanobind;
 
