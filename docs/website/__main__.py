@@ -39,8 +39,8 @@ def stage(target: Path) -> Path:
         page.write_text(LINK_TO_README.sub(r"\1\2index.md", text), encoding="utf-8")
     front = (target / "README.md").rename(target / "index.md")
     for title, names in PARTS.items():
-        page = f"# {title}\n\n{_contents(_pages(target, names))}"
-        (target / f"{title.lower()}.md").write_text(page, encoding="utf-8")
+        text = f"# {title}\n\n{_contents(_pages(target, names))}"
+        (target / f"{title.lower()}.md").write_text(text, encoding="utf-8")
     contents = _contents([title.lower() for title in PARTS], ":hidden:")
     front.write_text(f"{front.read_text(encoding='utf-8')}\n{contents}", encoding="utf-8")
     return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import isnan
@@ -33,6 +34,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, label: str, 
     body = (tag("tr", *(cell("td", i, value) for i, value in enumerate(row))) for row in rows)
     inside = tag("table", tag("thead", head), tag("tbody", *body))
     return tag("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def image(content: bytes, *, kind: str, alt: str) -> str:
+    """A picture, carried inside the page; ``kind`` is the rest of its MIME type, such as png or svg+xml."""
+    data = base64.b64encode(content).decode()
+    return f'<img src="data:image/{kind};base64,{data}" alt="{escape(alt)}" loading="eager">'
 
 
 def number(value: float) -> str:
