@@ -14,7 +14,14 @@ LINK_TO_README = re.compile(r"(\]\()((?:\.\./)*)README\.md")
 
 # The pages of each part of the site, in order; ``docs/*`` stands for the pages of docs/ that no part names.
 PARTS = {
-    "Start": ("docs/concepts", "docs/catalogue", "docs/living-catalogue", "docs/simulating", "docs/gallery"),
+    "Start": (
+        "docs/concepts",
+        "docs/catalogue",
+        "docs/logs",
+        "docs/living-catalogue",
+        "docs/simulating",
+        "docs/gallery",
+    ),
     "Guides": ("docs/*",),
     "Reference": ("docs/api", "docs/readings", "docs/dependencies", "CHANGELOG", "CONTRIBUTING", "docs/index"),
 }
