@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from banditree.output.tables import Row, Table
 from banditree.policy.state import State
 from banditree.tree.build import Name
 
+if TYPE_CHECKING:
+    from banditree.policy.policy import Policy
+
 COLUMNS = ("path", "plays", "mean", "interval")
 NO_CONTEXT = "needs context="  # in place of an interval that depends on one
 
@@ -20,6 +23,14 @@ def table(state: State, context: Any) -> Table:
     """One row per node, the root first."""
     nodes = np.arange(state.tree.shape.n_nodes)
     return Table(COLUMNS, list(zip(state.tree.paths_of_nodes(), *_columns(state, nodes, context), strict=True)))
+
+
+def html(policy: Policy) -> str:
+    """The policy in a notebook: what it is, and its table."""
+    from banditree.output import notebook
+    from banditree.output.words import visible
+
+    return notebook.titled(visible(repr(policy)), notebook.table(policy.table()))
 
 
 def row(state: State, key: Any) -> Row:

@@ -374,6 +374,8 @@ class Policy(Turns):
         depth = "" if self.depth is None else f", depth={self.depth}"
         return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
 
+    _repr_html_ = looking.html
+
     # Keeping
 
     def save(self, path: str | os.PathLike[str]) -> None:
