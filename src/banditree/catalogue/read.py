@@ -104,9 +104,7 @@ def read_tree(source: Any, *, arm: str | Sequence[str], path: Sequence[str] = ()
     return Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
 
 
-def _rows(
-    source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int
-) -> Rows:
+def _rows(source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int) -> Rows:
     """The rows of a table, of which these columns are needed."""
     arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
     path = _listed("path", path, "from coarse to fine")

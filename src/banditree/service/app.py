@@ -20,7 +20,7 @@ from banditree.service import openapi, pages, schema, views
 from banditree.service.commands import ChangeArms, Command, Decide, GiveReward, Refused, Withdraw, looked_up
 from banditree.service.engine import Engine
 from banditree.service.events import Event
-from banditree.service.guard import Guard
+from banditree.service.guard import WRONG, Guard, TooLarge
 from banditree.service.metrics import Metrics
 from banditree.service.store import Away, EventLog
 from banditree.service.stream import Hub
@@ -56,6 +56,8 @@ class Service:
         app = FastAPI(title="banditree", version=__version__, docs_url=None, redoc_url=None, lifespan=self._lifespan)
         app.exception_handler(Refused)(lambda _, error: failed(error.code, str(error)))
         app.exception_handler(Away)(lambda _, error: failed(503, str(error)))
+        app.exception_handler(TooLarge)(lambda _, error: failed(413, str(error)))
+        app.exception_handler(Exception)(lambda _, __: failed(500, WRONG))
         app.exception_handler(RequestValidationError)(lambda _, error: failed(422, said(error.errors())))
         app.exception_handler(StarletteHTTPException)(_http_error)
         openapi.add_routes(app, self)
@@ -158,7 +160,9 @@ class Service:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def page(self) -> Response:
-        return HTMLResponse(pages.live(self.engine.settings.policy, token=self.token is not None), headers=pages.HEADERS)
+        return HTMLResponse(
+            pages.live(self.engine.settings.policy, token=self.token is not None), headers=pages.HEADERS
+        )
 
     async def docs(self) -> Response:
         return HTMLResponse(pages.docs(self.app.openapi()), headers=pages.HEADERS)

@@ -181,7 +181,9 @@ class ChangeArms:
             after = changed(tree, body)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
-        done = {f"{what}{'d' if what[-1] == 'e' else 'ed'}": len(body.get(what, ())) for what in ("add", "move", "remove")}
+        done = {
+            f"{what}{'d' if what[-1] == 'e' else 'ed'}": len(body.get(what, ())) for what in ("add", "move", "remove")
+        }
         events = (Event(at, ARMS, body=body),) if after != tree else ()
         return Outcome(200, done | {"arms": after.n_arms}, events)
 

@@ -28,7 +28,9 @@ Waiting = tuple[Command, "asyncio.Future[Outcome]"]
 class Engine:
     """Takes commands in order. ``watch`` is called with every event that has been folded, in order."""
 
-    def __init__(self, log: EventLog, settings: Settings, watch: Callable[[Sequence[Event]], None] | None = None) -> None:
+    def __init__(
+        self, log: EventLog, settings: Settings, watch: Callable[[Sequence[Event]], None] | None = None
+    ) -> None:
         self.log, self.settings = log, settings
         self.state = State(settings)
         self.watch = watch
@@ -132,7 +134,7 @@ class Engine:
         if not part:
             return
         try:
-            results, events = self._transaction([command for command, _ in part])
+            results = self._transaction([command for command, _ in part])
             self._back()
         except Away as error:
             self._gone(error)
@@ -140,7 +142,7 @@ class Engine:
             return
         self._answer([(future, result) for (_, future), result in zip(part, results, strict=True)])
 
-    def _transaction(self, commands: Sequence[Command]) -> tuple[list[Result], list[Event]]:
+    def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         try:
             self.head = self.log.begin()
             self._follow()
@@ -149,7 +151,7 @@ class Engine:
                 self._keep(events)
         finally:
             self.log.rollback()  # does nothing after a commit
-        return results, events
+        return results
 
     def _run(self, commands: Sequence[Command]) -> tuple[list[Result], list[Event]]:
         """The results of commands, none of which has been kept yet, and their events."""

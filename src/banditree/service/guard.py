@@ -12,6 +12,7 @@ from banditree.service import logs
 from banditree.service.metrics import Metrics
 
 MOST_BYTES = 2**20
+WRONG = "something went wrong here; it has been logged"
 OPEN = {"/", "/healthz", "/readyz", "/docs", "/openapi.json"}  # nothing of the data is in these
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -21,6 +22,9 @@ Send = Callable[[Message], Awaitable[None]]
 
 class TooLarge(Exception):
     """A body above the limit."""
+
+    def __str__(self) -> str:
+        return f"the body is larger than {MOST_BYTES:,} bytes; send less"
 
 
 class Guard:
@@ -48,7 +52,7 @@ class Guard:
         except Exception as error:
             logs.failure(f"{scope['method']} {scope['path']}", error)
             if code == 0:
-                await answer(sending, 500, "something went wrong here; it has been logged")
+                await answer(sending, 500, WRONG)
         finally:
             if scope["path"] != "/v1/events":
                 self.metrics.answered(scope["method"], scope["path"], code, time.perf_counter() - began)
@@ -59,7 +63,7 @@ class Guard:
             await answer(send, 401, "this needs the service's token: Authorization: Bearer ...", bearer=True)
             return
         if int(headers.get(b"content-length", b"0")) > MOST_BYTES:
-            await _too_large(send)
+            await answer(send, 413, str(TooLarge()))
             return
         received = 0
 
@@ -71,20 +75,13 @@ class Guard:
                 raise TooLarge
             return message
 
-        try:
-            await self.app(scope, receiving, send)
-        except TooLarge:
-            await _too_large(send)
+        await self.app(scope, receiving, send)
 
     def _known(self, given: bytes | None) -> bool:
         assert self._token is not None
         scheme, _, token = (given or b"").partition(b" ")
         same = hmac.compare_digest(token.strip(), self._token)
         return scheme.lower() == b"bearer" and same
-
-
-async def _too_large(send: Send) -> None:
-    await answer(send, 413, f"the body is larger than {MOST_BYTES:,} bytes; send less")
 
 
 async def answer(send: Send, code: int, sentence: str, *, bearer: bool = False) -> None:

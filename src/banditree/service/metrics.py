@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from banditree.service.events import DECISION, DEFAULT, REWARD, Event
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
-ROUTES = ("/v1/decisions", "/v1/arms", "/v1/tree", "/v1/log", "/v1/traffic", "/metrics", "/healthz", "/readyz", "/docs", "/")
+ROUTES = (
+    "/v1/decisions",
+    "/v1/arms",
+    "/v1/tree",
+    "/v1/log",
+    "/v1/traffic",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/docs",
+    "/",
+)
 
 
 class Metrics:
@@ -74,7 +85,11 @@ class Metrics:
             lines.append(f'banditree_decision_seconds_bucket{{le="{bound}"}} {below}')
         total = self._latency.total()
         lines.append(f'banditree_decision_seconds_bucket{{le="+Inf"}} {total}')
-        return [*lines, f"banditree_decision_seconds_sum {self._seconds:.6f}", f"banditree_decision_seconds_count {total}"]
+        return [
+            *lines,
+            f"banditree_decision_seconds_sum {self._seconds:.6f}",
+            f"banditree_decision_seconds_count {total}",
+        ]
 
 
 def _head(name: str, kind: str, text: str) -> list[str]:
@@ -88,5 +103,3 @@ def _route(path: str) -> str:
     if path.startswith("/v1/decisions/"):
         return "/v1/decisions/{id}/reward" if path.endswith("/reward") else "/v1/decisions/{id}"
     return "/v1/events" if path == "/v1/events" else "other"
-
-

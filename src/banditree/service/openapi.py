@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.responses import Response
 from pydantic import BaseModel
 
 from banditree.service import schema
@@ -51,6 +52,9 @@ def add_routes(app: FastAPI, service: Any) -> None:
         ("GET", "/readyz", service.readyz, "Whether it can decide and write", None, {200: None}, ()),
     ]
     for method, path, act, summary, body, answers, codes in table:
+        responses: dict[int | str, dict[str, Any]] = {code: _answer(code, kind) for code, kind in answers.items()}
+        for code in (*codes, 401, 503):
+            responses[code] = {"model": schema.ErrorAnswer, "description": WORDS[code]}
         app.add_api_route(
             path,
             act,
@@ -59,8 +63,8 @@ def add_routes(app: FastAPI, service: Any) -> None:
             description=act.__doc__ or "",
             response_model=None,
             status_code=next(iter(answers)),
-            responses={code: _answer(code, kind) for code, kind in answers.items()}
-            | {code: {"model": schema.ErrorAnswer, "description": WORDS[code]} for code in (*codes, 401, 503)},
+            responses=responses,
+            response_class=Response,
             openapi_extra=None if body is None else _body(body),
         )
     app.add_api_route("/", service.page, include_in_schema=False)

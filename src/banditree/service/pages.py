@@ -43,7 +43,9 @@ def docs(described: dict[str, Any]) -> str:
         for path, operations in described["paths"].items()
         for method, operation in operations.items()
     ]
-    return _templates().get_template("docs.html").render(routes=routes, schemas=_schemas(described), version=__version__)
+    return (
+        _templates().get_template("docs.html").render(routes=routes, schemas=_schemas(described), version=__version__)
+    )
 
 
 def _body(operation: dict[str, Any]) -> str:

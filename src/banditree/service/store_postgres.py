@@ -78,7 +78,10 @@ class PostgresLog(SqlLog):
         self.run("COMMIT")
 
     def rollback(self) -> None:
-        if not self._connection.closed and self._connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        if (
+            not self._connection.closed
+            and self._connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+        ):
             self.run("ROLLBACK")
 
     def reopen(self) -> None:

@@ -17,8 +17,9 @@ from banditree.service.events import DECISION, WITHDRAWAL, Event, iso
 from banditree.service.store import EventLog
 from banditree.service.traffic import Traffic
 
-COLUMNS = ("id", "at", "arm", "propensity", "reward", "path", "steps", "arms", "rewards", "shown", "withdrawn")
-COLUMNS += ("context", "only", "exclude", "k", "policy", "tree")
+ANSWERED = ("id", "at", "arm", "propensity", "reward", "path", "steps", "arms", "rewards", "shown", "withdrawn")
+ASKED = ("context", "only", "exclude", "k")
+COLUMNS = (*ANSWERED, *ASKED, "policy", "tree")
 AT_ONCE = 500
 
 
@@ -91,7 +92,7 @@ def _row(known: list[Event]) -> dict[str, Any]:
     shown = [event.arm for event in known[1:] if event.arm is not None] if body.get("shadow") else [decision.arm]
     row["shown"] = shown[0] if shown else None
     row["withdrawn"] = any(event.kind == WITHDRAWAL for event in known)
-    row |= {what: body["request"].get(what) for what in ("context", "only", "exclude", "k")}
+    row |= {what: body["request"].get(what) for what in ASKED}
     return row | {"policy": body["policy"], "tree": body["tree"]}
 
 
