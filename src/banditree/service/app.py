@@ -76,9 +76,9 @@ class Service:
     async def withdraw(self, id: str) -> Response:  # noqa: A002
         return await self._do(Withdraw(id))
 
-    async def reward(self, id: str, request: Request) -> Response:  # noqa: A002
+    async def reward(self, request: Request) -> Response:
         asked = await read(request, schema.RewardAsked)
-        return await self._do(GiveReward(id, asked.reward, asked.position, asked.arm))
+        return await self._do(GiveReward(request.path_params["id"], asked.reward, asked.position, asked.arm))
 
     async def arms(self, request: Request) -> Response:
         asked = await read(request, schema.ArmsAsked)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 DECISION, REWARD, DEFAULT, WITHDRAWAL, ARMS = "decision", "reward", "default", "withdrawal", "arms"
 
 
@@ -31,11 +32,12 @@ class Event:
     n: int = 0  # its number in the log, from 1; 0 before it has one
 
     def numbered(self, n: int) -> Event:
-        return replace(self, n=n)
+        """The same event with its number."""
+        return Event(self.at, self.kind, self.id, self.position, self.arm, self.value, self.learned, self.body, n)
 
     def row(self) -> tuple[Any, ...]:
         """The values of the table's columns."""
-        body = None if self.body is None else json.dumps(self.body, separators=(",", ":"))
+        body = None if self.body is None else _COMPACT.encode(self.body)
         return (self.n, self.at, self.kind, self.id, self.position, self.arm, self.value, int(self.learned), body)
 
     @classmethod
@@ -71,7 +73,8 @@ def iso(at: int) -> str:
     >>> iso(0)
     '1970-01-01T00:00:00.000000Z'
     """
-    return datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    seconds, micro = divmod(at, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{micro:06d}Z"
 
 
 def new_id(at: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import Response
 from pydantic import BaseModel
+from starlette.routing import Route
 
 from banditree.service import schema
 
@@ -19,6 +20,8 @@ WORDS = {
     422: "A value that makes no sense here.",
     503: "The database is away; try again.",
 }
+
+ID = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]}
 
 
 def add_routes(app: FastAPI, service: Any) -> None:
@@ -65,8 +68,11 @@ def add_routes(app: FastAPI, service: Any) -> None:
             status_code=next(iter(answers)),
             responses=responses,
             response_class=Response,
-            openapi_extra=None if body is None else _body(body),
+            openapi_extra=None if body is None else _body(body) | (ID if "{id}" in path else {}),
         )
+    # What is asked all the time goes past FastAPI's own handling, which these two do by hand; it still describes them.
+    app.router.routes.insert(0, Route("/v1/decisions", service.decide, methods=["POST"]))
+    app.router.routes.insert(1, Route("/v1/decisions/{id}/reward", service.reward, methods=["PUT"]))
     app.add_api_route("/", service.page, include_in_schema=False)
     app.add_api_route("/docs", service.docs, include_in_schema=False)
 
