@@ -63,7 +63,8 @@ def start(
     """Start a server on the store in a folder, on a free port."""
     file = folder / "items.csv" if (folder / "items.csv").exists() else items(folder)
     where = store or str(folder / "decisions.db")
-    words = [*command, str(file), "--arm", "item", "--path", "kind,sort", "--store", where, "--port", "0", *options]
+    words = [*command, str(file), "--arm", "item", "--path", "kind,sort", "--store", where, *options]
+    words += [] if "--port" in options else ["--port", "0"]
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
     )

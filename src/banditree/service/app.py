@@ -160,12 +160,12 @@ class Service:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def page(self) -> Response:
-        return HTMLResponse(
-            pages.live(self.engine.settings.policy, token=self.token is not None), headers=pages.HEADERS
-        )
+        text = pages.live(self.engine.settings.policy, token=self.token is not None)
+        return HTMLResponse(text, headers=pages.headers(text))
 
     async def docs(self) -> Response:
-        return HTMLResponse(pages.docs(self.app.openapi()), headers=pages.HEADERS)
+        text = pages.docs(self.app.openapi())
+        return HTMLResponse(text, headers=pages.headers(text))
 
 
 async def read(request: Request, kind: type[T]) -> T:
