@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from banditree.catalogue.advice import advise
-from banditree.catalogue.candidates import named
 from banditree.catalogue.items import Catalogue
 from banditree.problems import (
     Problem,
@@ -85,7 +84,7 @@ def draw(world: World, seed: int, *, seeds: int | None, truth_seeds: int, jobs: 
     plays = rng.integers(PLAYS[0], PLAYS[1] + 1, tree.n_arms)
     catalogue = Catalogue(tree, plays=plays, successes=rng.binomial(plays, means))
     advice = advise(catalogue, horizon=world.horizon, seeds=seeds, rng=seed, jobs=jobs, progress=False)
-    policies = {candidate.name: candidate.factory for candidate in named(advice.table["policy"], tree)}
+    policies = {candidate.label: candidate.factory for candidate in advice.candidates}
     truth = simulate(
         policies, bernoulli(tree, means), horizon=world.horizon, seeds=truth_seeds, rng=seed, jobs=jobs, progress=False
     )

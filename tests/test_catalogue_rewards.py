@@ -105,7 +105,7 @@ def test_policies_play_with_normal_beliefs(name: str) -> None:
     assert policy.depth == candidate.factory(TREE, rng=0).depth
     assert "bt.Gaussian(sd=" in playing.code(candidate, catalogue)
     found = simulate(catalogue, horizon=200, policies=name, seeds=2)
-    assert np.isfinite(found.runs.regret[candidate.name]).all()
+    assert np.isfinite(found.runs.regret[candidate.label]).all()
 
 
 def test_thompson_sampling_learns_on_rewards_in_the_thousands() -> None:

@@ -275,13 +275,13 @@ def test_the_bar_shows_figure_and_time_left(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     with bar({"figure 1b": 4.0, "figure 2a-global": 6.0}, True) as show:
-        with show("figure 1b", 4) as tick:
-            assert tick is not None
-            tick()
-        with show("figure 2a-global", 10) as tick:
-            assert tick is not None
-            for _ in range(5):
-                tick()
+        with show("figure 1b") as progress:
+            assert progress is not None
+            progress(0.25)
+        with show("figure 2a-global") as progress:
+            assert progress is not None
+            progress(0.2)
+            progress(0.5)
             painted, deadline = "", time.monotonic() + 60
             while "70%" not in painted and time.monotonic() < deadline:  # painted by a thread of its own
                 time.sleep(0.05)
@@ -297,13 +297,13 @@ def test_no_bar_where_there_is_no_terminal_and_none_without_rich(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b", 4) as tick:
-        assert tick is None
+    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
+        assert progress is None
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "rich", None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b", 4) as tick:
-        assert tick is None
+    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
+        assert progress is None
     with pytest.raises(MissingExtra, match="a progress bar needs Rich"), bar({"figure 1b": 4.0}, True):
         pass
     assert capsys.readouterr().err == ""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.output import files
+from banditree.output import container
 from banditree.policy import engines
 from banditree.stream import native_stream
 from tests.helpers import ENGINES, make, needs_native, same, state
@@ -221,16 +221,16 @@ def test_files_keep_every_digit(engine: str, tmp_path: Path) -> None:
 
 def rewritten(path: Path, **changes: Any) -> None:
     """Change arrays of a saved policy; None takes one out."""
-    header, arrays = files.read(path, "policy")
-    del header["kind"]
-    left: dict[str, Any] = arrays | changes
-    files.write(path, "policy", header, {name: array for name, array in left.items() if array is not None})
+    content = container.decode(path.read_bytes(), "policy", str(path))
+    left: dict[str, Any] = content.arrays | changes
+    arrays = {name: array for name, array in left.items() if array is not None}
+    path.write_bytes(b"".join(container.encode("policy", content.header, arrays)))
 
 
 def test_a_file_of_version_0_1_with_a_lost_inverse_is_repaired(engine: str, tmp_path: Path) -> None:
     policy, _ = trained(engine=engine)
     policy.save(tmp_path / "old")
-    _, arrays = files.read(tmp_path / "old", "policy")
+    arrays = container.decode((tmp_path / "old").read_bytes(), "policy", "old").arrays
     nan = np.full_like(arrays["rows.inverse"], np.nan)
     rewritten(tmp_path / "old", **{"rows.exact": None, "rows.exact_nodes": None, "rows.inverse": nan})
     again = bt.load(tmp_path / "old", rng=1)

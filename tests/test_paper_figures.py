@@ -185,15 +185,16 @@ def test_every_figure_runs_small_and_gives_the_promised_rows(name: str, variant:
 
 def test_numbers_depend_neither_on_jobs_nor_on_being_watched() -> None:
     figure = replace(FIGURES["surface-regret"], horizon=HORIZON)
-    lock, ticks = threading.Lock(), []  # a lock, as any screen has one: it cannot be sent to a process
+    lock, seen = threading.Lock(), []  # a lock, as any screen has one: it cannot be sent to a process
 
-    def tick() -> None:
+    def progress(share: float) -> None:
         with lock:
-            ticks.append(1)
+            seen.append(share)
 
-    watched = run(figure, seeds=3, jobs=2, tick=tick)[""]
+    watched = run(figure, seeds=3, jobs=2, progress=progress)[""]
     plain = run(figure, seeds=3, jobs=1)[""]
-    assert len(ticks) == 3 * len(plain.regret)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
     for policy, regret in plain.regret.items():
         assert np.array_equal(regret, watched.regret[policy])
 

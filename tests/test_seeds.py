@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from queue import SimpleQueue
 from typing import Any
 
 import joblib
@@ -15,7 +14,7 @@ import pytest
 from joblib._parallel_backends import ThreadingBackend
 
 from banditree.errors import MissingExtra
-from banditree.simulation import workers as _seeds
+from banditree.simulation import workers
 from banditree.simulation.workers import PlainMonitor, n_workers, new_monitor, over_seeds
 from banditree.stream import native
 
@@ -49,28 +48,29 @@ def test_every_seed_is_drawn_and_run(jobs: int, slow: bool) -> None:
     assert sorted(work([4, 0, 2], jobs=jobs, slow=slow)) == [(0, 1), (2, 21), (4, 41)]
 
 
-class Counting(SimpleQueue[Any]):
-    """A queue that counts how often it was asked."""
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_short_seeds_that_share_a_task_are_run_once_each(jobs: int) -> None:
+    ran: list[int] = []
 
-    asked = 0
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        type(self).asked += 1
-        return super().get(block, timeout)
-
-
-def test_results_are_asked_for_twice_a_seed_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once as it is handed out and once as it is waited for, however many there are and however long they take."""
-    pause = threading.Event()
-
-    def last_takes_long(seed: int, instance: int, monitor: Any) -> int:
-        pause.wait(0.3 if seed == 1999 else 0)
+    def note(seed: int, instance: int, monitor: Any) -> int:
+        ran.append(seed)
         return seed
 
-    monkeypatch.setattr(_seeds, "SimpleQueue", Counting)
-    monkeypatch.setattr(_seeds, "LOOK", 60)  # no look at the bar in between
-    assert sorted(work(list(range(2000)), last_takes_long, jobs=2)) == list(range(2000))
-    assert 2000 <= Counting.asked <= 4000
+    assert sorted(work(list(range(999)), note, jobs=jobs)) == list(range(999))
+    assert sorted(ran) == list(range(999))
+
+
+def test_seeds_before_one_that_fails_in_the_same_task_are_kept() -> None:
+    def fail(seed: int, instance: int, monitor: Any) -> int:
+        if seed == 70:
+            raise LookupError("seed 70")
+        return seed
+
+    found = []
+    with pytest.raises(LookupError, match="seed 70"):
+        for result in work(list(range(400)), fail):
+            found.append(result)
+    assert found[:70] == list(range(70))
 
 
 def test_slow_draws_stay_here_without_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_monitors_count_steps() -> None:
 
 def test_without_the_native_engine_the_monitor_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(new_monitor(), PlainMonitor) == (native is None)
-    monkeypatch.setattr(_seeds, "native", None)
+    monkeypatch.setattr(workers, "native", None)
     assert isinstance(new_monitor(), PlainMonitor)
 
 

@@ -1,7 +1,8 @@
-"""Winning probabilities by SciPy's distribution functions and a plain, very fine quadrature: slow, and nobody's twin."""
+"""Winning probabilities by SciPy's distribution functions and a plain, very fine quadrature: slow, and independent."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import special
 
 Floats = NDArray[np.float64]
 NODE, WEIGHT = np.polynomial.legendre.leggauss(24)
+NEARLY = 1 - 1e-7  # up to here 1 less a probability keeps digits enough
 FAR = 300.0  # log odds: beyond, e^-|t| is nothing beside 1
 
 
@@ -22,13 +24,14 @@ def beta_below(a: float, b: float, t: Floats) -> Floats:
     """P(log odds <= t) where that is small, relatively exact; the density is a e^(a t) / (a B) far on the left."""
     with np.errstate(over="ignore", under="ignore"):
         left = np.exp(np.minimum(a * t - np.log(a) - special.betaln(a, b), 0))
-        return np.where(t < -FAR, left, special.betainc(a, b, special.expit(t)))
+        return np.asarray(np.where(t < -FAR, left, special.betainc(a, b, special.expit(t))))
 
 
 def beta_log_cdf(a: float, b: float, t: Floats) -> Floats:
-    above = beta_below(b, a, -t)
+    """ln P(log odds <= t): from P(> t) where t > 0, because e^-t keeps its digits there, unless that is nearly 1."""
+    above = np.where(t > 0, beta_below(b, a, -t), 1.0)
     with np.errstate(divide="ignore"):
-        return np.where(above < 0.99, np.log1p(-np.minimum(above, 0.99)), np.log(beta_below(a, b, t)))
+        return np.where(above < NEARLY, np.log1p(-np.minimum(above, NEARLY)), np.log(beta_below(a, b, t)))
 
 
 def beta_places(a: float, b: float) -> Floats:
@@ -67,7 +70,8 @@ def by_quadrature(x: Floats, y: Floats, family: Family = BETA) -> Floats:
     log_pdf, log_cdf, places = family
     pairs = list(zip(x.tolist(), y.tolist(), strict=True))
     kinds = sorted(set(pairs))
-    size = np.array([pairs.count(kind) for kind in kinds], float)
+    counts = Counter(pairs)
+    size = np.array([counts[kind] for kind in kinds], float)
     borders = np.unique(np.concatenate([places(*kind) for kind in kinds]))
     half = np.diff(borders) / 2
     # Only where the highest draw can be.

@@ -21,6 +21,7 @@ namespace banditree {
 
 // LARGEST of errors/checks.py, of a reward or an entry of a context: sums of them and of their squares stay finite.
 constexpr double largest = 1e100;
+constexpr double least_scale = 0x1p-20;  // LEAST_SCALE of beliefs/base.py
 constexpr double most_plays = 1e15;  // MOST_PLAYS there: of one row of a batch
 
 // What Python and the simulator see of a walk, whatever its belief and rule.
@@ -51,6 +52,7 @@ struct Walk {
 
     Tree tree;
     Stream* rng = nullptr;
+    double fade = 1.0;             // what all evidence counts after one more reward
     double explore = 0.0;          // this part of the decisions is any allowed arm, each with the same chance
     std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
 };
@@ -183,14 +185,14 @@ struct Walker final : Walk {
             rows.meet(context, nullptr, 1);
             if (!rows.even(path)) return false;
         }
-        observe(arm, reward, 1.0, context);
+        observe_one(arm, reward, 1.0, context);
         for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
         return true;
     }
 
     bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                std::size_t n) override {
-        const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16;
+        const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0;
         if constexpr (Rows::contextual) {
             if (many) return false;  // NumPy multiplies large matrices sooner
             rows.meet(contexts, plays, n);
@@ -204,7 +206,7 @@ struct Walker final : Walk {
         }
         std::vector<std::int32_t> touched;
         for (std::size_t i = 0; i < n; ++i) {
-            observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
+            observe_one(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
                     contexts ? contexts + i * rows.dim() : nullptr);
             if constexpr (Rule::summarises) touched.insert(touched.end(), path.begin(), path.end() - 1);
         }
@@ -215,6 +217,20 @@ struct Walker final : Walk {
     }
 
   private:
+    // Instead of letting all evidence fade with each reward, the reward counts more: what evidence counts is `scale` of what
+    // is stored. Once in a while the two are brought together again.
+    void observe_one(std::int32_t arm, double reward, double count, const double* context) {
+        if (fade == 1.0) return observe(arm, reward, count, context);
+        double& scale = *rows.scale;
+        if (scale * fade < least_scale) {
+            for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, scale);
+            scale = 1.0;
+            reset();
+        }
+        scale *= fade;
+        observe(arm, reward / scale, count / scale, context);
+    }
+
     bool explores() {
         if (!(explore > 0.0) || rng->random() >= explore) return false;
         path.clear();

@@ -39,14 +39,37 @@ void require_world(const World& world) {
                 "the truth must be finite, and from 0 to 1 where rewards are");
 }
 
-// `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, -1 for one that could not go on.
-nb::list run(Doubles truth, std::size_t dim, const std::string& rewards,
-               double parameter, const std::string& contexts, Stream& context_stream, std::int64_t horizon,
-               Positions times, nb::list players, Monitor& monitor) {
-    require(truth.ndim() == (dim ? 2u : 1u) && truth.shape(0) > 0 && (!dim || truth.shape(1) == dim) && aligned(truth.data()),
+// A copy of the truth, which must have one number per arm, or dim of them.
+std::vector<double> truth_of(nb::handle given, std::size_t n_arms, std::size_t dim) {
+    Doubles truth;
+    require(nb::try_cast(given, truth, false) && truth.ndim() == (dim ? 2u : 1u) && truth.shape(0) > 0 &&
+                (!n_arms || truth.shape(0) == n_arms) && (!dim || truth.shape(1) == dim) && aligned(truth.data()),
             "the truth needs one row per arm");
-    World world{truth.data(), truth.shape(0), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
+    return {truth.data(), truth.data() + truth.shape(0) * (dim ? dim : 1)};
+}
+
+void require_support(const World& world, const Walk& walk) {
+    for (std::size_t i = 0; i < world.n_arms; ++i)
+        require(world.stays(i, [&walk](double reward) { return walk.supports(reward); }),
+                "a player's belief does not allow the rewards of this world");
+}
+
+// `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, -1 for one that could not go on.
+// Every `every` steps, if it is above 0, next_truth(k) gives the truth from step k * every + 1 on.
+nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
+               double parameter, const std::string& contexts, Stream* context_stream, std::int64_t horizon,
+               Positions times, nb::list players, Monitor& monitor, std::int64_t delay, std::int64_t batch, std::int64_t every,
+               nb::object next_truth) {
+    constexpr std::int64_t longest = std::int64_t{1} << 60;  // sums of two of these still fit
+    require(horizon >= 0 && horizon < longest && delay >= 0 && delay < longest && batch > 0 && batch < longest &&
+                every >= 0 && every < longest,
+            "steps must be neither negative nor too many");
+    require(every == 0 || !next_truth.is_none(), "a world that changes needs its next truth");
+    std::vector<double> now = truth_of(truth, 0, dim);
+    World world{now.data(), now.size() / (dim ? dim : 1), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
     require_world(world);
+    require((dim > 0) == (world.contexts != World::Contexts::none), "a world with dim needs contexts, and no other");
+    require(dim == 0 || context_stream, "contexts need a stream");
     const std::size_t n_times = times.shape(0);
     const std::int64_t* time = times.data();
     require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
@@ -64,25 +87,32 @@ nb::list run(Doubles truth, std::size_t dim, const std::string& rewards,
             for (std::size_t i = 0; i < n_arms; ++i)
                 require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms, "a player has an arm that the world has not");
         }
-        for (std::size_t i = 0; i < world.n_arms; ++i)
-            require(world.stays(i, [walk](double reward) { return walk->supports(reward); }),
-                    "a player's belief does not allow the rewards of this world");
-        require(walk->dim() == dim && (arm_of || n_arms == world.n_arms), "a player does not fit the world");
+        require_support(world, *walk);
+        require((walk->dim() == dim || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
+                "a player does not fit the world");
         // Rare, and safe: whoever else holds the policy waits until the run is over.
-        auto careful = [walk, dim, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,
+        auto careful = [walk, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,
                                                                                    const double* x) {
             nb::gil_scoped_acquire acquire;
             nb::object context = nb::none();
-            if (dim) context = nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(x, {dim}), nb::rv_policy::copy);
+            if (x)
+                context = nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(x, {walk->dim()}), nb::rv_policy::copy);
             learn(arm, reward, context);
             walk->reset();
         };
         ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs a number per time"),
                          numbers<std::int64_t>(player[4], world.n_arms, "plays need a number per arm"), careful});
     }
+    const auto change = [&](std::int64_t k) {
+        nb::gil_scoped_acquire acquire;
+        now = truth_of(next_truth(k), world.n_arms, dim);
+        world.truth = now.data();
+        require_world(world);
+        for (const Player& player : ready) require_support(world, *player.walk);
+    };
     {
         nb::gil_scoped_release release;
-        simulate(world, ready, context_stream, horizon, times.data(), monitor);
+        simulate(world, ready, context_stream, {horizon, delay, batch}, times.data(), monitor, every, change);
     }
     nb::list seconds;
     for (const Player& player : ready) seconds.append(player.seconds);
@@ -99,8 +129,9 @@ void bind_simulate(nb::module_& m) {
         .def_prop_rw(
             "stop", [](const Monitor& self) { return self.stop.load(); },
             [](Monitor& self, bool stop) { self.stop = stop; });
-    m.def("run", &run, nb::arg("truth").noconvert(), nb::arg("dim"), nb::arg("rewards"), nb::arg("parameter"), nb::arg("contexts"),
-          nb::arg("context_stream"), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"), nb::arg("monitor"));
+    m.def("run", &run, nb::arg("truth"), nb::arg("dim"), nb::arg("rewards"), nb::arg("parameter"), nb::arg("contexts"),
+          nb::arg("context_stream").none(), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"), nb::arg("monitor"),
+          nb::arg("delay") = 0, nb::arg("batch") = 1, nb::arg("every") = 0, nb::arg("next_truth").none() = nb::none());
 }
 
 }  // namespace banditree

@@ -1,10 +1,13 @@
-// Whole runs: several walks meet one world, step by step. Twin of the loop in banditree/simulation.py.
+// Whole runs: several walks meet one world, step by step. Twin of banditree/simulation/stepper.py.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "descent.hpp"
@@ -84,6 +87,24 @@ struct World {
     }
 };
 
+// When decisions are made and rewards learned: `batch` decisions at a time from the same beliefs, and the reward of step t
+// (1, 2, ...) at the first batch that starts after step t + delay. Twin of Schedule in banditree/simulation/stepper.py.
+struct Schedule {
+    std::int64_t horizon, delay = 0, batch = 1;
+
+    bool at_once() const { return delay == 0 && batch == 1; }
+    bool starts_batch(std::int64_t t) const { return (t - 1) % batch == 0; }
+    bool arrives(std::int64_t t) const { return t + delay < last_start(); }  // else the run ends before
+    std::int64_t last_start() const { return (horizon - 1) / batch * batch + 1; }
+};
+
+// A reward on its way to a policy.
+struct Reward {
+    std::int64_t step;
+    std::int32_t arm;
+    double value;
+};
+
 // One policy in the world: its walk, where its arms are, and what is kept of its run.
 struct Player {
     Walk* walk;
@@ -94,31 +115,62 @@ struct Player {
     std::function<void(std::int32_t, double, const double*)> careful;  // learns what the walk refuses to
     double sum = 0.0, seconds = 0.0;  // seconds are -1 where the walk could not go on: its scores were not numbers
     std::size_t next = 0;  // place in times
+    std::deque<Reward> late = {};        // rewards that have not been learned yet, the oldest first
+    std::deque<double> contexts = {};    // those of them, end to end
+
+    void learn(std::int32_t arm, double reward, const double* x) {
+        if (!walk->update(arm, reward, x)) careful(arm, reward, x);
+    }
+
+    // Learns what has arrived before step t, in the order of the steps.
+    void learn_arrived(std::int64_t t, std::int64_t delay, std::vector<double>& x) {
+        while (!late.empty() && late.front().step + delay < t) {
+            const std::size_t dim = walk->dim();
+            x.assign(contexts.begin(), contexts.begin() + static_cast<std::ptrdiff_t>(dim));
+            learn(late.front().arm, late.front().value, dim ? x.data() : nullptr);
+            contexts.erase(contexts.begin(), contexts.begin() + static_cast<std::ptrdiff_t>(dim));
+            late.pop_front();
+        }
+    }
 };
 
-// Stops early when told.
-inline void simulate(const World& world, std::vector<Player>& players, Stream& contexts, std::int64_t horizon,
-                     const std::int64_t* times, Monitor& monitor) {
+// Stops early when told. `change`, where there is one, puts a new truth in the place of the world's every so many steps.
+inline void simulate(World& world, std::vector<Player>& players, Stream* contexts, const Schedule& schedule,
+                     const std::int64_t* times, Monitor& monitor, std::int64_t every = 0,
+                     const std::function<void(std::int64_t)>& change = {}) {
     // Contexts and the best arm's value are the same for all players: drawn and found once for a stretch of steps.
     constexpr std::int64_t stretch = 512;
-    std::vector<double> x(world.dim * stretch), best(stretch, world.dim ? 0.0 : highest(world.truth, world.n_arms));
-    const std::vector<double> columns = world.columns();
-    std::vector<double> values(world.dim ? world.n_arms : 0);
-    for (std::int64_t from = 0; from < horizon; from += stretch) {
-        const std::int64_t to = from + stretch < horizon ? from + stretch : horizon;
+    std::vector<double> x(world.dim * stretch), best(stretch), one(world.dim);
+    std::vector<double> columns, values(world.dim ? world.n_arms : 0);
+    const bool at_once = schedule.at_once();
+    for (std::int64_t from = 0, to; from < schedule.horizon; from = to) {
+        to = std::min(from + stretch, schedule.horizon);
+        if (every) {
+            if (from > 0 && from % every == 0) change(from / every);
+            to = std::min(to, (from / every + 1) * every);
+        }
+        if (from == 0 || (every && from % every == 0)) {
+            if (world.dim)
+                columns = world.columns();
+            else
+                std::fill(best.begin(), best.end(), highest(world.truth, world.n_arms));
+        }
         for (std::int64_t t = from; world.dim && t < to; ++t) {
             double* here = x.data() + static_cast<std::size_t>(t - from) * world.dim;
-            world.context(contexts, here);
+            world.context(*contexts, here);
             best[static_cast<std::size_t>(t - from)] = world.best(columns.data(), here, values.data());
         }
         for (Player& player : players) {
             if (player.seconds < 0.0) continue;
             const auto start = std::chrono::steady_clock::now();
+            const bool told = player.walk->dim() > 0;  // else it plays without contexts
             for (std::int64_t t = from; t < to; ++t) {
                 if (monitor.stop.load(std::memory_order_relaxed)) return;
                 const std::size_t at = static_cast<std::size_t>(t - from);
                 const double* here = world.dim ? x.data() + at * world.dim : nullptr;
-                const std::int32_t place = player.walk->choose(here);
+                const double* known = told ? here : nullptr;
+                if (!at_once && schedule.starts_batch(t + 1)) player.learn_arrived(t + 1, schedule.delay, one);
+                const std::int32_t place = player.walk->choose(known);
                 if (place < 0) {
                     player.seconds = -1.0;
                     break;
@@ -126,7 +178,12 @@ inline void simulate(const World& world, std::vector<Player>& players, Stream& c
                 const std::int32_t arm = player.arm_of ? player.arm_of[place] : place;
                 const double mean = world.expected(arm, here);
                 const double reward = world.reward(mean, *player.rewards);
-                if (!player.walk->update(place, reward, here)) player.careful(place, reward, here);
+                if (at_once) {
+                    player.learn(place, reward, known);
+                } else if (schedule.arrives(t + 1)) {
+                    player.late.push_back({t + 1, place, reward});
+                    if (known) player.contexts.insert(player.contexts.end(), known, known + world.dim);
+                }
                 player.sum += best[at] - mean;
                 ++player.plays[arm];
                 if (t + 1 == times[player.next]) player.regret[player.next++] = player.sum;

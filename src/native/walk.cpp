@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
@@ -70,7 +71,8 @@ std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bo
 
 // `arrays` are those of Rows.native_arrays().
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
-                                const std::string& rule, double c, bool flag, std::int32_t* summary) {
+                                const std::string& rule, double c, bool flag, std::int32_t* summary, double* scale,
+                                bool fades) {
     const std::size_t n_arrays = belief == "Beta" ? 3 : belief == "Gaussian" ? 5 : belief == "Counts" ? 2 : 9;
     require(nb::len(arrays) == n_arrays, "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
@@ -85,22 +87,24 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         const double *a = numbers<double>(arrays[1], n_priors, what), *b = numbers<double>(arrays[2], n_priors, what);
         bool small = false;
         for (std::size_t i = 0; i < n_priors; ++i) small |= a[i] < 1.0 || b[i] < 1.0;
-        BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, small};
+        BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, scale, fades, small};
         rows.reset();
         return with_rule(rows, rule, c, flag, summary);
     }
     if (belief == "Gaussian")
-        return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4)}, rule, c, flag, summary);
-    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
+        return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4), scale}, rule, c, flag, summary);
+    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1), scale}, rule, c, flag, summary);
     if (belief == "Linear")
         return with_rule(LinearRows{array(0), array(1), array(2, dim * dim), array(3, dim), array(4), array(5, dim),
-                                    array(6, dim * (dim + 1) / 2), array(7, dim), array(8), dim, v, n_nodes},
+                                    array(6, dim * (dim + 1) / 2), array(7, dim), array(8), dim, v, scale, fades, n_nodes},
                          rule, c, flag, summary);
     throw nb::value_error("no such belief");
 }
 
 // What `learn` answers, if not the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
 constexpr std::int64_t learned = -1, left = -2;
+
+constexpr std::size_t most_few = 256;  // rewards that `learn_few` takes
 
 // A copy of n numbers, empty for None: what is checked is what is used, whatever another thread does to the array.
 std::vector<double> copied(nb::object array, std::size_t n) {
@@ -168,7 +172,8 @@ void bind_walk(nb::module_& m) {
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, const std::string& belief,
                nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream, nb::object careful, double explore) {
+               nb::object summary, nb::object stream, nb::object careful, double explore, nb::object scale,
+               double fade) {
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
@@ -188,17 +193,21 @@ void bind_walk(nb::module_& m) {
                 }
                 Stream* rng = nullptr;
                 if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("stream must be a Stream");
-                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept);
+                require(fade > 0.0 && fade <= 1.0 && explore >= 0.0 && explore <= 1.0, "fade and explore are parts of 1");
+                double* counts = numbers<double>(scale, 1, "scale must be one double");
+                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, counts, fade < 1.0);
                 walk->tree = tree;
                 walk->rng = rng;
                 walk->explore = explore;
-                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream);
+                walk->fade = fade;
+                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream, scale);
                 new (self) BoundWalk{std::move(walk), keep, careful};
             },
             nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
             nb::arg("node_of").noconvert(), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
-            nb::arg("summary").none(), nb::arg("stream"), nb::arg("careful").none() = nb::none(), nb::arg("explore") = 0.0)
+            nb::arg("summary").none(), nb::arg("stream"), nb::arg("careful").none() = nb::none(), nb::arg("explore"),
+            nb::arg("scale"), nb::arg("fade"))
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
             "close",
@@ -243,6 +252,24 @@ void bind_walk(nb::module_& m) {
                 return self.walk->update(arm, r, x);
             },
             nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
+        .def(
+            "learn_few",  // positions and rewards in lists: all of them, or none where something is not ready to use
+            [](BoundWalk& self, nb::list arms, nb::list rewards) {
+                Walk& walk = *self.walk;
+                const std::size_t n = nb::len(arms);
+                if (self.closed || walk.dim() > 0 || nb::len(rewards) != n || n > most_few) return false;
+                std::array<std::int64_t, most_few> where;
+                std::array<double, most_few> sums;
+                for (std::size_t i = 0; i < n; ++i) {
+                    const nb::handle arm = arms[i];
+                    if (!PyLong_CheckExact(arm.ptr()) || !to_double(rewards[i], sums[i]) || !walk.supports(sums[i])) return false;
+                    int overflow = 0;
+                    where[i] = PyLong_AsLongLongAndOverflow(arm.ptr(), &overflow);
+                    if (overflow || where[i] < 0 || where[i] >= walk.tree.n_arms) return false;
+                }
+                return walk.learn(where.data(), sums.data(), nullptr, nullptr, n);
+            },
+            nb::arg("arms"), nb::arg("rewards"))
         .def(
             "learn",  // all rows, or none of them
             [](BoundWalk& self, Positions arms, nb::object rewards, nb::object plays, nb::object contexts) {

@@ -26,14 +26,15 @@ class WideUCB {
 
     // The child with the highest total / count + width / sqrt(count), one never tried before all others; ties at random.
     // `gone` are the children that may not win. One at least is left.
-    std::int32_t pick(double width, Stream& rng, const Excluded& gone = {}) {
+    // Counts are worth `scale` of what they are.
+    std::int32_t pick(double width, double scale, Stream& rng, const Excluded& gone = {}) {
         gone.each([this](std::int32_t child) { children.of(child).size -= 1.0; });
         double highest = -std::numeric_limits<double>::infinity(), n_ties = 0.0;
         best.clear();
         for (std::size_t at = 0; at < children.active.size(); ++at) {
             const auto& here = children.active[at];
             if (here.size == 0.0) continue;  // all its members are gone
-            const double spread = 1.0 / std::sqrt(here.x), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
+            const double spread = 1.0 / std::sqrt(here.x * scale), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
             if (index < highest) continue;
             if (index > highest) best.clear(), n_ties = 0.0, highest = index;
             best.push_back(at);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "beliefs/densities.hpp"
+#include "beliefs/quantiles.hpp"
 #include "beliefs/winning.hpp"
 #include "walk.hpp"
 
@@ -141,6 +142,18 @@ Row handed_out(const std::vector<double>& shares, const Alike& alike) {
 }  // namespace
 
 void bind_winning(nb::module_& m) {
+    m.def(
+        "beta_ends",
+        [](Values a, Values b, double low, double high) {
+            check_lengths(a, b);
+            const std::size_t k = a.shape(0);
+            auto* ends = new double[2 * k];
+            nb::capsule owner(ends, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+            BetaEnds beta;
+            for (std::size_t i = 0; i < k; ++i) beta.of(a(i), b(i), low, high, ends + 2 * i);
+            return nb::ndarray<nb::numpy, double, nb::ndim<2>>(ends, {k, 2}, owner);
+        },
+        "a"_a, "b"_a, "low"_a, "high"_a, "Two quantiles of each Beta(a, b): (k, 2).");
     m.def(
         "beta_wins",
         [](const Values& a, const Values& b) {

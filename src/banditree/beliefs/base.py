@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,8 @@ Nodes = slice | NDArray[Any]
 # How far two sums of the same numbers in another order may differ, as a share of the sum of their sizes: at most twice
 # n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
 ROUNDING = 1e-6
+
+LEAST_SCALE = 2.0**-20  # what stored evidence counts at least, where it fades; then it is scaled anew
 
 MOST = 2.0**53  # rewards: beyond this one more makes no difference to a float
 
@@ -70,6 +73,10 @@ class Belief(ABC):
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> Rows:
         """The state for a tree of ``n_nodes``, every node at this prior but those in ``own`` at theirs."""
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+        """A prior for a new arm from what these arms beside it have shown, None where that is too little."""
+        raise InvalidType(f"{type(self).__name__} has no method `beside`, which prior='cluster' needs; give a prior")
+
     def parameters(self) -> dict[str, Any]:
         """The prior's parameters, for saving."""
         return asdict(self)
@@ -89,9 +96,16 @@ class Rows(ABC):
     DERIVED: ClassVar[tuple[str, ...]] = ()  # names of the arrays kept up to date by `settle`, each (nodes, ...)
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # rewards allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support
-    OPTIONAL: ClassVar[tuple[str, ...]] = ()  # names of arrays that only some files have
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("scale",)  # names of arrays that only some files have
+    LAZY: ClassVar[bool] = False  # whether `scale` is looked at: then evidence fades without touching every node
     dim: int | None = None
     walked_natively = False  # an engine says so when it takes them over
+    fades = False  # a policy with a half-life says so
+
+    @cached_property
+    def scale(self) -> Floats:
+        """What the stored evidence counts, where it fades with every reward: (1,), shared with the native engine."""
+        return np.ones(1)
 
     @abstractmethod
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
@@ -144,6 +158,27 @@ class Rows(ABC):
         """The functions for winning probabilities: the native ones where the native engine walks these rows."""
         return native if self.walked_natively else winning
 
+    def rescaled(self) -> list[Write]:
+        """What changes where stored evidence is to count as it stands again, which changes no belief."""
+        return [*self.forgotten(float(self.scale[0])), (self.scale, slice(None), np.ones(1))]
+
+    def observed_while_fading(
+        self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None, fade: float
+    ) -> list[Write]:
+        """What rewards change where all evidence before them counts ``fade`` of what it did. Nothing is changed yet.
+
+        Instead of letting all evidence fade, the rewards count more: evidence counts ``scale`` of what is stored.
+        """
+        if self.LAZY:
+            scale = float(self.scale[0]) * fade
+            return [(self.scale, slice(None), scale), *self.observed(nodes, total / scale, count / scale, context)]
+        writes = []
+        for array, _, values in self.forgotten(fade):
+            writes.append((array, slice(None), values))
+        for (_, _, values), more in zip(writes, self.evidence(count, total), strict=True):
+            values[nodes] += more
+        return writes
+
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         """How likely each of these nodes is to have the highest of one draw each: (k,)."""
         raise InvalidType(f"{type(self).__name__} has no method `wins`, which probabilities of choices need")
@@ -171,10 +206,14 @@ class Rows(ABC):
 
     def kept(self) -> dict[str, NDArray[Any]]:
         """What a file keeps, by name: the evidence, and what derives from it, to the last bit."""
-        return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.DERIVED)}
+        kept = {name: getattr(self, name) for name in (*self.EVIDENCE, *self.DERIVED)}
+        return kept if self.scale[0] == 1 else kept | {"scale": self.scale}
 
     def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
-        for name, array in kept.items():
+        scale = kept.get("scale", np.ones(1))
+        if scale.shape != (1,) or not LEAST_SCALE <= scale[0] <= 1:
+            raise InvalidValue("scale is not one number from 2^-20 to 1")
+        for name, array in ({"scale": scale} | dict(kept)).items():
             getattr(self, name)[...] = array
 
     def check_evidence(self) -> None:
@@ -200,11 +239,25 @@ def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
     """One parameter of the prior for each node: (nodes, ...). Where all have the same it is held once."""
-    value = np.asarray(value, float)
-    array = np.broadcast_to(value, (n_nodes, *value.shape))
+    array = _repeated(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
     if not own:
         return array
     array = array.copy()
     for node, belief in own.items():
         array[node] = getattr(belief, field)
     return array
+
+
+def least(array: Floats) -> float:
+    """The least entry of an array of `per_node`; one that is held once is looked at once."""
+    return float(array[0] if array.strides == (0,) else array.min())
+
+
+def _broadcast(n_nodes: int, value: Any) -> Floats:
+    value = np.asarray(value, float)
+    return np.broadcast_to(value, (n_nodes, *value.shape))
+
+
+@lru_cache(maxsize=64)  # read-only, and asked for by every policy of a simulation
+def _repeated(n_nodes: int, value: float) -> Floats:
+    return _broadcast(n_nodes, value)

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
+from banditree.beliefs.siblings import siblings
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.stream import beta_log_odds
+
+CENTRAL = (0.025, 0.975)  # levels of the ends of an interval
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Beta(Belief):
         for what, value in {"a": self.a, "b": self.b}.items():
             real(f"Beta: {what}", positive(f"Beta: {what}", value), 1e-300, LARGEST)
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Beta | None:
+        found = siblings(rows.plays(leaves), rows.rewards(leaves))
+        if found is None:
+            return None
+        strength = float(1 / min(found.spread, 0.95) - 1)
+        return Beta(found.mean * strength, (1 - found.mean) * strength)
+
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:
         return BetaRows(per_node(n_nodes, self.a, own, "a"), per_node(n_nodes, self.b, own, "b"))
 
@@ -37,6 +47,7 @@ class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
     native = "Beta"
+    LAZY = True
     EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
     support = (0.0, 1.0)
@@ -49,7 +60,7 @@ class BetaRows(Rows):
         self.successes, self.failures, *_ = self._table.T  # (nodes,) each
         self.a, self.b = a, b  # (nodes,) each
         # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
-        self.on_log_odds = bool(min(a.min(), b.min()) < 1)
+        self.on_log_odds = min(least(a), least(b)) < 1
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return total, count - total
@@ -59,14 +70,16 @@ class BetaRows(Rows):
         return [self._table, *(prior[:1].copy() if one_for_all else prior for prior in (self.a, self.b))]
 
     def plays(self, nodes: Nodes) -> Floats:
-        return np.rint(self.successes[nodes] + self.failures[nodes])
+        plays = (self.successes[nodes] + self.failures[nodes]) * self.scale
+        whole = np.rint(plays)  # fractions of one reward may add up to a shade more or less than 1
+        return np.where(np.abs(plays - whole) <= 1e-9 * np.maximum(plays, 1), whole, plays)
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.successes[nodes]
+        return self.successes[nodes] * self.scale
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Parameters of the posterior: (k, 1) each."""
-        a, b = self.a[nodes] + self.successes[nodes], self.b[nodes] + self.failures[nodes]
+        a, b = self.a[nodes] + self.successes[nodes] * self.scale, self.b[nodes] + self.failures[nodes] * self.scale
         return a[:, None], b[:, None]
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
@@ -90,9 +103,20 @@ class BetaRows(Rows):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Central 95% of the posterior."""
         a, b = self.posterior(nodes)
-        ends = [quantiles(a[at : at + 4096], b[at : at + 4096], (0.025, 0.975)) for at in range(0, len(a), 4096)]
-        low, high = np.concatenate(ends).T
+        if len(a) == 1:
+            ends, which = self._ends(a, b), np.zeros(1, np.intp)
+        else:  # most nodes of a large tree are alike
+            pairs, which = np.unique((a + 1j * b)[:, 0], return_inverse=True)
+            ends = self._ends(pairs.real[:, None], pairs.imag[:, None])
+        low, high = ends[which].T
         return low, high
+
+    def _ends(self, a: Floats, b: Floats) -> Floats:
+        """The ends of the central part of Beta(a, b): (k, 1), (k, 1) -> (k, 2)."""
+        if self.walked_natively:
+            return np.asarray(self.winning.beta_ends(a[:, 0].copy(), b[:, 0].copy(), *CENTRAL))
+        blocks = range(0, len(a), 4096)
+        return np.concatenate([quantiles(a[at : at + 4096], b[at : at + 4096], CENTRAL) for at in blocks])
 
 
 def quantiles(a: Floats, b: Floats, levels: tuple[float, ...], points: int = 257) -> Floats:

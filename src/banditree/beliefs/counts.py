@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums
 from banditree.errors import InvalidValue
@@ -23,6 +24,9 @@ class Counts(Belief):
 
     can_sample = False
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+        raise InvalidValue("counts have no prior: a new arm is tried first; leave prior= out")
+
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountsRows:
         return CountsRows(n_nodes)
 
@@ -31,6 +35,7 @@ class CountsRows(Rows):
     """Node i: ``count[i]`` rewards with sum ``total[i]``."""
 
     native = "Counts"
+    LAZY = True
     EVIDENCE = ("count", "total")
     NON_NEGATIVE = ("count",)
     PRIOR = ()
@@ -46,18 +51,19 @@ class CountsRows(Rows):
         check_sums("total", self.total, self.count, LARGEST)
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.asarray(self.total[nodes] / np.maximum(self.count[nodes], 1))[:, None]
+        count = self.count[nodes]
+        return np.asarray(np.where(count > 0, self.total[nodes] / np.where(count > 0, count, 1), 0.0))[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         """1 / sqrt(n), infinite for what was never tried."""
         with np.errstate(divide="ignore"):
-            return np.asarray(1 / np.sqrt(self.count[nodes]))[:, None]
+            return np.asarray(1 / np.sqrt(self.plays(nodes)))[:, None]
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         raise InvalidValue("counts have no prior to sample from; use belief=bt.Beta() or bt.Gaussian()")

@@ -1,7 +1,7 @@
 """Densities that a winner's probability is integrated over: Beta on the log odds, and Normal.
 
-Both are log-concave, with ln f(t) = ln f(c) + slope(c) (t - c) - weight * bend(t - c) around any c, where ``bend`` is the
-same function for every child. So a panel of nodes costs one logarithm per child, and one exponential per node.
+Both are log-concave, with ln f(t) = ln f(c) + slope(c) (t - c) - weight * bend(t - c) around any c, where ``bend`` is
+the same function for every child. So a panel of nodes costs one logarithm per child, and one exponential per node.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Points = NDArray[np.float64] | np.float64  # one for all classes, one per class, or (classes, points)
 
 MOST_PLAYS = 1e18  # beyond, a step of one standard deviation is lost in the rounding of the log odds
 NARROWEST = 1e-13  # of a Normal's distance from the highest mean: below, its mean is not known that well
@@ -24,12 +25,12 @@ class Densities(Protocol):
     weight: Floats  # (classes,) of the bend
 
     def take(self, order: NDArray[np.intp] | slice) -> Densities: ...
-    def log_density(self, t: Floats) -> Floats: ...  # t: (classes, ...) or one number for all
-    def slope(self, t: Floats) -> Floats: ...  # of ln f
-    def curvature(self, t: Floats) -> Floats: ...  # of -ln f
+    def log_density(self, t: Points) -> Floats: ...
+    def slope(self, t: Points) -> Floats: ...  # of ln f
+    def curvature(self, t: Points) -> Floats: ...  # of -ln f
     def bend(self, c: float, d: Floats) -> Floats: ...
     def top(self, depth: Floats) -> Floats: ...  # where ln f is so far below its peak, above the mode
-    def longest(self, right: Floats) -> Floats: ...  # a panel that ends here and stays clear of complex poles
+    def longest(self, right: Points) -> Floats: ...  # a panel that ends here and stays clear of complex poles
 
 
 def stirling_rest(x: Floats) -> Floats:
@@ -68,26 +69,28 @@ class BetaLogOdds:
         found.__dict__ = {name: each[order] for name, each in self.__dict__.items()}
         return found
 
-    def drop(self, t: Floats) -> Floats:
-        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same."""
+    def drop(self, t: Points) -> Floats:
+        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same.
+
+        Taken from the side where p is at most 1/2 it is relatively exact: ln(1 + p (e^u - 1)), and p u beside it.
+        """
         p, q, n, mode = (_beside(each, t) for each in (self.p, self.q, self.weight, self.mode))
-        u = -np.abs(t - mode)
-        p, q = np.where(t < mode, p, q), np.where(t < mode, q, p)
-        with np.errstate(divide="ignore"):
-            log = np.where(u > -0.5, np.log1p(p * np.expm1(u)), np.log(q + p * np.exp(u)))
-        return np.asarray(n * (log - p * u))
+        u = np.where(p < q, t - mode, mode - t)
+        p = np.minimum(p, q)
+        near = np.minimum(u, 700.0)  # beyond, the 1 is lost beside p e^u
+        return np.asarray(n * (np.log1p(p * np.expm1(near)) + (u - near) - p * u))
 
-    def log_density(self, t: Floats) -> Floats:
-        return _beside(self.log_peak, t) - self.drop(t)
+    def log_density(self, t: Points) -> Floats:
+        return np.asarray(_beside(self.log_peak, t) - self.drop(t))
 
-    def slope(self, t: Floats) -> Floats:
+    def slope(self, t: Points) -> Floats:
         a, b = _beside(self.a, t), _beside(self.b, t)
         e = np.exp(-np.abs(t))
         return np.asarray(np.where(t < 0, a - b * e, a * e - b) / (1 + e))
 
-    def curvature(self, t: Floats) -> Floats:
+    def curvature(self, t: Points) -> Floats:
         e = np.exp(-np.abs(t))
-        return _beside(self.weight, t) * (e / (1 + e) ** 2)
+        return np.asarray(_beside(self.weight, t) * (e / (1 + e) ** 2))
 
     def bend(self, c: float, d: Floats) -> Floats:
         """ln(1 + e^t) less its tangent at c, d away from it; -c and -d give the same."""
@@ -99,8 +102,8 @@ class BetaLogOdds:
         return np.asarray(np.log1p(rise) - sigma * d)
 
     def top(self, depth: Floats) -> Floats:
-        """Where ln f is ``depth`` (classes,) below its peak, above the mode: Newton, from beyond, on a convex function."""
-        # e^(depth) bounds P(a draw is higher). ln f lies below its asymptote and, near the mode, below a parabola.
+        """Find where ln f is ``depth`` (classes,) below its peak, above the mode; draws beyond have about e^-depth."""
+        # Newton, from beyond, on a convex function: ln f lies below its asymptote and, near the mode, below a parabola.
         steep = np.sqrt(2 * np.e * depth / (self.weight * self.p * self.q))
         u = np.where(steep <= 1, steep, (depth - self.weight * np.log(self.p)) / self.b)
         t = self.mode + u
@@ -111,9 +114,9 @@ class BetaLogOdds:
                 break
         return t
 
-    def longest(self, right: Floats) -> Floats:
+    def longest(self, right: Points) -> Floats:
         # ln(1 + e^t) has its poles at +-i pi
-        return np.maximum(3.0, np.maximum(right / 2, -right))
+        return np.asarray(np.maximum(3.0, np.maximum(right / 2, -right)))
 
 
 class Normal:
@@ -126,29 +129,29 @@ class Normal:
     def take(self, order: NDArray[np.intp] | slice) -> Normal:
         return Normal(self.mode[order], self.sd[order])
 
-    def drop(self, t: Floats) -> Floats:
+    def drop(self, t: Points) -> Floats:
         return np.asarray(0.5 * ((t - _beside(self.mode, t)) / _beside(self.sd, t)) ** 2)
 
-    def log_density(self, t: Floats) -> Floats:
-        return -np.log(_beside(self.sd, t)) - 0.5 * np.log(2 * np.pi) - self.drop(t)
+    def log_density(self, t: Points) -> Floats:
+        return np.asarray(-np.log(_beside(self.sd, t)) - 0.5 * np.log(2 * np.pi) - self.drop(t))
 
-    def slope(self, t: Floats) -> Floats:
-        return (_beside(self.mode, t) - t) * _beside(self.weight, t)
+    def slope(self, t: Points) -> Floats:
+        return np.asarray((_beside(self.mode, t) - t) * _beside(self.weight, t))
 
-    def curvature(self, t: Floats) -> Floats:
-        return _beside(self.weight, t) + 0 * t
+    def curvature(self, t: Points) -> Floats:
+        return np.asarray(_beside(self.weight, t) + 0 * t)
 
     def bend(self, c: float, d: Floats) -> Floats:
-        return 0.5 * d**2
+        return np.asarray(0.5 * d**2)
 
     def top(self, depth: Floats) -> Floats:
-        """Where ln f is ``depth`` (classes,) below its peak, above the mode."""
+        """Find where ln f is ``depth`` (classes,) below its peak, above the mode."""
         return np.asarray(self.mode + self.sd * np.sqrt(2 * depth))
 
-    def longest(self, right: Floats) -> Floats:
+    def longest(self, right: Points) -> Floats:
         return np.full_like(right, np.inf)
 
 
-def _beside(values: Floats, t: Floats) -> Floats:
+def _beside(values: Floats, t: Points) -> Floats:
     """Values per class, shaped for points t: (classes,) for one number or (classes,), (classes, 1) for (classes, m)."""
     return values[:, None] if np.ndim(t) == 2 else values

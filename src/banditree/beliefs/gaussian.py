@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums, per_node
+from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
 
@@ -44,6 +46,12 @@ class Gaussian(Belief):
         assert self.prior_sd is not None
         return (self.sd / self.prior_sd) ** 2
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Gaussian | None:
+        found = siblings(rows.plays(leaves), rows.rewards(leaves), float(self.sd) ** 2)
+        if found is None:
+            return None
+        return Gaussian(sd=self.sd, mean=found.mean, prior_sd=self.sd * float(np.sqrt(found.spread)))
+
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> GaussianRows:
         sd, mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("sd", "mean", "prior_plays"))
         return GaussianRows(sd, prior_plays, prior_plays * mean)
@@ -53,6 +61,7 @@ class GaussianRows(Rows):
     """Posterior of node i: N(t / n, sd[i]^2 / n) with n = prior_plays[i] + count[i], t = prior_total[i] + total[i]."""
 
     native = "Gaussian"
+    LAZY = True
     EVIDENCE = ("count", "total")
     NON_NEGATIVE = ("count",)
     PRIOR = ("sd", "prior_plays", "prior_total")
@@ -69,17 +78,17 @@ class GaussianRows(Rows):
         check_sums("total", self.total, self.count, LARGEST)
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        mean = (self.prior_total[nodes] + self.total[nodes]) / (self.prior_plays[nodes] + self.count[nodes])
+        mean = (self.prior_total[nodes] + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))
         return np.asarray(mean)[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.count[nodes]))[:, None]
+        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.plays(nodes)))[:, None]
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)

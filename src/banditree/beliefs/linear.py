@@ -66,6 +66,16 @@ class Linear(Belief):
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Linear | None:
+        """The mean vector of all their rewards together."""
+        assert isinstance(rows, LinearRows)
+        if not rows.plays(leaves).any():
+            return None
+        gram, moment = (part[leaves].sum(axis=0) * rows.scale[0] for part in (rows.gram, rows.moment))
+        b = self.precision * np.eye(self.dim) + gram
+        mean = np.linalg.solve(b, self.precision * np.array(self.mean) + moment)
+        return Linear(self.dim, v=self.v, mean=mean.tolist(), precision=self.precision)
+
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> LinearRows:
         for belief in own.values():
             if (belief.dim, belief.v) != (self.dim, self.v):
@@ -93,11 +103,12 @@ class LinearRows(Rows):
     """
 
     native = "Linear"
+    LAZY = True
     EVIDENCE = ("count", "total", "gram", "moment")
     NON_NEGATIVE = ("count",)
     PRIOR = ("precision", "prior_mean")
     DERIVED = ("triangle", "coefficients")
-    OPTIONAL = ("exact_nodes", "exact")
+    OPTIONAL = ("scale", "exact_nodes", "exact")
 
     dim: int
 
@@ -121,6 +132,8 @@ class LinearRows(Rows):
 
     def inverse(self, nodes: Nodes) -> Floats:
         """B^-1: (k, dim, dim)."""
+        if self.fades:
+            return self._computed(nodes)[0]
         inverse = self.triangle[nodes][:, self._place]
         rooted = self.rooted[nodes] > 0
         if rooted.any():
@@ -138,6 +151,9 @@ class LinearRows(Rows):
         Several rewards in one context x are one reward of sum / sqrt(n) in the context sqrt(n) x.
         """
         assert context is not None
+        if self.fades:  # what derives from the sums is computed when it is needed
+            more = (count, total, count * context[:, None] * context, total * context)
+            return self._added(nodes, more)
         x, reward = context * np.sqrt(count), total / np.sqrt(count)
         counted = self.count[nodes] + count
         writes: list[Write] = [(self.count, nodes, counted), (self.total, nodes, self.total[nodes] + total)]
@@ -167,6 +183,7 @@ class LinearRows(Rows):
         return np.asarray((self.rooted[nodes] == 0) & (inflation <= INFLATED).all(axis=1))
 
     def absorbed(self, shape: Shape, batch: Batch) -> list[Write]:
+        assert not self.fades  # rewards that fade are learned in their order
         n, dim = len(batch.count), self.dim
         gram, moment = np.zeros((n, dim, dim)), np.zeros((n, dim))
         order = np.argsort(batch.positions, kind="stable")
@@ -197,6 +214,8 @@ class LinearRows(Rows):
         return counted + self._posterior(nodes, self.gram[nodes] + more[0], self.moment[nodes] + more[1], exactly)
 
     def forgotten(self, factor: float) -> list[Write]:
+        if self.fades:
+            return super().forgotten(factor)
         nodes = np.flatnonzero(self.count > 0)
         counted = [(array, slice(None), array * factor) for array in (self.count, self.total)]
         sums = {int(node): self._sums_of(int(node)).scaled(factor) for node in nodes[self.rooted[nodes] > 0]}
@@ -204,7 +223,20 @@ class LinearRows(Rows):
             nodes, self.gram[nodes] * factor, self.moment[nodes] * factor, lambda _: {}, sums
         )
 
+    def _computed(self, nodes: Nodes) -> tuple[Floats, Floats]:
+        """B^-1 and B^-1 f from the sums as they count now: (k, dim, dim), (k, dim)."""
+        b = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes] * self.scale
+        inverse, even = inverted(b)
+        if not even.all():
+            values, vectors = np.linalg.eigh(b[~even])
+            least = np.maximum(values, self.precision[nodes][~even, None])  # no eigenvalue is below, but for rounding
+            inverse[~even] = (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1)
+        f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes] * self.scale
+        return inverse, (inverse @ f[:, :, None])[:, :, 0]
+
     def settle(self, nodes: NDArray[np.intp]) -> None:
+        if self.fades:
+            return
         for array, where, values in self._posterior(nodes, self.gram[nodes], self.moment[nodes], lambda _: {}):
             array[where] = values
 
@@ -323,14 +355,15 @@ class LinearRows(Rows):
         return [*others, triangle.T, coefficients.T, self.rooted]
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes]
+        return self.count[nodes] * self.scale
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes]
+        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
-        return self.coefficients[nodes] @ contexts.T
+        coefficients = self._computed(nodes)[1] if self.fades else self.coefficients[nodes]
+        return coefficients @ contexts.T
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None

@@ -1,8 +1,8 @@
 """Who wins when each child draws once: exact probabilities, by integration where the beliefs are.
 
-Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of nodes
-run from the highest value a draw can have down to where the highest draw never is; docs/exact-probabilities.md derives
-them. Twin of native/beliefs/winning.hpp.
+Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of
+nodes run from the highest value a draw can have down to where the highest draw never is;
+docs/exact-probabilities.md derives them. Twin of native/beliefs/winning.hpp.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ NEGLIGIBLE = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyo
 STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below, F is the integral from the left, not 1 less that from the right: it keeps its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
+ROUNDING = 1e-6  # a smaller difference that halving does not remove is not due to the panel's length
 TOO_NARROW = 1e-14  # of the place of a panel: it cannot be halved
 
 
 def _rule() -> tuple[Floats, Floats, Floats]:
-    """Gauss-Legendre nodes and weights on [-1, 1], and the matrix from f at the nodes to its integrals from each to 1."""
+    """Gauss-Legendre on [-1, 1]: nodes, weights, the matrix from f at the nodes to its integrals from each to 1."""
     x, w = np.polynomial.legendre.leggauss(NODES)
     legendre = np.polynomial.legendre.legvander(x, NODES)  # (nodes, degree)
     degree = np.arange(NODES)
@@ -78,7 +79,7 @@ def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
 
 
 def normal_wins_one(mean: Floats, sd: Floats, i: int) -> float:
-    """Return the probability that the draw of child i from N(mean, sd^2) is the highest: ``normal_wins(mean, sd)[i]``."""
+    """Return the probability that child i's draw from N(mean, sd^2) is the highest: ``normal_wins(mean, sd)[i]``."""
     return float(normal_wins(mean, sd)[i])
 
 
@@ -89,7 +90,7 @@ def ties(scores: Floats) -> Floats:
     array([0. , 0.5, 0.5])
     """
     best = scores == scores.max()
-    return best / best.sum()
+    return np.asarray(best / best.sum())
 
 
 def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
@@ -101,53 +102,63 @@ def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Fl
 
 
 def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats, float]:
-    """For each class, how likely one given member of it has the highest draw, and how likely all are below ``floor``."""
+    """Return how likely one given member of each class has the highest draw, and how likely all are below ``floor``."""
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
     top = each.top(NEGLIGIBLE + np.log(size * k))
     order = np.argsort(-top)
     each, size, top = each.take(order), size[order], top[order]
+    rate = np.abs(each.slope(top))
     won = np.zeros(k)  # (classes,) so far
     above = np.zeros(k)  # (classes,) P(one draw is above the panels to come)
     right, log_below = top[0], 0.0
     while right > floor and log_below > -NEGLIGIBLE:
-        left = max(_left(each, top, right), floor)
+        left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
             share, so_far, rise = _panel(each.take(slice(n)), size[:n], above[:n], left, right)
-            error = size[:n] @ share - (np.exp(log_below) - np.exp(rise))
-            if abs(error) < AGREE or right - left < TOO_NARROW * abs(right):
+            error = abs(size[:n] @ share - (np.exp(log_below) - np.exp(rise)))
+            if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
                 break
-            left = (left + right) / 2
+            left, before = (left + right) / 2, error
         won[:n] += share
         above[:n], right, log_below = so_far, left, rise
-    below = np.exp(log_below) if right <= floor else 0.0
-    total = size @ won + below
+    below = float(np.exp(log_below)) if right <= floor else 0.0
+    total = float(size @ won) + below
     found = np.empty(k)
     found[order] = won / total
     return found, below / total
 
 
 def _step(slope: Floats, curvature: Floats) -> Floats:
-    """How long a panel may be that starts with this slope and curvature of ln f, so that f is almost a polynomial there."""
+    """Return how long a panel with this slope and curvature of ln f may be: f is almost a polynomial there."""
     return 2 * STEEPEST / (np.abs(slope) + np.sqrt(slope**2 + 4 * STEEPEST * curvature))
 
 
-def _left(each: Densities, top: Floats, right: float) -> float:
-    """Where the panel that ends at ``right`` may start."""
+def _too_long(step: Floats | float, slope: Floats, curvature: Floats) -> NDArray[np.bool_]:
+    """Whether a panel of this length ends too steeply."""
+    return np.asarray(step * (np.abs(slope) + step * curvature) > 2 * STEEPEST)
+
+
+def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
+    """Where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
     there = np.float64(right)
-    started = each.take(slice(int(np.searchsorted(-top, -right, side="right"))))
-    step = float(min(_step(started.slope(there), started.curvature(there)).min(), each.longest(there)))
-    while True:
-        left = right - step
-        n = int(np.searchsorted(-top, -left))
-        there, started = np.float64(left), each.take(slice(n))
-        steep = step * (np.abs(started.slope(there)) + step * started.curvature(there)) > 2 * STEEPEST
-        if not steep.any() or step < TOO_NARROW * abs(right):
-            return left
-        fresh = steep & (top[:n] < right)  # begins inside: then the panel ends where it begins
-        step = min(right - top[:n][fresh].max(initial=-np.inf), step if fresh.all() else step / 2)
+    before = int(np.searchsorted(-top, -right, side="right"))
+    started = each.take(slice(before))
+    left = right - float(min(_step(started.slope(there), started.curvature(there)).min(), each.longest(there)))
+    while right - left > TOO_NARROW * abs(right):
+        there, n = np.float64(left), int(np.searchsorted(-top, -left))
+        started = each.take(slice(n))
+        steep = _too_long(right - left, started.slope(there), started.curvature(there))
+        steep[before:] |= rate[before:n] * (top[before:n] - left) > 2 * STEEPEST
+        if not steep.any():
+            break
+        if steep[:before].any():
+            left = (left + right) / 2
+        if steep[before:].any():  # begins inside: then the panel ends where it begins
+            left = max(left, top[before:n][steep[before:]][0])
+    return left
 
 
 def _panel(each: Densities, size: Floats, above: Floats, left: float, right: float) -> tuple[Floats, Floats, float]:
@@ -176,11 +187,15 @@ def _tail(each: Densities, left: float) -> Floats:
     right = np.full(len(each.mode), left)
     found = np.zeros(len(right))
     while True:
-        half = np.minimum(_step(each.slope(right), each.curvature(right)), each.longest(right)) / 2
+        step = np.minimum(_step(each.slope(right), each.curvature(right)), each.longest(right))
+        while (long := _too_long(step, each.slope(right - step), each.curvature(right - step))).any():
+            step = np.where(long, step / 2, step)
+        half = step / 2
         f = np.exp(each.log_density((right - half)[:, None] + half[:, None] * NODE))
         found += half * (f @ WEIGHT)
-        right = right - 2 * half
+        right = right - step
         # What is left is at most the area under the tangent of ln f, and hardly less.
-        rest = np.exp(each.log_density(right)) / each.slope(right)
+        slope = each.slope(right)
+        rest = np.where(slope > 0, np.exp(each.log_density(right)) / np.maximum(slope, 1e-300), np.inf)
         if (rest <= 1e-9 * found).all():
             return found + rest

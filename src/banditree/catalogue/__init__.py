@@ -7,7 +7,9 @@
 True
 """
 
-from banditree.catalogue.advice import Advice, Difference, advise
+from banditree.catalogue.advice import Advice, advise
+from banditree.catalogue.candidates import Candidate
+from banditree.catalogue.comparison import Difference, Overtaking
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
@@ -17,11 +19,13 @@ from banditree.catalogue.troubles import CatalogueError, Trouble
 
 __all__ = [
     "Advice",
+    "Candidate",
     "Catalogue",
     "CatalogueError",
     "Difference",
     "Estimate",
     "Inspection",
+    "Overtaking",
     "Simulation",
     "Trouble",
     "advise",

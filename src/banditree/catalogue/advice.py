@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.catalogue import candidates, playing
 from banditree.catalogue.candidates import FLAT, Candidate, Named
+from banditree.catalogue.comparison import Difference, OnWorlds, Overtaking
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
-from banditree.catalogue.simulation import default_seeds, traffic
+from banditree.catalogue.simulation import STEPS, default_seeds, traffic
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.output.tables import Table
+from banditree.policy.engines import engine
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import LONGEST
 from banditree.simulation.simulator import simulate as run
-from banditree.simulation.statistics import chance_below, student
 
-Floats = NDArray[np.float64]
-SURE = 0.9  # how likely one policy must be better for the data to tell
-SMALL = 0.02  # a saving below this share, that the data cannot tell from none, is not worth a tree, nor a deeper one
-AGAIN = " again"  # the second run of a policy in the same world
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How much less regret one policy has than another at the horizon, over the worlds that the data allow."""
-
-    policy: str
-    rival: str
-    saving: float  # expected
-    sd: float  # of the expected saving in one world: what is not known is which world it is
-    interval: tuple[float, float]  # 95%, of the same
-    share: float  # the saving as a share of the rival's regret
-    chance: float  # that the policy is better in the world there is
-    noise: float  # standard error of the saving, from the luck of the simulation
-    by_seeds: float  # the share of the interval's variance that more seeds would take away
-
-    @property
-    def told(self) -> bool:
-        """Whether the data tell which of the two is better."""
-        return max(self.chance, 1 - self.chance) >= SURE
-
-    @property
-    def matters(self) -> bool:
-        """Whether there is a difference to speak of: the data tell it, or it is not small."""
-        return self.told or abs(self.share) >= SMALL
+ROUNDS = 2, 4, 8  # runs of every policy in every world: more where luck has too large a part
+LUCK = 0.2  # share of the variance over worlds above which it has
+CLEAR = 0.99  # how likely the better policy must be for luck not to matter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice:
-    """What `advise` answers. ``print(advice)`` shows the sentences, ``advice.to_dict()`` is for machines."""
+    """What `advise` answers.
+
+    ``print(advice)`` shows the sentences, ``advice.to_html()`` is a page to pass on, ``advice.to_dict()`` is for
+    machines.
+    """
 
     policy: str  # the class to run: TS, TSC, HTS, ...
     depth: int | None  # of the tree, where the class has a choice
@@ -66,25 +45,40 @@ class Advice:
     horizon: int
     against_flat: Difference  # the best way down the tree against TS
     pays_from: int | None  # decisions after which that way is ahead for good; None where it is not by the horizon
+    overtaken: Overtaking | None  # who would be ahead of the policy with more decisions, and from when on
     sentences: tuple[str, ...]  # the answer in words
     changes: tuple[str, ...]  # what would change it
-    table: Table  # policy, regret, interval, chance of being the best
+    table: Table  # policy, regret, interval, loss per decision at the end, chance of being the best
+    candidates: tuple[Candidate, ...]  # what was tried
+    same: Mapping[str, str]  # candidates that are the same policy on this tree as another, which was tried
     inspection: Inspection
-    runs: Runs  # a row a world: the mean of the policy's two runs in it
+    runs: Runs  # one row per world: the mean of the policy's runs in it
     traffic: Table
 
     @property
     def name(self) -> str:
-        return Candidate(self.policy, self.depth).name
+        """The policy with its parameters, as it is called in the tables."""
+        return next(each.label for each in self.candidates if (each.policy, each.depth) == (self.policy, self.depth))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, numbers and strings; None for what is not a number."""
-        names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "sentences", "changes")
-        found = {name: getattr(self, name) for name in names}
+        names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "overtaken", "same")
+        found = {name: getattr(self, name) for name in (*names, "sentences", "changes")}
         curves = {name: self.runs.regret[name].mean(axis=0) for name in self.table["policy"]}
         found |= {"policies": self.table, "seeds": len(self.runs.seeds), "times": self.runs.times, "regret": curves}
         converted: dict[str, Any] = plain(found | {"traffic": self.traffic}) | {"inspection": self.inspection.to_dict()}
         return converted
+
+    def to_html(self, *, title: str = "catalogue") -> str:
+        """A web page that needs nothing else: no scripts, no fonts, no network."""
+        from banditree.catalogue.page import advice_page
+
+        return advice_page(self, title=title)
+
+    def _repr_html_(self) -> str:
+        from banditree.catalogue.notebook import advice
+
+        return advice(self)
 
     def __str__(self) -> str:
         return "\n".join([*self.sentences, "", "What would change this:", *(f"- {line}" for line in self.changes)])
@@ -104,11 +98,13 @@ def advise(
 ) -> Advice:
     """Whether the categories pay for ``horizon`` decisions, and which policy to run.
 
-    Simulates every candidate twice in each of ``seeds`` worlds that the data allow; the two runs tell the luck of a run
-    from what is not known of the world. The advice is flat TS or the best way down the tree, whichever has the least
-    expected regret. Where each of two is at least 10% likely to be the better one, the data cannot tell, and the advice
-    says so; if besides they are within 2% of each other, it is the simpler: flat, or of two ways down the tree the one
-    named first in ``policies``, where the simpler come first by default.
+    Simulates every candidate in ``seeds`` worlds that the data allow, at least twice in each: runs in the same world
+    tell the luck of a run from what is not known of the world, and there are up to eight where luck has a large part.
+    The advice is flat TS or the best way down the tree, whichever has the least expected regret. Where each of two is
+    at least 10% likely to be the better one, the data cannot tell, and the advice says so. If besides they are within
+    2% of each other, or differ by no more than luck, it is the simpler: flat, or of two ways down the tree the one
+    named first in ``policies``, where the simpler come first by default. A policy that is within 5% and loses less per
+    decision at the end is preferred: it goes on learning.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
@@ -121,17 +117,16 @@ def advise(
     tree = tree_of(catalogue)
     if tree.depth == 0:
         raise InvalidValue("this catalogue has no categories, so there is nothing to advise on; name path columns")
-    chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
-    if FLAT not in chosen:
-        chosen = [FLAT, *chosen]
-    if not any(candidate.uses_tree for candidate in chosen):
-        given = ", ".join(candidate.name for candidate in chosen)
+    asked = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+    if all(candidate.levels == 0 for candidate in asked):
+        given = ", ".join(candidate.label for candidate in asked)
         raise InvalidValue(f"none of the policies uses the tree: {given}; give one that does as well, such as TSC")
-    seeds = (
-        default_seeds(2 * horizon * len(chosen)) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
-    )
-    runs = run(
-        {each.name + tail: playing.factory(each, catalogue) for each in chosen for tail in ("", AGAIN)},
+    chosen, same = candidates.distinct([FLAT, *(each for each in asked if each != FLAT)], tree)
+    steps = horizon * len(chosen)
+    seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
+    simulated = partial(
+        run,
+        {each.label: playing.factory(each, catalogue) for each in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,
@@ -140,9 +135,12 @@ def advise(
         jobs=jobs,
         progress=progress,
     )
-    return weigh(
-        catalogue, chosen, _as_pairs(runs, chosen, one_world=catalogue.means is not None), inspect(catalogue, rng=rng)
-    )
+    found = OnWorlds(simulated(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
+    for before, after in pairwise(ROUNDS):
+        if after * steps * seeds > 2 * STEPS[engine()] or not _more_runs(found, chosen, tree):
+            break
+        found = OnWorlds(found.runs.with_replicates(simulated(replicates=range(before, after))), found.one_world)
+    return weigh(catalogue, chosen, found, inspect(catalogue, rng=rng), same=same)
 
 
 def _checkpoints(horizon: int) -> list[int]:
@@ -152,113 +150,93 @@ def _checkpoints(horizon: int) -> list[int]:
     return [int(time) for time in np.unique(np.concatenate([early, even]).astype(int).clip(1))]
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Two runs of every policy in every world."""
-
-    runs: Runs  # the mean of the two
-    one_world: bool  # means are known
-    regret: dict[str, Floats]  # {policy: (worlds, 2, times)}
-
-    def compare(self, policy: str, rival: str, at: int = -1) -> Difference:
-        """How much less regret ``policy`` has.
-
-        The two runs share the world and nothing else, so that the covariance of their differences is the variance
-        over worlds of the expected difference: luck has no part in it. One standard error is added to the covariance,
-        which few worlds may understate. Where means are known all worlds are the same.
-        """
-        saved = (self.regret[rival] - self.regret[policy])[:, :, at]  # (worlds, 2)
-        mean = float(saved.mean())
-        noise = float(saved.mean(axis=1).std(ddof=1)) / math.sqrt(len(saved))
-        one, shared, _, two = np.cov(saved.T).ravel().tolist()
-        among_worlds = 0.0 if self.one_world else max(shared, 0.0)
-        unsure = 0.0 if self.one_world else math.sqrt((one * two + shared**2) / (len(saved) - 1))
-        sd = math.sqrt(among_worlds + unsure + noise**2)
-        chance = chance_below(mean / sd, len(saved)) if sd > 0 else 0.5 + 0.5 * np.sign(mean)
-        reach = student(len(saved)) * sd
-        lost = float(self.regret[rival][:, :, at].mean())
-        return Difference(
-            policy=policy,
-            rival=rival,
-            saving=mean,
-            sd=sd,
-            interval=(mean - reach, mean + reach),
-            share=mean / lost if lost > 0 else 0.0,
-            chance=float(chance),
-            noise=noise,
-            by_seeds=1 - among_worlds / sd**2 if sd > 0 else 1.0,
-        )
+def _more_runs(found: OnWorlds, chosen: Sequence[Candidate], tree: Any) -> bool:
+    """Whether luck stands between us and the answer to the main question."""
+    with_tree = _with_tree(chosen, tree)
+    if not with_tree:
+        return False
+    difference = found.compare(_best_way(found, with_tree).label, FLAT.label)
+    clear = max(difference.chance, 1 - difference.chance) > CLEAR
+    return not clear and found.luck(difference.policy, difference.rival) > LUCK
 
 
-def _as_pairs(runs: Runs, chosen: list[Candidate], *, one_world: bool) -> Pairs:
-    names = [candidate.name for candidate in chosen]
-
-    def both(name: str) -> tuple[Any, Any]:
-        return name, name + AGAIN
-
-    regret = {name: np.stack([runs.regret[each] for each in both(name)], axis=1) for name in names}
-    together = Runs(
-        times=runs.times,
-        seeds=runs.seeds,
-        regret={name: values.mean(axis=1) for name, values in regret.items()},
-        engine={name: runs.engine[name] for name in names},
-        evaluations={name: np.mean([runs.evaluations[each] for each in both(name)], axis=0) for name in names},
-        seconds={name: sum(runs.seconds[each] for each in both(name)) / 2 for name in names},
-        clusters={name: _halves(*(runs.clusters[each] for each in both(name))) for name in names},
-        plays={},
-        arms=(),
-        problem=runs.problem,
-    )
-    return Pairs(together, one_world, regret)
+def _with_tree(chosen: Sequence[Candidate], tree: Any) -> list[Candidate]:
+    """The candidates to which the categories make a difference."""
+    return [candidate for candidate in chosen if candidate.clusters(tree)]
 
 
-def _halves(one: Sequence[Mapping[Any, float]], two: Sequence[Mapping[Any, float]]) -> list[dict[Any, float]]:
-    """Plays by top cluster, the mean of two runs, world by world."""
-    return [{cluster: (a[cluster] + b[cluster]) / 2 for cluster in a} for a, b in zip(one, two, strict=True)]
+def _best_way(found: OnWorlds, with_tree: Sequence[Candidate]) -> Candidate:
+    """The way down the tree with the least expected regret, or the first one that is as good."""
+    best = min(with_tree, key=lambda each: found.mean(each.label))
+    return next(each for each in with_tree if not found.compare(best.label, each.label).matters)
 
 
-def weigh(catalogue: Catalogue, chosen: list[Candidate], pairs: Pairs, inspection: Inspection) -> Advice:
+def weigh(
+    catalogue: Catalogue,
+    chosen: Sequence[Candidate],
+    found: OnWorlds,
+    inspection: Inspection,
+    *,
+    same: Mapping[str, str] | None = None,
+) -> Advice:
     """From runs to an answer."""
-    from banditree.catalogue import sentences
+    from banditree.catalogue import answer
 
-    means = {name: float(regret[:, :, -1].mean()) for name, regret in pairs.regret.items()}
-    with_tree = [candidate for candidate in chosen if candidate.uses_tree]
-    best_mean = min(with_tree, key=lambda each: means[each.name])
-    rival = next(each for each in with_tree if not pairs.compare(best_mean.name, each.name).matters)
-    difference = pairs.compare(rival.name, FLAT.name)
-    leader = rival if difference.saving > 0 and difference.matters else FLAT
-    verdict = ("flat" if leader == FLAT else "tree") if difference.told else "cannot tell"
-    pays_from = _pays_from(pairs, rival.name)
-    horizon = int(pairs.runs.times[-1])
-    best = np.array([pairs.regret[name][:, :, -1].mean(axis=1) for name in means]).argmin(axis=0)  # (worlds,)
+    by_label = {candidate.label: candidate for candidate in chosen}
+    with_tree = _with_tree(chosen, catalogue.tree)
+    same = same or {}
+    if with_tree:
+        way = _best_way(found, with_tree)
+        difference = found.compare(way.label, FLAT.label)
+        first = way if difference.saving > 0 and difference.matters else FLAT
+        leader = by_label[found.learner(first.label, [FLAT.label, *(each.label for each in with_tree)])]
+        if leader not in (FLAT, way):
+            difference = found.compare(leader.label, FLAT.label)
+        verdict = ("flat" if leader == FLAT else "tree") if difference.told else "cannot tell"
+        pays_from = found.pays_from(difference.policy, FLAT.label)
+    else:  # nothing that the categories would change
+        leader, first, verdict, pays_from = FLAT, FLAT, "flat", None
+        difference = Difference(next(iter(same), FLAT.label), FLAT.label, 0.0, 0.0, (0.0, 0.0), 0.0, 0.5, 0.0, 0.0)
+    means = {name: found.mean(name) for name in by_label}
+    best = np.array([found.runs.regret[name][:, -1] for name in means]).argmin(axis=0)  # (worlds,)
     rows = [
-        (row.policy, row.mean, row.interval, float((best == list(means).index(row.policy)).mean()))
-        for row in pairs.runs.table()
+        (
+            row.policy,
+            row.mean,
+            row.interval,
+            float(found.losses(row.policy).mean()),
+            float((best == list(means).index(row.policy)).mean()),
+        )
+        for row in found.runs.table()
     ]
+    shares = traffic(catalogue, found.runs)
+    case = answer.Case(
+        leader=leader,
+        before=first,
+        verdict=verdict,
+        difference=difference,
+        pays_from=pays_from,
+        overtaken=found.overtaking(leader.label),
+        found=found,
+        inspection=inspection,
+        traffic=shares,
+        same=same,
+    )
     return Advice(
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
         code=playing.code(leader, catalogue),
-        horizon=horizon,
+        horizon=int(found.runs.times[-1]),
         against_flat=difference,
         pays_from=pays_from,
-        sentences=tuple(sentences.answer(leader, verdict, difference, pays_from, horizon, means)),
-        changes=tuple(sentences.changes(leader, verdict, difference, pairs, inspection)),
-        table=Table(("policy", "regret", "interval", "best"), rows),
+        overtaken=case.overtaken,
+        sentences=tuple(answer.sentences(case)),
+        changes=tuple(answer.changes(case)),
+        table=Table(("policy", "regret", "interval", "loss", "best"), rows),
+        candidates=tuple(chosen),
+        same=same,
         inspection=inspection,
-        runs=pairs.runs,
-        traffic=traffic(catalogue, pairs.runs),
+        runs=found.runs,
+        traffic=shares,
     )
-
-
-def _pays_from(pairs: Pairs, policy: str) -> int | None:
-    """The first time from which on the policy is ahead of flat, beyond the noise of the simulation, at all times."""
-    times = pairs.runs.times
-    found = None
-    for at in range(len(times) - 1, -1, -1):
-        difference = pairs.compare(policy, FLAT.name, at)
-        if difference.saving <= student(len(pairs.runs.seeds)) * difference.noise:
-            break
-        found = int(times[at])
-    return found

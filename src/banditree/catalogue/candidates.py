@@ -3,65 +3,121 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from banditree.catalogue.spread import clusters_at
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
 from banditree.tree import Tree
 
 DEPTHS = 8  # of a deeper tree, this many depths are tried
-WITH_DEPTH = ("HTS", "UCT")
-NAMES = tuple(name for name in ALGORITHMS if not name.startswith("Lin"))  # the others need contexts
-WITHOUT_TREE = ("TS", "UCB1")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is known of a policy class."""
+
+    how: str  # what it does, in words; {depth} stands for the depth it was given
+    levels: int | None  # of clusters that it walks through; None: as many as its depth says, or all
+    family: str  # two policies of a family that walk through the same clusters are the same policy
+
+
+KINDS = {
+    "TS": Kind("Thompson sampling on all arms at once, the categories ignored", 0, "Thompson"),
+    "TSC": Kind("Thompson sampling over the top categories, then over the arms of the best one", 1, "Thompson"),
+    "HTS": Kind("Thompson sampling at each of the top {depth} levels of the tree, then over arms", None, "Thompson"),
+    "UCB1": Kind("an upper confidence bound for every arm, the categories ignored", 0, "UCB"),
+    "UCBC": Kind("upper confidence bounds over the top categories, then over the arms of the best one", 1, "UCB"),
+    "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB"),
+    "TSMax": Kind("Thompson sampling over the top categories, each standing for its best arm", 1, "TSMax"),
+}
+NAMES = tuple(KINDS)  # the others need contexts
+WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.levels is None)
 Named = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy by its class, and by its depth where it has a choice."""
+    """A policy to try: its class, what it is called, and the parameters that it is built with."""
 
     policy: str
-    depth: int | None = None
+    label: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, policy: str, **parameters: Any) -> Candidate:
+        """A candidate that is called as it is built.
+
+        >>> Candidate.of("HTS", depth=2).label
+        'HTS(depth=2)'
+        """
+        given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+        return cls(policy, f"{policy}({given})" if given else policy, parameters)
 
     @property
-    def name(self) -> str:
-        return self.policy if self.depth is None else f"{self.policy}(depth={self.depth})"
+    def depth(self) -> int | None:
+        """The depth of the tree that it was given, where it has a choice."""
+        return self.parameters.get("depth")
 
     @property
     def code(self) -> str:
         """How to build it."""
-        return f"bt.{self.policy}(tree)" if self.depth is None else f"bt.{self.policy}(tree, depth={self.depth})"
+        return f"bt.{self.policy}({', '.join(['tree', *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
 
     @property
-    def uses_tree(self) -> bool:
-        """Whether categories have a part in it: they have none at depth 0."""
-        return self.policy not in WITHOUT_TREE and self.depth != 0
+    def how(self) -> str:
+        """What it does, in words."""
+        return KINDS[self.policy].how.format(**self.parameters)
 
     @property
     def factory(self) -> Callable[..., Any]:
         kind = ALGORITHMS[self.policy]
-        return kind if self.depth is None else partial(kind, depth=self.depth)
+        return partial(kind, **self.parameters) if self.parameters else kind
+
+    @property
+    def levels(self) -> int | None:
+        """How many levels of clusters it walks through; None for all."""
+        fixed = KINDS[self.policy].levels
+        return self.depth if fixed is None else fixed
+
+    def clusters(self, tree: Tree) -> frozenset[bytes]:
+        """The clusters of this tree that make a difference to it, each as the places of its arms.
+
+        A cluster of one arm, or of all, or the only one inside another, changes no decision. None: it is a flat policy.
+        """
+        walked = tree if self.levels is None else tree.cut(min(self.levels, tree.depth))
+        level_of = walked.shape.level_of()
+        found = set()
+        for level, cluster in enumerate(clusters_at(walked)):
+            order = np.argsort(cluster, kind="stable")  # (arms,) cluster by cluster
+            nodes, first = np.unique(cluster[order], return_index=True)
+            for node, arms in zip(nodes.tolist(), np.split(order, first[1:]), strict=True):
+                if level_of[node] == level and 1 < len(arms) < tree.n_arms:
+                    found.add(arms.tobytes())
+        return frozenset(found)
 
 
-FLAT = Candidate(TS.__name__)
+FLAT = Candidate.of(TS.__name__)
 
 
 def for_tree(tree: Tree) -> list[Candidate]:
-    """Flat Thompson sampling, Thompson sampling down the tree at every depth, and UCT.
+    """Flat Thompson sampling, Thompson sampling down the tree at every depth, and UCT: the simpler ones first.
 
-    >>> [candidate.name for candidate in for_tree(Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
+    >>> [candidate.label for candidate in for_tree(Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
     ['TS', 'TSC', 'HTS(depth=2)', 'UCT']
     """
     found = [FLAT]
     if tree.depth > 0:
-        found.append(Candidate(TSC.__name__))
-    found += [Candidate(HTS.__name__, depth) for depth in depths(tree.depth)]
-    return [*found, Candidate(UCT.__name__)]
+        found.append(Candidate.of(TSC.__name__))
+    found += [Candidate.of(HTS.__name__, depth=depth) for depth in depths(tree.depth)]
+    return [*found, Candidate.of(UCT.__name__)]
 
 
 def depths(deepest: int) -> list[int]:
@@ -71,10 +127,30 @@ def depths(deepest: int) -> list[int]:
     return sorted({round(2 + (deepest - 2) * i / (DEPTHS - 2)) for i in range(DEPTHS - 1)})
 
 
+def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidate], dict[str, str]]:
+    """Those that differ on this tree, and of the others which they are the same as: {label: label of an earlier one}.
+
+    >>> found, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
+    >>> [candidate.label for candidate in found], same
+    (['TS', 'UCT'], {'TSC': 'TS'})
+    """
+    found: list[Candidate] = []
+    same: dict[str, str] = {}
+    first: dict[tuple[str, frozenset[bytes]], str] = {}
+    for candidate in candidates:
+        key = KINDS[candidate.policy].family, candidate.clusters(tree)
+        if key in first:
+            same[candidate.label] = first[key]
+        else:
+            first[key] = candidate.label
+            found.append(candidate)
+    return found, same
+
+
 def named(names: Named, tree: Tree) -> list[Candidate]:
     """Candidates as a user spells them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
-    >>> [candidate.name for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
+    >>> [candidate.label for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
     ['TS', 'HTS(depth=2)', 'HTS(depth=1)']
     """
     found: list[Candidate] = []
@@ -93,7 +169,7 @@ def named(names: Named, tree: Tree) -> list[Candidate]:
             raise InvalidValue(f"policy {text!r}: this tree has depth {tree.depth}")
         if kind == HTS.__name__ and depth is None:
             depth = tree.depth
-        candidate = Candidate(kind, depth)
+        candidate = Candidate.of(kind) if depth is None else Candidate.of(kind, depth=depth)
         if candidate not in found:
             found.append(candidate)
     if not found:

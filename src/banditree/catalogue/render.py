@@ -129,10 +129,16 @@ def traffic(shares: Table, most: int = 15) -> Grid:
 def advice(found: Advice) -> list[Any]:
     """The answer first, then what it rests on."""
     first, *rest = found.sentences
-    table = Grid("policy", "regret", "95% interval", "best in")
+    table = Grid("policy", "regret", "95% interval", "lost per decision at the end", "best in")
     for row in found.table:
         low, high = row.interval
-        table.add_row(row.policy, short(row.regret), f"{short(low)} to {short(high)}", f"{percent(row.best)} of worlds")
+        table.add_row(
+            row.policy,
+            short(row.regret),
+            f"{short(low)} to {short(high)}",
+            short(row.loss),
+            f"{percent(row.best)} of worlds",
+        )
     parts: list[Any] = [_text(first, style="bold green" if found.verdict == "tree" else "bold"), *_lines(rest)]
     parts += [
         _text(f"In Python: {found.code}", style="cyan"),

@@ -78,7 +78,7 @@ def simulate(
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     runs = run(
-        {candidate.name: playing.factory(candidate, catalogue) for candidate in chosen},
+        {candidate.label: playing.factory(candidate, catalogue) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=default_seeds(horizon * len(chosen)) if seeds is None else seeds,

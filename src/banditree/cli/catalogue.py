@@ -43,6 +43,7 @@ from banditree.cli.options import (
 )
 from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import Interrupted
+from banditree.ope.example import write_example_log
 from banditree.output.files import write_whole
 from banditree.output.words import UNSEEN, visible
 from banditree.plots import files
@@ -184,11 +185,25 @@ def advise_command(
 def example_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file to write.")] = Path("items.csv"),
     campaign: Annotated[str, typer.Option(metavar="NAME", help="all (80 items), men (34) or women (46).")] = "all",
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A log instead of the items: of a random policy or a thompson one."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset."""
+    """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset.
+
+    With --log it is 10,000 decisions about these items, for the command evaluate.
+    """
     with mistakes():
         check_places(file)
+        if log is not None:
+            write_example_log(file, policy=log)
+            if not quiet:
+                options = "--arm item --reward click --propensity propensity --time timestamp"
+                more = "--items items.csv --path category,subcategory"
+                typer.echo(f"Wrote {file}. Try: banditree evaluate {file} {options} {more}")
+            return
         write_example(file, campaign=campaign)
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"

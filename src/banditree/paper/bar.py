@@ -8,15 +8,15 @@ from typing import Any
 
 from banditree.simulation.progress import screen
 
-Tick = Callable[[], None]
-Show = Callable[[str, int], AbstractContextManager[Tick | None]]
+Progress = Callable[[float], None]  # called with the share of a task that is done
+Show = Callable[[str], AbstractContextManager[Progress | None]]
 
 
 @contextmanager
 def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
-    """A bar over {task: expected seconds}; ``show(task, ticks)`` is open while one runs.
+    """A bar over {task: expected seconds}; ``show(task)`` is open while one runs.
 
-    Where `screen` shows nothing, nothing ticks.
+    It gives a function to call with the share done, or None where `screen` shows nothing.
     """
     with screen(progress, _columns, seconds=20 * sum(tasks.values()), speed_estimate_period=120) as bar:
         if bar is None:
@@ -25,10 +25,10 @@ def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
         line = bar.add_task("", total=sum(tasks.values()))
 
         @contextmanager
-        def show(task: str, ticks: int) -> Iterator[Tick]:
+        def show(task: str) -> Iterator[Progress]:
             before, cost = bar.tasks[0].completed, tasks[task]
             bar.update(line, description=task, refresh=True)
-            yield lambda: bar.advance(line, cost / ticks)
+            yield lambda share: bar.update(line, completed=before + cost * share)
             bar.update(line, completed=before + cost)
 
         yield show
@@ -44,5 +44,5 @@ def _columns(rich: Any) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _nothing(task: str, ticks: int) -> Iterator[None]:
+def _nothing(task: str) -> Iterator[None]:
     yield None

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
 
 import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.paper.bar import bar
+from banditree.paper.bar import Progress, bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
 from banditree.paper.results import Kept, Results, load_results, stem, stream
 from banditree.simulation.interrupt import ctrl_c
 from banditree.simulation.runs import Runs
-from banditree.simulation.simulator import On, simulate
+from banditree.simulation.simulator import simulate
 from banditree.simulation.workers import n_workers
-
-Tick = Callable[[], None]
-T = TypeVar("T")
 
 REPORT = "claims and report"
 
@@ -96,32 +91,36 @@ def reproduce(
         for figure, how in left:
             results.forget(how.figure, how.variant)
             started = time.perf_counter()
-            n_runs = sum(len(setting.policies) for setting in figure.settings(how.variant)) * how.seeds
-            with show(_task(how), n_runs) as tick:
-                runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, tick=tick)
+            with show(_task(how)) as progress_of:
+                runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, progress=progress_of)
                 draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
             seconds = time.perf_counter() - started
             results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
             stop.check()
-        with show(REPORT, 1):
+        with show(REPORT):
             return _written(results.in_order(), jobs)
 
 
 def run(
-    figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, tick: Tick | None = None
+    figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, progress: Progress | None = None
 ) -> dict[str, Runs]:
-    """The runs of every setting of a figure, by label. ``tick`` is called as each run begins."""
+    """The runs of every setting of a figure, by label. ``progress`` is called with the share that is done."""
     found: dict[str, Runs] = {}
     if figure.kind == "function":
         return found
+    settings = figure.settings(variant)
+    n_policies, n_done = sum(len(setting.policies) for setting in settings), 0
+
+    def part(share: float) -> None:
+        if progress is not None:
+            progress((n_done + share * len(policies)) / n_policies)
+
     checkpoints = [figure.horizon // 2, figure.horizon] if figure.kind == "sweep" else 100
     # Settings that share a problem and its instances are one simulation: instances are drawn once.
-    for _, each in groupby(figure.settings(variant), key=lambda setting: (setting.stream, id(setting.problem))):
+    for _, each in groupby(settings, key=lambda setting: (setting.stream, id(setting.problem))):
         group = list(each)
         policies = {
-            _name(setting, policy): _Ticking.of(factory, tick)
-            for setting in group
-            for policy, factory in setting.policies.items()
+            _name(setting, policy): factory for setting in group for policy, factory in setting.policies.items()
         }
         runs = simulate(
             policies,
@@ -131,8 +130,9 @@ def run(
             rng=stream(figure.name, variant, group[0]),
             checkpoints=checkpoints,
             jobs=jobs,
-            progress=False,
+            progress=False if progress is None else part,
         )
+        n_done += len(policies)
         found |= {setting.label: _part(runs, setting) for setting in group}
     return found
 
@@ -145,38 +145,8 @@ def _name(setting: Setting, policy: str) -> str:
 def _part(runs: Runs, setting: Setting) -> Runs:
     """The runs of one setting, with the policies' own names."""
 
-    def own(by_name: Mapping[str, T]) -> dict[str, T]:
-        return {policy: by_name[_name(setting, policy)] for policy in setting.policies}
-
-    return replace(
-        runs,
-        regret=own(runs.regret),
-        engine=own(runs.engine),
-        evaluations=own(runs.evaluations),
-        seconds=own(runs.seconds),
-        clusters=own(runs.clusters),
-    )
-
-
-@dataclass(frozen=True)
-class _Ticking:
-    """A factory that says when it is called: once a seed. In another process it is the factory alone."""
-
-    factory: Callable[..., Any]
-    tick: Tick
-
-    def __call__(self, tree: Any, *, rng: Any) -> Any:
-        self.tick()
-        return self.factory(tree, rng=rng)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial, (self.factory,)  # a bar on a screen cannot be sent
-
-    @classmethod
-    def of(cls, factory: Callable[..., Any], tick: Tick | None) -> Callable[..., Any]:
-        if tick is None:
-            return factory
-        return On(factory.tree, cls(factory.factory, tick)) if isinstance(factory, On) else cls(factory, tick)
+    own = {_name(setting, policy): policy for policy in setting.policies}
+    return runs.select(own).rename(own)
 
 
 def _how(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> Kept:

@@ -27,11 +27,15 @@ def save(ax: Any, stem: Path) -> tuple[Path, Path]:
 
 def write(ax: Any, path: Path) -> None:
     """Write the figure of these axes as the kind of file that the suffix names."""
-    kind = check(path)
-    data = io.BytesIO()
+    write_whole(path, [data(ax, check(path))])
+
+
+def data(ax: Any, kind: str) -> bytes:
+    """The figure of these axes as the content of a file: png, svg or pdf."""
+    content = io.BytesIO()
     with house_style():
-        ax.figure.savefig(data, format=kind, **KINDS[kind])
-    write_whole(path, [data.getvalue()])
+        ax.figure.savefig(content, format=kind, **KINDS[kind])
+    return content.getvalue()
 
 
 def check(path: Path) -> str:

@@ -46,7 +46,7 @@ def regret(
             mean, look = values.mean(axis=0), styles[name]
             # Ten marks a line, each line's shifted against the others', so that marks do not hide each other.
             every = max(1, len(runs.times) // 10)
-            ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=_label(name),
+            ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=label(name),
                     markevery=(i * every // max(1, len(order)), every))  # fmt: skip
             if band is not None and len(values) > 1:
                 spread = values.std(axis=0, ddof=1) / (np.sqrt(len(values)) if band == "se" else 1.0)
@@ -91,7 +91,7 @@ def sweep(
         for i, (name, (xs, mean, sd)) in enumerate(series.items()):
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
             ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
-                        linestyle=look.dashes, label=_label(name), capsize=2.5, elinewidth=1.0)  # fmt: skip
+                        linestyle=look.dashes, label=label(name), capsize=2.5, elinewidth=1.0)  # fmt: skip
         if all(low >= 0 for _, mean, sd in series.values() for low in np.subtract(mean, sd)):
             ax.set_ylim(bottom=0)
         _words(ax, title, x_label, y_label)
@@ -129,7 +129,7 @@ def _tick(value: float, _: int | None = None) -> str:
     return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
     """A name as it is: Matplotlib takes dollars for formulas, and leaves out what begins with an underscore."""
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 

@@ -26,6 +26,7 @@ class Options:
     engine: str  # that is wanted
     stream: Any  # where randomness comes from
     explore: float = 0.0
+    fade: float = 1.0  # what all evidence counts after one more reward
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ class Walk(Protocol):
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
     def slate(self, k: int, limits: Any, context: Any) -> NDArray[np.int32] | None: ...
     def update(self, arm: int, reward: Any, context: Any) -> bool: ...
+    def learn_few(self, arms: list[int], rewards: list[Any]) -> bool: ...
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int: ...
 
 
@@ -122,6 +124,8 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         stream=options.stream,
         careful=readable.update,
         explore=options.explore,
+        scale=rows.scale,
+        fade=options.fade,
     )
     if _forced and not _forced[-1].shortcuts:
         walk.narrowest = 2**31 - 1

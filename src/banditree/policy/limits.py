@@ -14,6 +14,8 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 from banditree.tree.shape import Shape
 
+MANY = 64  # arms named, from which on it is worth a look whether there are fewer others
+
 
 class AnyLimits(Protocol):
     """What the walks and the probabilities need of limits, of whichever engine."""
@@ -83,27 +85,24 @@ class Limits:
 def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool] | None:
     """The arms that ``only`` and ``exclude`` name, as positions, and whether they are the only ones allowed.
 
-    None where there is no limit. What is given as a mask is told by the fewer arms of the two.
+    None where there is no limit. Where more than half of the arms are named, the others are named instead.
     """
     if only is None and exclude is None:
         return None
-    allowed = None if only is None else _arms(tree, "only", only)
-    excluded = np.empty(0, np.int64) if exclude is None else _arms(tree, "exclude", exclude)
-    if allowed is not None:
-        allowed = np.setdiff1d(allowed, excluded)
-        if 2 * len(allowed) > tree.n_arms:
-            everything = np.ones(tree.n_arms, bool)
-            everything[allowed] = False
-            allowed, excluded = None, np.flatnonzero(everything)
-    elif exclude is not None:
-        excluded = np.unique(excluded)
-        if 2 * len(excluded) > tree.n_arms:
-            everything = np.ones(tree.n_arms, bool)
-            everything[excluded] = False
-            allowed = np.flatnonzero(everything)
-    if (allowed is not None and not len(allowed)) or (allowed is None and len(excluded) == tree.n_arms):
+    arms, allowed = _arms(tree, "exclude", exclude) if only is None else _arms(tree, "only", only), only is not None
+    if only is not None and exclude is not None:
+        arms = np.setdiff1d(arms, _arms(tree, "exclude", exclude))
+    if len(arms) > MANY and 2 * len(arms) > tree.n_arms:
+        others = np.ones(tree.n_arms, bool)
+        others[arms] = False
+        return np.flatnonzero(others), not allowed
+    return arms, allowed
+
+
+def check(limits: AnyLimits) -> None:
+    """Refuse limits that leave no arm."""
+    if not limits.n_allowed:
         raise InvalidValue("only and exclude leave no arm to choose from; allow at least one")
-    return (excluded, False) if allowed is None else (allowed, True)
 
 
 def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:

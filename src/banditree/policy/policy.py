@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import saved
-from banditree.beliefs.priors import Prior, by_node, parts, resolved
+from banditree.beliefs import Belief, saved
+from banditree.beliefs.priors import Prior, beside, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import real, whole
+from banditree.errors.checks import positive, real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
+from banditree.policy.holding import Held
 from banditree.policy.state import State, build, transferred
 from banditree.rules import Rule
 from banditree.tree import Tree
@@ -26,14 +25,14 @@ from banditree.tree.build import Name
 PLAIN_IDS = {str, int, np.int64}  # ids that need no second look; True and 1.0 equal 1, but are not ids
 
 
-class Policy:
+class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
     of clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a
     node, ``depth`` is how much of the tree is walked (None: all of it). ``explore`` is the part of the decisions that
-    is made at random, each allowed arm with the same chance. ``rng`` is an int, a SeedSequence or a Generator; without
-    it every policy draws afresh.
+    is made at random, each allowed arm with the same chance; with ``half_life=H`` evidence counts half after H more
+    rewards. ``rng`` is an int, a SeedSequence or a Generator; without it every policy draws afresh.
 
     Works cold. ``choose`` never changes a belief, and rewards may come at any later time, in any order. Calls from
     several threads take turns: each is done whole, and no reward is lost.
@@ -74,20 +73,22 @@ class Policy:
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         others = set(vars(self))  # what a class derived from this one has set already
+        super().__init__()
         self._name = type(self).__name__
         _checked(tree)
         self.belief, own = parts(belief)
-        self._own = resolved(tree, own) if strict else own
+        own = resolved(tree, own) if strict else own
         if not isinstance(rule, Rule):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
+        half_life = options["half_life"]
+        self.half_life = None if half_life is None else positive("half_life", half_life)
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
-        self._lock = RLock()
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
-        self._state = self._grown(tree, rng)
+        self._state = self._grown(tree, own, rng)
         self._ours = {"_ours", *vars(self)} - others  # all that a copy makes anew; it is given the rest
         forking.remember(self, reseed=rng is None)
 
@@ -209,7 +210,11 @@ class Policy:
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
-        return None if arms is None else state.walk.limits(*arms)
+        if arms is None:
+            return None
+        within = state.walk.limits(*arms)
+        limits.check(within)
+        return within
 
     # Learning
 
@@ -232,7 +237,13 @@ class Policy:
         With ``plays`` a row stands for so many rewards of its arm (in its context), and ``rewards`` has their sum: what
         a group-by of a log gives.
         """
-        arms = arms if isinstance(arms, Sequence | np.ndarray) or not isinstance(arms, Iterator) else list(arms)
+        if plays is None and contexts is None and type(arms) is list and type(rewards) is list:
+            state = self._state
+            if PLAIN_IDS.issuperset(map(type, arms)):
+                few = [state.position_of.get(arm, -1) for arm in arms]
+                if state.walk.learn_few(few, rewards):
+                    return
+        arms = list(arms) if isinstance(arms, Iterator) else arms
         with self._exclusive() as state:
             positions = state.tree.positions(arms)
             n = len(positions)
@@ -255,11 +266,32 @@ class Policy:
         with self.held() as state:
             state.readable.forget(factor)
 
+    def learn(self, log: Any) -> None:
+        """Learn a log (`bt.read_log`): `update_many` of its rows, without contexts where this policy takes none."""
+        arms = self.tree.ids(log.places(self.tree))
+        self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
+
     # A living catalogue
 
-    def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
-        """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the prior."""
-        self._change(lambda tree: tree.add_arms(arms))
+    def add_arms(self, arms: Mapping[Any, Sequence[Any]], *, prior: Belief | str | None = None) -> None:
+        """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the policy's prior.
+
+        With ``prior="cluster"`` they start from what the arms beside them have shown: their mean, and as sure as they
+        are alike; where those were hardly tried, from the arms of the cluster above. ``prior=bt.Beta(2, 8)`` sets it.
+        """
+        own: dict[Any, Belief] = {}
+        if prior == "cluster" and isinstance(arms, Mapping):
+            with self.held(changes=False) as state:
+                for arm, clusters in arms.items():
+                    found = beside(state.given, state.tree, state.rows, self.belief, tuple(clusters))
+                    own |= {} if found is None else {arm: found}
+        elif prior is not None:
+            if type(prior) is not type(self.belief):
+                raise InvalidType(
+                    f"prior={prior!r} must be 'cluster', or a {type(self.belief).__name__} as the policy has"
+                )
+            own = dict.fromkeys(arms, prior)
+        self._change(lambda tree: tree.add_arms(arms), own)
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
         """Put arms below other clusters. Their evidence goes with them."""
@@ -274,66 +306,25 @@ class Policy:
         """Go on with another tree. Arms in both keep their evidence, the others leave or start at the prior."""
         self._change(lambda _: tree)
 
-    def _change(self, make: Any) -> None:
+    def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
         """Swap the tree. The new state is built while others go on; only the evidence is moved in exclusive access."""
         before = self.tree
-        new = self._grown(_checked(make(before)))
+        new = self._grown(_checked(make(before)), self._state.own | dict(own or {}))
         with self.held() as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._grown(_checked(make(old.given)))
+                new = self._grown(_checked(make(old.given)), old.own | dict(own or {}))
             self._state = transferred(old, new)  # one step: the whole change, or none of it
 
-    def _grown(self, tree: Tree, rng: Any = None) -> State:
+    def _grown(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
         """Fresh beliefs over a tree; ``rng`` matters the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
-        rows = self.belief.rows(walked.shape.n_nodes, by_node(walked, self._own))
+        fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
+        rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        return build(tree, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore))
-
-    # Exclusive access
-
-    @contextmanager
-    def held(self, *, changes: bool = True) -> Iterator[State]:
-        """Exclusive access: calls from other threads block until it ends.
-
-        ``changes`` says that the evidence may be another afterwards; the engine then forgets what it derived from it.
-        """
-        outermost = not self._is_held()
-        with self._lock:
-            self._mend(outermost)
-            self._state.walk.close()
-            try:
-                yield self._state
-            finally:
-                self._state.readable.reset()
-                if changes:
-                    self._state.walk.reset()
-                if outermost:
-                    self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[State]:
-        """The same for steps of the policy's own, which the engine makes whole."""
-        self._refuse_if_held()
-        with self._lock:
-            self._mend(True)
-            yield self._state
-
-    def _mend(self, outermost: bool) -> None:
-        """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
-        self._state.readable.reset()
-        if outermost and self._state.walk.closed:
-            self._state.walk.reset()
-            self._state.walk.close(False)
-
-    def _is_held(self) -> bool:
-        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
-        return owned
-
-    def _refuse_if_held(self) -> None:
-        if self._is_held():
-            raise InvalidValue(f"this {self._name} is held; choose and update before or after `with policy.held()`")
+        return build(
+            tree, own, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade)
+        )
 
     # Looking
 

@@ -27,6 +27,7 @@ from collections.abc import Callable
 
 from banditree.problems import functions
 from banditree.problems.contextual import linear
+from banditree.problems.drifting import Drifting, DriftingInstance, drifting
 from banditree.problems.hierarchical import hierarchical_dominance
 from banditree.problems.instance import Instance
 from banditree.problems.own import bernoulli, bounded, gaussian, linear_from
@@ -54,6 +55,7 @@ registry: dict[str, Callable[..., Problem]] = {
         gaussian,
         linear_from,
         open_bandit,
+        drifting,
     )
 }
 
@@ -80,6 +82,7 @@ def examples() -> dict[str, Problem]:
         "gaussian": gaussian(tree, means, sd=0.5),
         "linear_from": linear_from(tree, theta, contexts="unit"),
         "open_bandit": open_bandit(),
+        "drifting": drifting(unstructured(n_arms=12, n_clusters=3), every=7),
     }
 
 
@@ -88,6 +91,8 @@ __all__ = [
     "AnyProblem",
     "Bernoulli",
     "Bounded",
+    "Drifting",
+    "DriftingInstance",
     "Gaussian",
     "Instance",
     "Problem",
@@ -96,6 +101,7 @@ __all__ = [
     "bernoulli",
     "bounded",
     "bumps",
+    "drifting",
     "examples",
     "functions",
     "gaussian",

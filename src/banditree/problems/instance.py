@@ -55,9 +55,8 @@ class Instance:
         for name in ("means", "theta"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, by_arm(self.tree, name, getattr(self, name)))
-        arms = set(self.arms)
         for name, tree in self.trees.items():
-            if tree.arms != self.arms and set(tree.arms) != arms:
+            if tree.arms != self.arms and set(tree.arms) != set(self.arms):
                 raise InvalidValue(f"tree {name!r} has other arms than tree {next(iter(self.trees))!r}")
         if (self.means is None) == (self.theta is None):
             raise InvalidType("an instance has either means or theta")

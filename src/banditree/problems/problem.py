@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,22 @@ class Problem:
     name: str
     draw: Callable[..., Instance]
     parameters: Mapping[str, Any]
-    fixed: bool = False  # every seed meets the same instance
+    fixed: bool = False  # every seed meets the same instance, which is drawn once
     slow: bool = False  # an instance takes long in Python: draw several in processes
 
     def instance(self, rng: Any) -> Instance:
         """One instance; ``rng`` is an int, a SeedSequence or a Generator."""
+        if self.fixed:
+            return self._only
         return self.draw(generator(rng), **self.parameters)
+
+    @cached_property
+    def _only(self) -> Instance:
+        return self.draw(generator(0), **self.parameters)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle keeps: the instance of a fixed problem is made again where it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "_only"}
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={_short(value)}' for name, value in self.parameters.items())})"

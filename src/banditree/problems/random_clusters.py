@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from banditree.errors.checks import whole
@@ -23,5 +25,9 @@ def unstructured(n_arms: int = 50, n_clusters: int = 10) -> Problem:
 
 
 def _draw(rng: Rng, n_arms: int, n_clusters: int) -> Instance:
-    tree = Tree.from_labels(np.arange(n_arms) * n_clusters // n_arms)
-    return Instance({"clusters": tree}, Bernoulli(), means=rng.random(n_arms))
+    return Instance({"clusters": _tree(n_arms, n_clusters)}, Bernoulli(), means=rng.random(n_arms))
+
+
+@lru_cache(maxsize=16)  # the same tree for every seed
+def _tree(n_arms: int, n_clusters: int) -> Tree:
+    return Tree.from_labels(np.arange(n_arms) * n_clusters // n_arms)

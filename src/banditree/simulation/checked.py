@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import weakref
 from contextlib import suppress
@@ -37,6 +38,18 @@ def draw(problem: Any, rng: Any, seed: int) -> Any:
         return instance
     except Exception as error:
         raise blamed(f"problem {problem!r:.60}, seed {seed}: instance(rng)", error) from error
+
+
+def copied(instance: Any, problem: Any, seed: int) -> Any:
+    """A copy to play on, of an instance that its problem hands out again and again. Trees are shared: none changes."""
+    memo = {id(tree): tree for tree in (instance.tree, *getattr(instance, "trees", {}).values())}
+    try:
+        return copy.deepcopy(instance, memo)
+    except Exception as error:
+        raise ProblemFailed(
+            f"problem {problem!r:.60}, seed {seed}: instance(rng) returned the same object again, which cannot be "
+            f"copied ({type(error).__name__}: {error}); return a new one, so that every policy meets it as it was"
+        ) from error
 
 
 class World:

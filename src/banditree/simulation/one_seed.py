@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,15 +16,19 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
+from banditree.problems.drifting import DriftingInstance
 from banditree.problems.instance import Instance
+from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
-from banditree.simulation.checked import Met, World, draw
+from banditree.simulation.checked import Met, World, copied, draw
 from banditree.simulation.runs import Run
+from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
 from banditree.simulation.workers import Monitor
 from banditree.stream import generator, native, native_stream
 from banditree.tree import Tree
 
 Factory = Callable[..., Any]
+Player = tuple[str, int]  # a policy's name, and which of its runs on the same instance
 
 INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # what a random stream is for
 
@@ -50,6 +55,25 @@ def on(tree: str, factory: Factory) -> On:
     return On(tree, factory)
 
 
+def asks_for_dim(factory: Factory) -> bool:
+    """Whether a factory has a parameter ``dim`` that was not given: the length of the contexts, as LinTS has.
+
+    >>> import banditree as bt
+    >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
+    (True, False, False)
+    """
+    if isinstance(factory, On):
+        return asks_for_dim(factory.factory)
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):  # as of some functions that are not written in Python
+        return False
+    known = getattr(factory, "keywords", {})  # of a partial
+    if "prior" in known and "prior" in parameters:  # which has a dim of its own
+        return False
+    return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
+
+
 @dataclass(frozen=True)
 class Streams:
     """Where all randomness of a simulation comes from: one seed, and a key for each use. Nothing depends on order."""
@@ -66,16 +90,21 @@ class Streams:
         """``own`` is for an instance of the user's own, which expects a NumPy Generator."""
         return _stream(self.seed(seed, CONTEXTS), own)
 
-    def rewards(self, seed: int, name: str, *, own: bool = False) -> Any:
-        return _stream(self.seed(seed, REWARDS, key_of(name)), own)
+    def rewards(self, seed: int, name: str, replicate: int = 0, *, own: bool = False) -> Any:
+        return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), own)
 
-    def policy(self, seed: int, name: str) -> np.random.SeedSequence:
-        return self.seed(seed, POLICY, key_of(name))
+    def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
+        return self.seed(seed, POLICY, *_key(name, replicate))
 
 
 def key_of(name: str) -> int:
     """A policy's name as a part of the keys of its streams."""
     return zlib.crc32(name.encode())
+
+
+def _key(name: str, replicate: int) -> tuple[int, ...]:
+    """The first run of a policy draws what it would draw without replicates."""
+    return (key_of(name), replicate) if replicate else (key_of(name),)
 
 
 def _stream(seed: np.random.SeedSequence, own: bool) -> Any:
@@ -89,30 +118,57 @@ class Plan:
     factories: dict[str, Factory]
     problem: Any
     streams: Streams
-    horizon: int
+    schedule: Schedule
     times: NDArray[np.int64]
+    replicates: tuple[int, ...] = (0,)  # runs of each policy on the same instance, by number
+    asking: frozenset[str] = frozenset()  # the policies whose factories are told the length of the contexts
     met: Met = field(default_factory=Met, repr=False)
 
     def draw(self, seed: int) -> Any:
+        if type(self.problem) is Problem and self.problem.fixed:  # whatever the seed
+            return self.problem.instance(0)
         return draw(self.problem, self.streams.instance(seed), seed)
 
     def run(self, seed: int, instance: Any, monitor: Monitor) -> tuple[int, dict[str, Run | PolicyFailed]]:
         """Every policy on this instance: those that can in the native engine together, the others one by one."""
-        found: dict[str, Run | PolicyFailed] = {}
-        natively: dict[str, Policy] = {}
-        for name, factory in self.factories.items():
-            policy = self._built(name, factory, seed, instance)
+        found: dict[Player, Run | PolicyFailed] = {}
+        natively: dict[Player, Policy] = {}
+        players = [(name, replicate) for name in self.factories for replicate in self.replicates]
+        own = not _is_built_in(instance)
+        for player in players:
+            here = self._fresh(seed, instance) if own else instance
+            policy = self._built(player, seed, here)
             if isinstance(policy, PolicyFailed):
-                found[name] = policy
+                found[player] = policy
             elif _runs_natively(policy, instance):
-                natively[name] = policy
+                natively[player] = policy
             else:
-                found[name] = self._step(name, policy, seed, instance, monitor)
+                here = here if own else self._fresh(seed, instance)
+                found[player] = self._step(player, policy, seed, here, monitor)
         if natively:
             found.update(self._run_natively(natively, seed, instance, monitor))
-        return seed, found
+        return seed, {name: self._together(name, found) for name in self.factories}
 
-    def _built(self, name: str, factory: Factory, seed: int, instance: Any) -> Any:
+    def _fresh(self, seed: int, instance: Any) -> Any:
+        """An instance that no policy has met: one of the user's own, or one that drifts, may change as it is played."""
+        if type(instance) is Instance and _is_built_in(instance):  # never changes
+            return instance
+        again = self.draw(seed)
+        return again if again is not instance else copied(instance, self.problem, seed)
+
+    def _together(self, name: str, found: Mapping[Player, Run | PolicyFailed]) -> Run | PolicyFailed:
+        """All runs of a policy as one, or the first failure among them."""
+        runs: list[Run] = []
+        for replicate in self.replicates:
+            run = found[name, replicate]
+            if isinstance(run, PolicyFailed):
+                return run
+            runs.append(run)
+        return runs[0] if len(runs) == 1 else Run.mean(runs)
+
+    def _built(self, player: Player, seed: int, instance: Any) -> Any:
+        name, replicate = player
+        factory = self.factories[name]
         tree, who = instance.tree, f"policy {name!r} (seed {seed})"
         if isinstance(factory, On):
             trees = getattr(instance, "trees", {})
@@ -120,11 +176,11 @@ class Plan:
                 raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {', '.join(trees) or 'none by name'}")
             tree, factory = trees[factory.tree], factory.factory
         try:
-            policy = factory(tree, rng=self.streams.policy(seed, name))
+            policy = factory(tree, rng=self.streams.policy(seed, name, replicate), **self._dim(name, instance))
         except BanditreeError as error:
             raise type(error)(f"{who}: {error}") from error
         except Exception as error:
-            return _failed(name, seed, "could not be built", error)
+            return failed(name, seed, "could not be built", error)
         if not self.met.first_time(policy):
             raise InvalidValue(
                 f"{who} is an object that has played already; build a new one in each call, as bt.load does"
@@ -132,19 +188,26 @@ class Plan:
         _check_fit(who, policy, instance)
         return policy
 
+    def _dim(self, name: str, instance: Any) -> dict[str, int]:
+        """The length of the contexts as a keyword, for a factory that asks for it."""
+        dim = getattr(instance, "dim", None)
+        return {"dim": dim} if dim is not None and name in self.asking else {}
+
     def _run_natively(
-        self, policies: dict[str, Policy], seed: int, instance: Instance, monitor: Monitor
-    ) -> dict[str, Run | PolicyFailed]:
+        self, policies: dict[Player, Policy], seed: int, instance: Instance | DriftingInstance, monitor: Monitor
+    ) -> dict[Player, Run | PolicyFailed]:
         assert native is not None
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
         parameter = getattr(instance.rewards, "concentration", getattr(instance.rewards, "sd", 0.0))
+        drifts = isinstance(instance, DriftingInstance)
+        changes = {"every": instance.every, "next_truth": instance.truth} if drifts else {}
         players, runs = [], []
-        for name, policy in policies.items():
+        for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
-            same = policy.tree is instance.tree or policy.tree.arms == instance.tree.arms
+            same = _same_arms(policy.tree, instance.tree)
             places = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
-            players.append((policy.walk, places, self.streams.rewards(seed, name), run.regret, run.plays))
+            players.append((policy.walk, places, self.streams.rewards(seed, *player), run.regret, run.plays))
             runs.append(run)
         before = [policy.walk.evaluations for policy in policies.values()]
         with ExitStack() as held:  # the engine steps these policies without the GIL: other threads wait
@@ -156,66 +219,52 @@ class Plan:
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,
                 contexts=instance.contexts or "",
-                context_stream=self.streams.contexts(seed),
-                horizon=self.horizon,
+                context_stream=None if instance.dim is None else self.streams.contexts(seed),
+                horizon=self.schedule.horizon,
                 times=self.times,
                 players=players,
                 monitor=monitor,
+                delay=self.schedule.delay,
+                batch=self.schedule.batch,
+                **changes,
             )
-        _raise_if_stopped(monitor)
-        found: dict[str, Run | PolicyFailed] = {}
-        for name, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
+        raise_if_stopped(monitor)
+        found: dict[Player, Run | PolicyFailed] = {}
+        for player, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
             if taken < 0:
                 large = "rewards" if instance.dim is None else "contexts and the coefficients"
                 what = f"met scores that are not numbers; scale the {large}"
-                found[name] = _failed(name, seed, what, None)
+                found[player] = failed(player[0], seed, what, None)
                 continue
             run.seconds = taken
-            run.evaluations = (policies[name].walk.evaluations - evaluations) / self.horizon
+            run.evaluations = (policies[player].walk.evaluations - evaluations) / self.schedule.horizon
             self._close(run, instance.tree)
-            found[name] = run
+            found[player] = run
         return found
 
-    def _step(self, name: str, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
-        """A run from Python. Twin of ``native/simulate.hpp``."""
+    def _step(self, player: Player, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
+        """A run from Python."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms)
         own = not _is_built_in(instance)
-        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, own=own)
+        name, replicate = player
+        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, replicate, own=own)
         walk = policy.walk if isinstance(policy, Policy) else None
         before = walk.evaluations if walk is not None else 0
         world = World(instance, self.problem, seed)
-        started, regret, at = time.perf_counter(), 0.0, 0
-        for t in range(1, self.horizon + 1):
-            _raise_if_stopped(monitor)
-            known = world.context(contexts)
-            try:
-                arm = policy.choose(**known)
-            except Exception as error:
-                return _failed(name, seed, f"raised at step {t}", error)
-            try:
-                place = instance.tree.position(arm)
-            except UnknownArm as error:
-                return _failed(name, seed, f"chose an arm that is not there at step {t}", error)
-            reward = world.reward(arm, rewards, known)
-            try:
-                policy.update(arm, reward, **known)
-            except Exception as error:
-                return _failed(name, seed, f"raised at step {t}", error)
-            regret += world.gap(arm, known)
-            run.plays[place] += 1
-            if t == self.times[at]:
-                run.regret[at], at = regret, at + 1
-            if t % 64 == 0 or t == self.horizon:
-                monitor.add(t % 64 or 64)
+        started = time.perf_counter()
+        try:
+            step_through(run, name, policy, world, contexts, rewards, self.schedule, self.times, monitor)
+        except PolicyFailed as failure:
+            return failure
         run.seconds = time.perf_counter() - started
-        run.evaluations = (walk.evaluations - before) / self.horizon if walk is not None else np.nan
+        run.evaluations = (walk.evaluations - before) / self.schedule.horizon if walk is not None else np.nan
         self._close(run, instance.tree)
         return run
 
     def _close(self, run: Run, tree: Tree) -> None:
-        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms."""
+        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms, and one run each."""
         run.by_cluster(tree)
-        if not getattr(self.problem, "fixed", False):
+        if not getattr(self.problem, "fixed", False) or len(self.replicates) > 1:
             run.plays = run.plays[:0].copy()
 
 
@@ -229,19 +278,21 @@ def _runs_natively(policy: Any, instance: Any) -> bool:
 
 def _is_built_in(instance: Any) -> bool:
     """Whether rewards and contexts are drawn by code of ours."""
+    instance = instance.first if type(instance) is DriftingInstance else instance
     return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
 
 
 def _check_fit(who: str, policy: Any, instance: Any) -> None:
     """Find out before the run whether a policy of ours can play this instance."""
-    if not isinstance(policy, Policy) or not isinstance(instance, Instance):
+    if not isinstance(policy, Policy) or not isinstance(instance, Instance | DriftingInstance):
         return
-    if policy.dim != instance.dim:
+    if policy.dim is not None and policy.dim != instance.dim:
         have, need = (_dimension(dim) for dim in (instance.dim, policy.dim))
         raise InvalidValue(f"{who} needs {need}, the problem has {have}")
-    strangers = [arm for arm in policy.tree.arms if arm not in instance.tree]
-    if strangers:
-        raise UnknownArm(f"{who} has arm {strangers[0]!r}, which the instance does not")
+    if not _same_arms(policy.tree, instance.tree):
+        strangers = [arm for arm in policy.tree.arms if arm not in instance.tree]
+        if strangers:
+            raise UnknownArm(f"{who} has arm {strangers[0]!r}, which the instance does not")
     low, high = policy.support
     if instance.rewards.support[0] < low or instance.rewards.support[1] > high:
         raise InvalidValue(
@@ -249,17 +300,9 @@ def _check_fit(who: str, policy: Any, instance: Any) -> None:
         )
 
 
+def _same_arms(one: Tree, two: Tree) -> bool:
+    return one is two or one.arms == two.arms
+
+
 def _dimension(dim: int | None) -> str:
     return "no contexts" if dim is None else f"contexts of {dim} numbers"
-
-
-def _failed(name: str, seed: int, what: str, error: BaseException | None) -> PolicyFailed:
-    cause = "" if error is None else f": {type(error).__name__}: {error}"
-    failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}{cause}")
-    failure.__cause__ = error
-    return failure
-
-
-def _raise_if_stopped(monitor: Monitor) -> None:
-    if monitor.stop:
-        raise KeyboardInterrupt

@@ -7,10 +7,10 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from banditree.simulation.statistics import student
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 COLUMNS = ("policy", "seed", "time", "regret")
 ROUNDING = 1e-12  # regrets that differ by this share of them are the same
 MARK = "# banditree runs 1 "  # first line of a saved file: what is not in its columns, as JSON
@@ -37,21 +38,34 @@ class Run:
     plays: NDArray[np.int64]  # (arms,) in the order of the instance's arms
     evaluations: float = np.nan  # children drawn or scored a step, by a plain walk
     seconds: float = 0.0
-    clusters: dict[Any, int] = field(default_factory=dict)  # plays by top cluster
+    clusters: Mapping[Any, float] = field(default_factory=dict)  # plays by top cluster
+    replicates: Floats | None = None  # (replicates, times) regret of each, where this is the mean of several runs
 
     @classmethod
     def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
         # Not np.zeros, which leaves getting the memory of a large array to the first steps.
         return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64))
 
+    @classmethod
+    def mean(cls, runs: Sequence[Run]) -> Run:
+        """Several runs of a policy on the same instance as one; plays per arm are left out."""
+        regret = np.array([run.regret for run in runs])
+        return cls(
+            engine=_one_engine(runs),
+            regret=regret.mean(axis=0),
+            plays=runs[0].plays[:0],
+            evaluations=float(np.mean([run.evaluations for run in runs])),
+            seconds=sum(run.seconds for run in runs) / len(runs),
+            clusters={key: sum(run.clusters[key] for run in runs) / len(runs) for key in runs[0].clusters},
+            replicates=regret,
+        )
+
     def by_cluster(self, tree: Tree) -> None:
         """Add up the plays of each top cluster."""
-        top = tree.top_cluster()
-        plays = np.bincount(top[top >= 0], self.plays[top >= 0], minlength=tree.shape.n_nodes)
-        self.clusters = {tree.name(node): int(plays[node]) for node in tree.top_nodes()}
+        self.clusters = {name: int(plays) for name, plays in tree.sums_by_cluster(self.plays).items()}
 
 
-def _one_engine(runs: list[Run]) -> str:
+def _one_engine(runs: Sequence[Run]) -> str:
     return "native" if all(run.engine == "native" for run in runs) else "readable"
 
 
@@ -91,12 +105,14 @@ class Runs:
     regret: Mapping[str, Floats]  # {policy: (seeds, times)} cumulative pseudo-regret
     engine: Mapping[str, str]  # {policy: "native" or "readable", the latter if some seed was}
     evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children drawn or scored a step
-    seconds: Mapping[str, float]  # {policy: wall time of all its runs}
+    seconds: Mapping[str, float]  # {policy: wall time of all its runs, or of one replicate of them}
     clusters: Mapping[str, Sequence[Mapping[Any, float]]]  # {policy: for each seed {top cluster: plays}}
     plays: Mapping[str, NDArray[np.int64]]  # {policy: (seeds, arms)}, where all seeds have the same instance
     arms: tuple[Any, ...]  # the order of plays; empty where instances differ
     problem: str
     instance: Any = None  # the instance, where all seeds have the same one; not saved
+    replicates: Mapping[str, Floats] = field(default_factory=dict)
+    # {policy: (seeds, replicates, times)} where policies ran several times a seed and regret is the mean; not saved
 
     @classmethod
     def gather(
@@ -115,6 +131,12 @@ class Runs:
                 f"{problem!r:.60} says fixed = True, but seeds have different arms; plays are left out", stacklevel=4
             )
             fixed, instance = False, None
+        replicated = {
+            name: np.array([run.replicates for run in each])
+            for name, each in runs.items()
+            if all(run.replicates is not None for run in each)
+        }
+        fixed = fixed and not replicated
         return cls(
             times=times,
             seeds=tuple(seeds),
@@ -124,9 +146,89 @@ class Runs:
             seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
             clusters={name: [run.clusters for run in each] for name, each in runs.items()},
             plays={name: np.array([run.plays for run in each]) for name, each in runs.items()} if fixed else {},
-            arms=() if instance is None else instance.tree.arms,
+            arms=instance.tree.arms if fixed else (),
             problem=repr(problem),
             instance=instance,
+            replicates=replicated,
+        )
+
+    def select(self, policies: Iterable[str]) -> Runs:
+        """The runs of these policies alone, in this order.
+
+        >>> import banditree as bt
+        >>> runs = bt.simulate([bt.TS, bt.TSC], bt.problems.strong_dominance(), horizon=10, seeds=2)
+        >>> runs.select(["TSC"]).policies
+        ('TSC',)
+        """
+        names = [policies] if isinstance(policies, str) else list(policies)
+        if not names or len(set(names)) < len(names):
+            raise InvalidValue(f"policies {names} must be at least one policy, and no policy twice")
+        for name in names:
+            self._check(name)
+        return self._keyed({name: name for name in names})
+
+    def rename(self, names: Mapping[str, str]) -> Runs:
+        """The same runs with other names, given as {name now: new name}; the others keep theirs.
+
+        >>> import banditree as bt
+        >>> runs = bt.simulate([bt.TS, bt.TSC], bt.problems.strong_dominance(), horizon=10, seeds=2)
+        >>> runs.rename({"TSC": "clustered"}).policies
+        ('TS', 'clustered')
+        """
+        for name in names:
+            self._check(name)
+        found = {name: names.get(name, name) for name in self.policies}
+        if len(set(found.values())) < len(found):
+            raise InvalidValue(f"two policies would have the same name among {list(found.values())}; give other names")
+        return self._keyed(found)
+
+    def with_replicates(self, more: Runs) -> Runs:
+        """These runs and more replicates of the same policies on the same seeds, as if run at once."""
+        if (self.policies, self.seeds, self.times.tolist()) != (more.policies, more.seeds, more.times.tolist()):
+            raise InvalidValue("replicates must be of the same policies, seeds and times")
+        if not (self.replicates and more.replicates):
+            raise InvalidValue("there are no replicates to put together; give simulate a number of replicates above 1")
+        each = {name: np.concatenate([self.replicates[name], more.replicates[name]], axis=1) for name in self.policies}
+        share = {name: self.replicates[name].shape[1] / each[name].shape[1] for name in self.policies}
+
+        def mixed(name: str, ours: Any, theirs: Any) -> Any:
+            return share[name] * ours + (1 - share[name]) * theirs
+
+        return replace(
+            self,
+            regret={name: values.mean(axis=1) for name, values in each.items()},
+            engine={name: self.engine[name] if self.engine[name] == more.engine[name] else "readable" for name in each},
+            evaluations={name: mixed(name, self.evaluations[name], more.evaluations[name]) for name in each},
+            seconds={name: mixed(name, self.seconds[name], more.seconds[name]) for name in each},
+            clusters={
+                name: [
+                    {key: mixed(name, ours[key], theirs[key]) for key in ours}
+                    for ours, theirs in zip(self.clusters[name], more.clusters[name], strict=True)
+                ]
+                for name in each
+            },
+            replicates=each,
+        )
+
+    def _check(self, name: str) -> None:
+        if name not in self.regret:
+            raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
+
+    def _keyed(self, names: Mapping[str, str]) -> Runs:
+        """The policies of ``{name: new name}``, in its order."""
+
+        def pick(values: Mapping[str, T]) -> dict[str, T]:
+            return {new: values[name] for name, new in names.items() if name in values}
+
+        return replace(
+            self,
+            regret=pick(self.regret),
+            engine=pick(self.engine),
+            evaluations=pick(self.evaluations),
+            seconds=pick(self.seconds),
+            clusters=pick(self.clusters),
+            plays=pick(self.plays),
+            replicates=pick(self.replicates),
         )
 
     @property
@@ -164,8 +266,7 @@ class Runs:
     def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
         """Paired over seeds: regret of ``a`` minus regret of ``b``."""
         for name in (a, b):
-            if name not in self.policies:
-                raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
+            self._check(name)
         ours, theirs = (self.regret[name][:, self._at(time)] for name in (a, b))
         difference = ours - theirs
         difference[np.abs(difference) <= ROUNDING * np.maximum(np.abs(ours), np.abs(theirs))] = 0.0

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import whole
-from banditree.simulation.one_seed import Factory, On, Plan, Streams, key_of, on
+from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on
 from banditree.simulation.runs import Run, Runs
-from banditree.simulation.workers import over_seeds
+from banditree.simulation.stepper import Schedule
+from banditree.simulation.workers import Progress, over_seeds
 from banditree.stream import seed_sequence
 
 __all__ = ["LONGEST", "On", "Streams", "on", "simulate"]
@@ -33,8 +34,11 @@ def simulate(
     seeds: int | Iterable[int],
     rng: Any = 0,
     checkpoints: int | Iterable[int] = 100,
+    replicates: int | Iterable[int] = 1,
+    delay: int = 0,
+    batch: int = 1,
     jobs: int | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> Runs:
     """Run every policy for ``horizon`` steps on an instance of ``problem`` a seed.
 
@@ -43,7 +47,15 @@ def simulate(
     the names and the engine alone: not on jobs, backends, checkpoints, or what else runs. Built-in policies on built-in
     problems run in the native engine without the GIL; others are stepped from Python.
 
-    ``jobs`` is as in joblib (None: one; -1: all cores). A bar shows on terminals unless ``progress`` is False. On
+    With ``replicates`` every policy runs that many times on the instance of each seed: ``runs.regret`` is the mean, and
+    ``runs.replicates`` has each run, which tells the luck of a run from the differences between instances. A list of
+    numbers runs those replicates, so that more can be added later; the first one, 0, is the run without replicates.
+
+    Decisions are made ``batch`` at a time from the same beliefs, and the reward of step t is learned at the first batch
+    that starts after step t + ``delay``; what has not arrived at the end is not learned.
+
+    ``jobs`` is as in joblib (None: one; -1: all cores). A bar shows on terminals unless ``progress`` is False;
+    a function is called with the share of the steps that are done, from 0 to 1. On
     Ctrl-C, ``errors.Interrupted`` has the finished seeds in ``.runs``; when a policy of your own raises,
     ``errors.PolicyFailed`` has the runs of the others, and ``errors.ProblemFailed`` tells of a problem of your own.
 
@@ -56,14 +68,23 @@ def simulate(
     factories = _named(policies)
     if not callable(getattr(problem, "instance", None)):
         raise InvalidType(f"problem={problem!r} must have instance(rng), as bt.problems.open_bandit() has")
-    if progress not in (None, True, False):
-        raise InvalidType(f"progress={progress!r} must be True, False, or None for a bar on terminals")
+    if progress not in (None, True, False) and not callable(progress):
+        raise InvalidType(
+            f"progress={progress!r} must be True, False, None for a bar on terminals, or a function of the share done"
+        )
     horizon = whole("horizon", horizon, 1, LONGEST, why="how many steps a run has")
-    indices = _seed_indices(seeds)
+    indices = _numbers("seed", seeds)
     times = _times(checkpoints, horizon)
-    plan = Plan(factories, problem, Streams(seed_sequence(rng)), horizon, times)
+    repeated = tuple(_numbers("replicate", replicates))
+    schedule = Schedule(
+        horizon,
+        whole("delay", delay, 0, LONGEST, why="how many steps a reward takes to arrive"),
+        whole("batch", batch, 1, LONGEST, why="how many decisions are made at a time"),
+    )
+    asking = frozenset(name for name, factory in factories.items() if asks_for_dim(factory))
+    plan = Plan(factories, problem, Streams(seed_sequence(rng)), schedule, times, repeated, asking)
     results: dict[int, Found] = {}
-    steps = horizon * len(indices) * len(factories)
+    steps = horizon * len(indices) * len(factories) * len(repeated)
     slow = bool(getattr(problem, "slow", False))
     work = over_seeds(indices, plan.draw, plan.run, jobs=jobs, slow=slow, steps=steps, progress=progress)
     try:
@@ -162,13 +183,14 @@ def _name_of(factory: Factory) -> str:
     return str(name)
 
 
-def _seed_indices(seeds: int | Iterable[int]) -> list[int]:
-    if _several(seeds):
-        indices = [whole("seed", seed, 0) for seed in seeds]
-        if not indices or len(set(indices)) < len(indices):
-            raise InvalidValue(f"seeds={indices} must be at least one seed, and no seed twice")
-        return indices
-    return list(range(whole("seeds", seeds, 1, MOST, why="how many")))
+def _numbers(what: str, given: int | Iterable[int]) -> list[int]:
+    """Seeds or replicates: how many, or which."""
+    if _several(given):
+        numbers = [whole(what, number, 0) for number in given]
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise InvalidValue(f"{what}s={numbers} must be at least one {what}, and no {what} twice")
+        return numbers
+    return list(range(whole(f"{what}s", given, 1, MOST, why="how many")))
 
 
 def _times(checkpoints: int | Iterable[int], horizon: int) -> NDArray[np.int64]:

@@ -19,8 +19,10 @@ from banditree.stream import native
 
 Draw = Callable[[int], Any]
 Run = Callable[[int, Any, Any], Any]
+Progress = bool | None | Callable[[float], None]  # a bar or none, or a function of the share that is done
 
 READABLE = 25_000  # steps a second of the readable engine, about
+SHORT = 20_000  # steps that are worth a task of their own
 LOOK = 0.1  # seconds between two looks at how far the workers are
 
 
@@ -66,7 +68,7 @@ def _cores() -> Sequence[int]:
 
 
 def over_seeds(
-    seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: bool | None
+    seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: Progress
 ) -> Generator[Any, None, None]:
     """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
 
@@ -80,19 +82,29 @@ def over_seeds(
         if backend is not None:
             yield from _through_joblib(backend, seeds, draw, run, jobs, steps, show, stop)
         else:
-            yield from _on_threads(seeds, draw, run, workers, slow, show, stop)
+            most = max(1, min(SHORT * len(seeds) // max(steps, 1), len(seeds) // (4 * workers)))
+            yield from _on_threads(seeds, draw, run, workers, slow, show, stop, most)
 
 
 def _on_threads(
-    seeds: Sequence[int], draw: Draw, run: Run, workers: int, slow: bool, show: Callable[[int], None], stop: CtrlC
+    seeds: Sequence[int],
+    draw: Draw,
+    run: Run,
+    workers: int,
+    slow: bool,
+    show: Callable[[int], None],
+    stop: CtrlC,
+    most: int = 1,
 ) -> Iterator[Any]:
+    """``most`` seeds are a task, where an instance is drawn as it is needed: handing out a task costs as short runs do."""
     monitor = new_monitor()
     drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
     tasks: Iterator[tuple[Any, ...]]
     if drawn is None:
-        tasks = ((_task, draw, run, seed, monitor) for seed in seeds)
+        parts = (seeds[at : at + most] for at in range(0, len(seeds), most))
+        tasks = ((_several, draw, run, part, monitor) for part in parts)
     else:
-        tasks = ((run, seed, instance, monitor) for seed, instance in zip(seeds, drawn, strict=True))
+        tasks = ((_drawn, run, seed, instance, monitor) for seed, instance in zip(seeds, drawn, strict=True))
     finished: SimpleQueue[Future[Any]] = SimpleQueue()
     with ThreadPoolExecutor(workers) as pool:
         try:
@@ -108,8 +120,11 @@ def _on_threads(
                     future = finished.get(timeout=LOOK if task is None else 0)
                 except Empty:
                     continue
-                left -= 1
-                yield future.result()
+                results, error = future.result()
+                left -= len(results)
+                yield from results
+                if error is not None:
+                    raise error
             show(monitor.steps)
         except (KeyboardInterrupt, Exception):  # what is finished still counts
             monitor.stop = True
@@ -117,13 +132,30 @@ def _on_threads(
             while not finished.empty():
                 future = finished.get()
                 if not future.cancelled() and future.exception() is None:
-                    yield future.result()
+                    yield from future.result()[0]
             raise
         finally:  # an error, Ctrl-C, or a caller that has seen enough: stop the workers, who look at the monitor
             monitor.stop = True
             pool.shutdown(wait=True, cancel_futures=True)
             if drawn is not None:
                 drawn.close()
+
+
+def _several(
+    draw: Draw, run: Run, seeds: Sequence[int], monitor: Monitor
+) -> tuple[list[Any], KeyboardInterrupt | Exception | None]:
+    """The results of some seeds, up to the first that fails, and its error."""
+    results: list[Any] = []
+    try:
+        for seed in seeds:
+            results.append(run(seed, draw(seed), monitor))
+    except (KeyboardInterrupt, Exception) as error:
+        return results, error
+    return results, None
+
+
+def _drawn(run: Run, seed: int, instance: Any, monitor: Monitor) -> tuple[list[Any], None]:
+    return [run(seed, instance, monitor)], None
 
 
 def _task(draw: Draw, run: Run, seed: int, monitor: Monitor | None) -> Any:
@@ -176,8 +208,11 @@ def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[A
 
 
 @contextmanager
-def _bar(steps: int, progress: bool | None) -> Iterator[Callable[[int], None]]:
+def _bar(steps: int, progress: Progress) -> Iterator[Callable[[int], None]]:
     """A function to call with the steps done so far; on a terminal it shows how many a second, and the time left."""
+    if callable(progress):
+        yield lambda done: progress(done / steps)
+        return
     with screen(progress, _columns, seconds=steps / READABLE) as bar:
         if bar is None:
             yield lambda _: None

@@ -1,8 +1,6 @@
 """The laws of every policy, ours or yours: `check_policy` runs them with NumPy alone.
 
-Statistical laws compare how often each arm is chosen in two samples of equal size. Given the total n of an arm, its
-share of the two differs by more than t sqrt(n) with probability at most 2 exp(-t^2 / 2) (Hoeffding); at t = 5.5 that
-is 5e-7, so that a policy which keeps the laws passes with practically every seed.
+Statistical laws compare how often arms and clusters are chosen in two samples of equal size, `samples.alike`.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ from banditree.policy import Policy
 from banditree.policy.saving import load
 from banditree.rules import RULES
 from banditree.stream import seed_sequence
+from banditree.testing.samples import alike
 from banditree.tree import Tree
 
 __all__ = ["LAWS", "LawBroken", "check_policy", "example_trees"]
 
-DEVIATIONS = 5.5
 DRAWS = 150  # choices compared in distribution where one policy can make them all
 COPIES = 80  # and where each choice needs a policy of its own
 
@@ -114,11 +112,6 @@ def shown(policy: Any, context: Any) -> str | None:
     return repr(list(policy.table() if context is None else policy.table(context=context)))
 
 
-def alike(one: Counter[Hashable], two: Counter[Hashable]) -> bool:
-    """Whether two samples of equal size may come from one distribution."""
-    return all(abs(one[arm] - two[arm]) <= DEVIATIONS * np.sqrt(one[arm] + two[arm]) for arm in {*one, *two})
-
-
 def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any], what: str) -> None:
     """Demand that policies made in two ways (from a seed) believe the same, but for rounding."""
     arrays, others = beliefs(one(0)), beliefs(two(0))
@@ -129,7 +122,7 @@ def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any
         return
     context = case.context()
     decided = [Counter(choose(make(seed), context) for seed in range(COPIES)) for make in (one, two)]
-    case.demand(alike(*decided), f"{what}: they choose differently, {decided[0]} and {decided[1]}")
+    case.demand(alike(*decided, case.tree), f"{what}: they choose differently, {decided[0]} and {decided[1]}")
 
 
 @contextmanager
@@ -212,7 +205,9 @@ def order_does_not_matter(case: Case) -> None:
     for events, when in (([], "before any reward"), (case.history(), "after some rewards")):
         policies = [case.policy(seed, tree, events) for seed, tree in ((1, case.tree), (2, turned))]
         decided = [Counter(choose(policy, context) for _ in range(DRAWS)) for policy in policies]
-        case.demand(alike(*decided), f"{when} the arms in reverse order are chosen {decided[1]}, not {decided[0]}")
+        case.demand(
+            alike(*decided, case.tree), f"{when} the arms in reverse order are chosen {decided[1]}, not {decided[0]}"
+        )
 
 
 def save_and_load(case: Case) -> None:

@@ -16,6 +16,8 @@ from banditree.tree.build import Draft, Name
 from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
 
+DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # made when they are first asked for
+
 
 class Tree:
     """Arms grouped in clusters, clusters in clusters, to any depth (the paper's :math:`\\mathcal{T}`). Never changes.
@@ -119,7 +121,7 @@ class Tree:
     def clusters(self) -> dict[Name, list[Name]]:
         """The arms of each top cluster."""
         top = self.top_cluster()
-        found: dict[Name, list[Name]] = {self.name(node): [] for node in self.top_nodes()}
+        found: dict[Name, list[Name]] = {name: [] for name in self._top_clusters}
         for arm, node in zip(self.arms, top.tolist(), strict=True):
             if node >= 0:
                 found[self.name(node)].append(arm)
@@ -127,14 +129,29 @@ class Tree:
 
     def top_nodes(self) -> list[int]:
         """The nodes of the top clusters."""
+        return list(self._top_clusters.values())
+
+    @cached_property
+    def _top_clusters(self) -> dict[Name, int]:
         first, last = self.shape.start[0], self.shape.start[1]
-        return [node for node in range(first, last) if self.shape.content[node] < 0]
+        return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
+
+    def sums_by_cluster(self, values: NDArray[Any]) -> dict[Name, float]:
+        """The sum of ``values``, one per arm, over each top cluster; arms directly below the root are left out."""
+        sums = np.bincount(self._top_cluster + 1, values, minlength=int(self.shape.start[1]) + 1).tolist()
+        return {name: sums[node + 1] for name, node in self._top_clusters.items()}
 
     def top_cluster(self) -> NDArray[np.intp]:
-        """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,)."""
+        """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
+        return self._top_cluster
+
+    @cached_property
+    def _top_cluster(self) -> NDArray[np.intp]:
         node = np.arange(self.shape.n_nodes)
         node[self.shape.content >= 0] = -1
-        return self.shape.hand_down(node, from_level=1)[self.shape.node_of]
+        found = self.shape.hand_down(node, from_level=1)[self.shape.node_of]
+        found.flags.writeable = False
+        return found
 
     def name(self, node: int) -> Name:
         """The name of a node: its arm id or its cluster's name."""
@@ -188,6 +205,15 @@ class Tree:
             node = None if node is None else self.child_cluster(node, name)
         return node
 
+    def arms_below(self, node: int) -> NDArray[np.intp]:
+        """The positions of all arms below a node, in order."""
+        shape, level = self.shape, np.array([node])
+        found = []
+        while len(level):  # children of neighbours are one slice
+            found.append(level[shape.content[level] >= 0])
+            level = np.concatenate([np.arange(shape.start[each], shape.start[each + 1]) for each in level.tolist()])
+        return np.sort(shape.content[np.concatenate(found)]).astype(np.intp)
+
     def cluster_name(self, node: int) -> Name | None:
         """The name of a cluster, None for the root's."""
         return self._names[~int(self.shape.content[node])]
@@ -205,6 +231,16 @@ class Tree:
         depth = whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         if depth >= self.depth:
             return self
+        if depth not in self._cuts:
+            self._cuts[depth] = self._cut(depth)
+        return self._cuts[depth]
+
+    @cached_property
+    def _cuts(self) -> dict[int, Tree]:
+        """The cuts that were asked for, by depth: a simulation builds many policies on one tree."""
+        return {}
+
+    def _cut(self, depth: int) -> Tree:
         shape = self.shape
         kept = np.arange(shape.n_nodes)
         shape.hand_down(kept, from_level=depth)  # (nodes,) the kept node in whose place each node stands
@@ -252,6 +288,10 @@ class Tree:
         return cls._from_draft(draft)
 
     # Python
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle keeps: all but what is derived and made again when it is asked for."""
+        return {name: value for name, value in vars(self).items() if name not in DERIVED}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tree):

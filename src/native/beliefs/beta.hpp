@@ -19,6 +19,8 @@ struct BetaRows {
     std::size_t n_nodes;
     const double *a, *b;  // prior, (nodes,) or one for all
     std::size_t step;     // from a node's prior to the next: 1, or 0 where there is one for all
+    double* scale;        // what the evidence counts: less and less where it fades
+    bool fades;           // it does, and then nothing is kept of a posterior
     bool on_log_odds;     // some prior is below 1, where draws round to 0 or 1 and would tie
 
     std::size_t dim() const { return 0; }
@@ -32,9 +34,12 @@ struct BetaRows {
     }
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
-    // Fractions of one reward may add up to a shade more or less than 1.
-    double plays(std::int32_t node) const { return std::rint(nodes[node].successes + nodes[node].failures); }
-    double rewards(std::int32_t node) const { return nodes[node].successes; }
+    // Fractions of one reward may add up to a shade more or less than 1; what faded is no whole number.
+    double plays(std::int32_t node) const {
+        const double sum = (nodes[node].successes + nodes[node].failures) * *scale, whole = std::rint(sum);
+        return std::fabs(sum - whole) <= 1e-9 * (sum > 1.0 ? sum : 1.0) ? whole : sum;
+    }
+    double rewards(std::int32_t node) const { return nodes[node].successes * *scale; }
     bool untouched(std::int32_t node) const {
         return step == 0 && nodes[node].successes == 0.0 && nodes[node].failures == 0.0;
     }
@@ -44,7 +49,7 @@ struct BetaRows {
     Posterior posterior(std::int32_t node) const {
         const Node& here = nodes[node];
         const std::size_t prior = static_cast<std::size_t>(node) * step;
-        return {a[prior] + here.successes, b[prior] + here.failures};
+        return {a[prior] + here.successes * *scale, b[prior] + here.failures * *scale};
     }
     double mean(std::int32_t node, const double*) const {
         const auto [ours, theirs] = posterior(node);
@@ -67,8 +72,13 @@ struct BetaRows {
     void observe(std::int32_t node, double total, double count, const double*) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
-        if (nodes[node].scales.a > 0.0) keep_scales(node);
+        if (nodes[node].scales.a > 0.0 && !fades) keep_scales(node);
         else nodes[node].scales.a = 0.0;
+    }
+
+    void rescale(std::int32_t node, double by) {
+        nodes[node].successes *= by;
+        nodes[node].failures *= by;
     }
 
   private:
@@ -81,7 +91,7 @@ struct BetaRows {
         if (on_log_odds) {
             for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
         } else {
-            keep_scales(node);
+            if (!fades) keep_scales(node);
             rng.beta_fill(ours, theirs, out, decisions.m);
         }
     }

@@ -68,15 +68,15 @@ struct BetaLogOdds {
     BANDITREE_INLINE double slope(std::size_t i, const Place& at) const { return a[i] * at.lower - b[i] * at.upper; }
     BANDITREE_INLINE double curvature(std::size_t i, const Place& at) const { return weight[i] * (at.lower * at.upper); }
 
-    // ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same.
+    // ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same. From the side where p is
+    // at most 1/2 it is relatively exact: ln(1 + p (e^u - 1)), and p u beside it.
     BANDITREE_INLINE double drop(std::size_t i, double t) const {
-        const bool left = t < mode[i];
-        const double u = -std::fabs(t - mode[i]), x = left ? p[i] : q[i], y = left ? q[i] : p[i];
-        const Powers power = powers_lane(u);
-        const double rise = x * power.exp_minus_one, near = 1.0 + rise;
-        const double inside = u > -0.5 ? near : y + x * power.exp;
-        const double lost = u > -0.5 ? (near - 1.0) - rise : 0.0;
-        return weight[i] * ((ln_lane(inside) - lost / inside) - x * u);
+        const bool left = p[i] < q[i];
+        const double x = left ? p[i] : q[i], u = left ? t - mode[i] : mode[i] - t, size = std::fabs(u);
+        const Powers power = powers_lane(-size);
+        const double fall = x * power.exp_minus_one, rise = u < 0.0 ? fall : -fall / power.exp;
+        const double beyond = u > 700.0 ? u - 700.0 : 0.0;  // there the 1 is lost beside p e^u
+        return weight[i] * ((ln_one_plus(rise) + beyond) - x * u);
     }
     BANDITREE_INLINE double log_density(std::size_t i, double t) const { return log_peak[i] - drop(i, t); }
 

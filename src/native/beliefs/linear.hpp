@@ -25,20 +25,24 @@ struct LinearRows {
     const double* rooted;            // (nodes,) 1 where `inverse` holds U with U U' = B^-1 instead
     std::size_t d;
     double v;
+    double* scale;  // what the evidence counts: less and less where it fades
+    bool fades;     // it does, and then what derives from it is computed when it is needed
     std::size_t n_nodes;  // they lie side by side, to be scored so
     double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance is above this times x'x
     std::vector<double> work = std::vector<double>(d * d + d), means = {}, variances = {};  // scratch: (d + 1, d), (k,), (k,)
     std::vector<double> scaled = {}, squares = std::vector<double>(d);  // scratch: (d,)
     bool some_rooted = false;
+    std::vector<double> computed_at = {};  // (nodes,) the scale that derived arrays were computed at, 0 for never
     using RankOne = double (LinearRows::*)(std::size_t, double, const double*);
     RankOne rank_one = rank_one_for(d);
 
     std::size_t dim() const { return d; }
     void reset() {
+        std::fill(computed_at.begin(), computed_at.end(), 0.0);
         some_rooted = std::any_of(rooted, rooted + n_nodes, [](double root) { return root > 0.0; });
     }
-    double plays(std::int32_t node) const { return count[node]; }
-    double rewards(std::int32_t node) const { return total[node]; }
+    double plays(std::int32_t node) const { return count[node] * *scale; }
+    double rewards(std::int32_t node) const { return total[node] * *scale; }
 
     // A context is prepared once for all nodes that are scored in it: x, then the upper triangle of x x' with what is off
     // the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the symmetric B^-1;
@@ -58,6 +62,7 @@ struct LinearRows {
     // Mean and variance of k nodes in a row, in one prepared context. Rounding may take a variance below 0: it is 0 then.
     void moments(std::int32_t first, std::size_t k, const double* prepared) {
         if (means.size() < k) means.resize(k), variances.resize(k);
+        if (fades) refresh_all(static_cast<std::size_t>(first), k);
         in_vectors([&]() BANDITREE_INLINE {
             weighted_sum(prepared, coefficients + first, d, n_nodes, means.data(), k);
             weighted_sum<true>(prepared + d, inverse + first, d * (d + 1) / 2, n_nodes, variances.data(), k);
@@ -75,6 +80,7 @@ struct LinearRows {
     // Whether updates by the contexts met keep their digits at all nodes of a path: the new B_ii by the old (B^-1)_ii bounds
     // what they lose.
     bool even(const std::vector<std::int32_t>& path) const {
+        if (fades) return true;
         bool all = true;
         for (const std::int32_t node : path) {
             const double* b = gram + static_cast<std::size_t>(node) * d * d;
@@ -108,11 +114,35 @@ struct LinearRows {
             x = scaled.data();
             reward /= std::sqrt(n);
         }
+        if (fades) return add(static_cast<std::size_t>(node), reward, x);
         const double shrink = (this->*rank_one)(static_cast<std::size_t>(node), reward, x);
         if (static_cast<std::int64_t>(count[node]) % refresh == 0 || shrink > steep) invert(static_cast<std::size_t>(node));
     }
 
+    void rescale(std::int32_t node, double by) {
+        const std::size_t at = static_cast<std::size_t>(node);
+        count[node] *= by;
+        total[node] *= by;
+        for (std::size_t i = 0; i < d * d; ++i) gram[at * d * d + i] *= by;
+        for (std::size_t i = 0; i < d; ++i) moment[at * d + i] *= by;
+    }
+
   private:
+    void add(std::size_t node, double reward, const double* x) {
+        for (std::size_t i = 0; i < d; ++i) moment[node * d + i] += reward * x[i];
+        for (std::size_t i = 0; i < d; ++i)
+            for (std::size_t j = 0; j < d; ++j) gram[node * d * d + i * d + j] += x[i] * x[j];
+        if (!computed_at.empty()) computed_at[node] = 0.0;
+    }
+    void refresh_all(std::size_t first, std::size_t k) {
+        computed_at.resize(n_nodes, 0.0);
+        for (std::size_t node = first; node < first + k; ++node) {
+            if (computed_at[node] == *scale) continue;
+            invert(node);
+            computed_at[node] = *scale;
+        }
+    }
+
     // The variances of rooted nodes among k in a row: v |U' x|^2, which does not cancel.
     void root_moments(std::int32_t first, std::size_t k, const double* x) {
         for (std::size_t i = 0; i < k; ++i) {
@@ -179,8 +209,9 @@ struct LinearRows {
         const double* sum = gram + node * d * d;
         for (std::size_t i = 0; i < d; ++i) {
             for (std::size_t j = 0; j <= i; ++j) {
-                double rest = sum[i * d + j] + (i == j ? precision[node] : 0.0);
+                double rest = sum[i * d + j] * *scale + (i == j ? precision[node] : 0.0);
                 for (std::size_t k = 0; k < j; ++k) rest -= l[i * d + k] * l[j * d + k];
+                if (i == j && fades && !(rest > precision[node])) rest = precision[node];  // it is, but for rounding
                 if (i == j && !(rest > 0.0)) return;  // not with the inflation that `even` allows
                 l[i * d + j] = i == j ? std::sqrt(rest) : rest / l[j * d + j];
             }
@@ -194,7 +225,7 @@ struct LinearRows {
             l[i * d + i] = 1.0 / l[i * d + i];
         }
         for (std::size_t i = 0; i < d; ++i) {
-            f[i] = precision[node] * prior_mean[node * d + i] + moment[node * d + i];
+            f[i] = precision[node] * prior_mean[node * d + i] + moment[node * d + i] * *scale;
             coefficients[i * n_nodes + node] = 0.0;
         }
         for (std::size_t i = 0; i < d; ++i) {

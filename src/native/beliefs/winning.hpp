@@ -81,6 +81,7 @@ class Winning {
         each.arrange(order);
         size = taken(sizes, order);
         top = taken(tops, order);
+        for (std::size_t i = 0; i < k; ++i) rate.push_back(std::fabs(each.slope(i, Place(top[i]))));
         above.assign(k, 0.0);
         for (auto* values : {&so_far, &share, &peak, &slope}) values->resize(k);
         hazard.resize(k);
@@ -99,11 +100,12 @@ class Winning {
     static constexpr double steepest = 12.0;     // how far ln f may fall within a panel
     static constexpr double small = 1e-3;        // below, F is the integral from the left: it keeps its digits
     static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
+    static constexpr double rounding = 1e-6;     // a smaller difference that halving does not remove is not of the length
     static constexpr double too_narrow = 1e-14;  // of the place of a panel: it cannot be halved
 
     Densities each;  // in the order of their tops, the highest first, as all that follows
     std::size_t k;
-    std::vector<double> size, top;
+    std::vector<double> size, top, rate;  // how many are alike, where they begin, how steep ln f is there
     std::vector<double> above, so_far;  // P(one draw is above the panels to come), and with the panel in hand
     std::vector<double> share;          // won in the panel in hand
     std::vector<double> peak, slope;    // ln f in its centre
@@ -117,14 +119,17 @@ class Winning {
     void march(double floor, std::vector<double>& sum) {
         double right = top[0], log_below = 0.0;
         while (right > floor && log_below > -negligible) {
-            double left = right, log_left = 0.0;
+            double left = right, log_left = 0.0, before = std::numeric_limits<double>::infinity();
             in_vectors([&]() BANDITREE_INLINE { left = std::max(start_of_panel(right), floor); });
             for (;; left = 0.5 * (left + right)) {
                 started = tops_above(left);
                 in_vectors([&]() BANDITREE_INLINE { log_left = panel(left, right); });
                 double error = exp(log_left) - exp(log_below);
                 for (std::size_t i = 0; i < started; ++i) error += size[i] * share[i];
-                if (std::fabs(error) < agree || right - left < too_narrow * std::fabs(right)) break;
+                error = std::fabs(error);
+                if (error < agree || (before / 2.0 < error && error < rounding)) break;
+                if (right - left < too_narrow * std::fabs(right)) break;
+                before = error;
             }
             for (std::size_t i = 0; i < started; ++i) {
                 sum[i] += share[i];
@@ -141,25 +146,29 @@ class Winning {
         return 2.0 * steepest / (std::fabs(slope) + std::sqrt(slope * slope + 4.0 * steepest * curvature));
     }
 
+    // Whether a panel of this length ends too steeply.
+    BANDITREE_INLINE bool too_long(double step, std::size_t i, const Place& left) const {
+        return step * (std::fabs(each.slope(i, left)) + step * each.curvature(i, left)) > 2.0 * steepest;
+    }
+
     BANDITREE_INLINE double start_of_panel(double right) const {
         const Place end(right);
         const std::size_t before = tops_above(std::nextafter(right, -std::numeric_limits<double>::infinity()));
         double step = Densities::longest(right);
         for (std::size_t i = 0; i < before; ++i) step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
-        for (;;) {
-            const double left = right - step;
+        double left = right - step;
+        while (right - left > too_narrow * std::fabs(right)) {
             const Place start(left);
             const std::size_t n = tops_above(left);
-            const auto steep = [&](std::size_t i) BANDITREE_INLINE {
-                return step * (std::fabs(each.slope(i, start)) + step * each.curvature(i, start)) > 2.0 * steepest;
-            };
             std::size_t old = 0, fresh = before;
-            while (old < before && !steep(old)) ++old;
-            while (fresh < n && !steep(fresh)) ++fresh;
-            if ((old == before && fresh == n) || step < too_narrow * std::fabs(right)) return left;
-            if (old < before) step /= 2.0;
-            if (fresh < n) step = std::min(step, right - top[fresh]);  // begins inside: then the panel ends where it begins
+            while (old < before && !too_long(right - left, old, start)) ++old;
+            while (fresh < n && !too_long(right - left, fresh, start) && rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
+                ++fresh;
+            if (old == before && fresh == n) break;
+            if (old < before) left = 0.5 * (left + right);
+            if (fresh < n) left = std::max(left, top[fresh]);  // begins inside: then the panel ends where it begins
         }
+        return left;
     }
 
     // Fills share, so_far and hazard of the classes that have started; returns ln P(all draws are below left).
@@ -225,13 +234,17 @@ class Winning {
         const PanelRule& rule = panel_rule;
         for (double found = 0.0;;) {
             const Place end(right);
-            const double half = 0.5 * std::min(step_for(each.slope(c, end), each.curvature(c, end)), Densities::longest(right));
+            double step = std::min(step_for(each.slope(c, end), each.curvature(c, end)), Densities::longest(right));
+            while (too_long(step, c, Place(right - step))) step /= 2.0;
+            const double half = 0.5 * step;
             Nodes f;
             for (int i = 0; i < panel_nodes; ++i) f[i] = exp_lane(each.log_density(c, right + half * (rule.node[i] - 1.0)));
             found += half * dot(rule.weight, f);
-            right -= 2.0 * half;
+            right -= step;
             // What is left is at most the area under the tangent of ln f, and hardly less.
-            const double rest = exp(each.log_density(c, right)) / each.slope(c, Place(right));
+            const double slope_here = each.slope(c, Place(right));
+            if (!(slope_here > 0.0)) continue;
+            const double rest = exp(each.log_density(c, right)) / slope_here;
             if (!(rest > 1e-9 * found)) return found + rest;
         }
     }

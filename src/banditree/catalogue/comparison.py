@@ -1,0 +1,165 @@
+"""Policies compared over the worlds that the data allow: what one saves, and what each still loses at the end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.catalogue.over_worlds import OverWorlds
+from banditree.simulation.runs import Runs
+from banditree.simulation.statistics import chance_below, student
+
+Floats = NDArray[np.float64]
+SURE = 0.9  # how likely one policy must be better for the data to tell
+SMALL = 0.02  # a saving below this share, that the data cannot tell from none, is not worth a tree, nor a deeper one
+CLOSE = 0.05  # a lead below this share goes to the policy that loses less per decision at the end
+LESS = 0.9  # of the loss per decision that another has, or of one's own before: below it is less
+FAR = 20.0  # times the horizon: further ahead nothing is foretold
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much less regret one policy has than another at the horizon, over the worlds that the data allow."""
+
+    policy: str
+    rival: str
+    saving: float  # expected
+    sd: float  # of the expected saving in one world: what is not known is which world it is
+    interval: tuple[float, float]  # 95%, of the same
+    share: float  # the saving as a share of the rival's regret
+    chance: float  # that the policy is better in the world there is
+    noise: float  # standard error of the saving, from the luck of the simulation
+    by_seeds: float  # the share of the interval's variance that more runs and worlds would take away
+
+    @property
+    def told(self) -> bool:
+        """Whether the data tell which of the two is better: in nearly all worlds the one that is better on average."""
+        return (self.chance if self.saving > 0 else 1 - self.chance) >= SURE and self._beyond_luck
+
+    @property
+    def matters(self) -> bool:
+        """Whether there is a difference to speak of: the data tell it, or it is neither small nor luck."""
+        return self.told or (abs(self.share) >= SMALL and self._beyond_luck)
+
+    @property
+    def _beyond_luck(self) -> bool:
+        """Whether other seeds would most likely find the same one better."""
+        return abs(self.saving) > 2 * self.noise
+
+
+@dataclass(frozen=True)
+class Overtaking:
+    """The policy that will be ahead, and from how many decisions on, if losses go on as at the end."""
+
+    policy: str
+    at: float
+
+
+@dataclass(frozen=True)
+class OnWorlds:
+    """Several runs of every policy in every world."""
+
+    runs: Runs  # with replicates
+    one_world: bool  # means are known
+
+    def regret(self, policy: str) -> Floats:
+        """(worlds, runs, times)"""
+        return self.runs.replicates[policy]
+
+    def mean(self, policy: str, at: int = -1) -> float:
+        """Expected regret, at a checkpoint."""
+        return float(self.runs.regret[policy][:, at].mean())
+
+    def compare(self, policy: str, rival: str, at: int = -1) -> Difference:
+        """How much less regret ``policy`` has. Where means are known, worlds are the same and luck is all there is."""
+        saved = (self.regret(rival) - self.regret(policy))[:, :, at]  # (worlds, runs)
+        mean = float(saved.mean())
+        if self.one_world:
+            sd = noise = float(saved.std(ddof=1)) / math.sqrt(saved.size)
+            reach = student(saved.size) * sd
+            interval = (mean - reach, mean + reach)
+            chance = chance_below(mean / sd, saved.size) if sd > 0 else 0.5 + 0.5 * float(np.sign(mean))
+            by_seeds = 1.0
+        else:
+            found = OverWorlds.of(saved)
+            among = float(saved.mean(axis=1).var(ddof=1))
+            sd, noise = float(found.values.std(ddof=1)), math.sqrt(among / len(saved))
+            interval = found.quantile(0.025), found.quantile(0.975)
+            chance = 1 - found.below(0.0)
+            luck = float(saved.var(axis=1, ddof=1).mean()) / saved.shape[1]
+            by_seeds = 1 - max(among - luck, 0.0) / sd**2 if sd > 0 else 1.0
+        lost = self.mean(rival, at)
+        return Difference(
+            policy=policy,
+            rival=rival,
+            saving=mean,
+            sd=sd,
+            interval=interval,
+            share=mean / lost if lost > 0 else 0.0,
+            chance=chance,
+            noise=noise,
+            by_seeds=by_seeds,
+        )
+
+    def luck(self, policy: str, rival: str) -> float:
+        """The share of what the worlds differ by that is luck: 1 where means are known."""
+        return 1.0 if self.one_world else OverWorlds.of((self.regret(rival) - self.regret(policy))[:, :, -1]).luck
+
+    # At the end
+
+    def losses(self, policy: str, quarter: int = 3) -> Floats:
+        """Rewards lost per decision in a quarter of the horizon, by default the last: (worlds,)."""
+        times, regret = self.runs.times, self.runs.regret[policy]
+        first, last = (int(np.searchsorted(times, times[-1] * part / 4)) for part in (quarter, quarter + 1))
+        if first == last:  # a horizon of a few decisions
+            return regret[:, -1] / float(times[-1])
+        found: Floats = (regret[:, last] - regret[:, first]) / float(times[last] - times[first])
+        return found
+
+    def stalled(self, policy: str) -> bool:
+        """Whether its loss per decision has stopped falling: its curve is a straight line."""
+        return float(self.losses(policy).mean()) > LESS * float(self.losses(policy, 2).mean())
+
+    def learns_more(self, policy: str, rival: str) -> bool:
+        """Whether ``policy`` loses clearly less per decision at the end than ``rival``, beyond the luck of the runs."""
+        ours, theirs = self.losses(policy), self.losses(rival)
+        return float(ours.mean()) < LESS * float(theirs.mean()) and _above_luck(theirs - ours)
+
+    def learner(self, leader: str, others: list[str]) -> str:
+        """The policy among ``others`` that is close behind ``leader`` and loses least per decision at the end."""
+        close = [
+            each
+            for each in others
+            if each != leader and self.compare(leader, each).share < CLOSE and self.learns_more(each, leader)
+        ]
+        return min(close, key=lambda each: float(self.losses(each).mean()), default=leader)
+
+    def overtaking(self, leader: str) -> Overtaking | None:
+        """Who is ahead first, and from when on, if all go on to lose per decision what they lose at the end."""
+        horizon, found = float(self.runs.times[-1]), []
+        for name in self.runs.policies:
+            gained = self.losses(leader) - self.losses(name)  # (worlds,) per decision
+            behind = self.mean(name) - self.mean(leader)
+            if name != leader and behind > 0 and _above_luck(gained):
+                found.append((horizon + behind / float(gained.mean()), name))
+        if not found or min(found)[0] > FAR * horizon:
+            return None
+        return Overtaking(min(found)[1], min(found)[0])
+
+    def pays_from(self, policy: str, rival: str) -> int | None:
+        """The first time from which on ``policy`` is ahead, beyond the luck of the simulation, at all times."""
+        found = None
+        for at in range(len(self.runs.times) - 1, -1, -1):
+            difference = self.compare(policy, rival, at)
+            if difference.saving <= student(len(self.runs.seeds)) * difference.noise:
+                break
+            found = int(self.runs.times[at])
+        return found
+
+
+def _above_luck(values: Floats) -> bool:
+    """Whether the mean over worlds is above 0 by more than its 95% interval."""
+    return float(values.mean()) > student(len(values)) * float(values.std(ddof=1)) / math.sqrt(len(values))
