@@ -9,11 +9,10 @@ import asyncio
 import json
 import multiprocessing
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -68,10 +67,8 @@ def run_bare(port: int) -> None:
 
 
 def run_ours(port: int, arms: int, categories: int, store: str) -> None:
-    sys.stdout = sys.stderr = Path("/dev/null").open("w")
-    serve(
-        catalogue(arms, categories), "made up", Settings(), store=store, host="127.0.0.1", port=port, token=None
-    )
+    with Path("/dev/null").open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        serve(catalogue(arms, categories), "made up", Settings(), store=store, host="127.0.0.1", port=port, token=None)
 
 
 @contextmanager
@@ -131,7 +128,11 @@ def load(port: int, into: Measured, seconds: float = SECONDS, *, rewards: bool =
 def decisions(folder: Path) -> list[str]:
     """Decisions per second and their times."""
     small, large = str(folder / "small.db"), str(folder / "large.db")
-    with running(run_bare) as bare, running(run_ours, 100, 10, small) as few, running(run_ours, 10_000, 100, large) as many:
+    with (
+        running(run_bare) as bare,
+        running(run_ours, 100, 10, small) as few,
+        running(run_ours, 10_000, 100, large) as many,
+    ):
         ports = {"bare FastAPI": bare, "100 arms in 10 categories": few, "10,000 arms in 100 categories": many}
         found = {name: Measured() for name in ports}
         for port in ports.values():

@@ -19,7 +19,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = given.store or str(Path(folder) / "decisions.db")
         servers = 2 if store.startswith("postgres") else 1
-        faults = torture(store, given.rounds, seed=given.seed, servers=servers, say=lambda line: print(line, flush=True))
+        faults = torture(
+            store, given.rounds, seed=given.seed, servers=servers, say=lambda line: print(line, flush=True)
+        )
     for fault in faults[:20]:
         print(fault)
     print(f"{given.rounds} rounds, {'NOTHING LOST' if not faults else f'{len(faults)} FAULTS'}")

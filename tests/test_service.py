@@ -123,6 +123,14 @@ WRONG: list[tuple[str, str, bytes | str, int]] = [
     ("GET", "/v1/log?format=xml", "", 422),
     ("GET", "/v1/nothing", "", 404),
     ("GET", "/v1/decisions/nobody", "", 404),
+    ("GET", "/v1/decisions/%00", "", 404),
+    ("PUT", "/v1/decisions/%00/reward", '{"reward": 1}', 404),
+    ("DELETE", "/v1/decisions/" + "x" * 300, "", 404),
+    ("POST", "/v1/decisions", '{"id": "\\ud800"}', 400),
+    ("POST", "/v1/decisions", '{"k": 1' + "0" * 400 + "}", 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": 1' + "0" * 400 + "}", 422),
+    ("POST", "/v1/decisions", "[" * 5000, 400),
+    ("GET", "/v1/tree?depth=x", "", 422),
     ("PATCH", "/v1/decisions", "", 405),
     ("GET", "/v1/arms", "", 405),
 ]
@@ -176,7 +184,9 @@ def test_events_are_told_as_they_happen_and_again_from_where_one_was(server: Ser
                     assert (data["id"], data["arm"], data["n"]) == (id_, "<b>h3</b>", before + 1)
     assert names == ["decision", "reward", "arms"]
     with server.http.stream("GET", "/v1/events", headers={"last-event-id": str(before)}) as stream:
-        assert [line[7:] for _, line in zip(range(12), stream.iter_lines(), strict=False) if line.startswith("event: ")] == names
+        assert [
+            line[7:] for _, line in zip(range(12), stream.iter_lines(), strict=False) if line.startswith("event: ")
+        ] == names
     server.http.post("/v1/arms", json={"remove": ["e1"]})
 
 

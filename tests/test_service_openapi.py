@@ -64,7 +64,11 @@ def test_every_route_keeps_to_its_description(service: Any, path: str, method: s
     operation = schemathesis.openapi.from_dict(found.app.openapi())[path][method.upper()]
 
     @hypothesis.settings(
-        max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(hypothesis.HealthCheck)
+        max_examples=30,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(case=operation.as_strategy())
     def always(case: Any) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import multiprocessing
 import random
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,12 +54,12 @@ class Hasty(engine.Engine):
 def run_server(store: str, port: int, hasty: bool) -> None:
     """What a server process does; snapshots are frequent, so that starting from one is tried too."""
     engine.SNAPSHOT_EVERY = 150
-    sys.stderr = sys.stdout = Path("/dev/null").open("w")
     if hasty:
-        import banditree.service.serve as module
+        from banditree.service import serve as module
 
-        module.Engine = Hasty  # type: ignore[misc]
-    serve(ARMS, "torture", SETTINGS, store=store, host="127.0.0.1", port=port, token=None)
+        vars(module)["Engine"] = Hasty
+    with Path("/dev/null").open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        serve(ARMS, "torture", SETTINGS, store=store, host="127.0.0.1", port=port, token=None)
 
 
 class Process:

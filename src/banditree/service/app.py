@@ -37,7 +37,8 @@ class Service:
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._tree: tuple[int, int | None, bytes] = (-1, None, b"")  # (event, depth, answer)
+        self._tree: tuple[tuple[int, int | None], bytes] = ((-1, None), b"")  # (event and depth, answer)
+        self._looking = asyncio.Lock()
         engine.watch = self._watch
         self.app = self._app()
         self.guarded = Guard(self.app, token, self.metrics)
@@ -70,15 +71,16 @@ class Service:
         return await self._do(Decide(asked.id, asked.request()))
 
     async def look_up(self, id: str) -> Response:  # noqa: A002
-        known = await self._read(lambda log: log.find([id])[id])
+        known = await self._read(lambda log: log.find([possible(id)])[id])
         return answered(200, looked_up(known, id))
 
     async def withdraw(self, id: str) -> Response:  # noqa: A002
-        return await self._do(Withdraw(id))
+        return await self._do(Withdraw(possible(id)))
 
     async def reward(self, request: Request) -> Response:
         asked = await read(request, schema.RewardAsked)
-        return await self._do(GiveReward(request.path_params["id"], asked.reward, asked.position, asked.arm))
+        id_ = possible(request.path_params["id"])
+        return await self._do(GiveReward(id_, asked.reward, asked.position, asked.arm))
 
     async def arms(self, request: Request) -> Response:
         asked = await read(request, schema.ArmsAsked)
@@ -93,12 +95,12 @@ class Service:
     # Looking
 
     async def tree(self, depth: int | None = None) -> Response:
-        at = self.engine.state.policy_version, self.engine.state.tree_version
-        if self._tree[:2] != (max(at), depth):
-            data = self.engine.state.policy.to_bytes()
-            found = await asyncio.to_thread(views.nodes, data, depth)
-            self._tree = (max(at), depth, json.dumps({"nodes": found}).encode())
-        return Response(self._tree[2], media_type="application/json")
+        async with self._looking:
+            at = max(self.engine.state.policy_version, self.engine.state.tree_version), depth
+            if self._tree[0] != at:
+                found = await asyncio.to_thread(lambda: views.nodes(self.engine.state.policy.to_bytes(), depth))
+                self._tree = at, json.dumps({"nodes": found}).encode()
+            return Response(self._tree[1], media_type="application/json")
 
     async def traffic(self) -> Response:
         return answered(200, views.traffic(self.engine.state.traffic))
@@ -177,6 +179,13 @@ async def read(request: Request, kind: type[T]) -> T:
         errors: list[Any] = error.errors(include_url=False)
         code = 400 if errors[0]["type"] == "json_invalid" else 422
         raise Refused(code, said(errors)) from None
+
+
+def possible(id_: str) -> str:
+    """An id that a decision may have; with any other, there is none."""
+    if not id_.isprintable() or len(id_) > schema.LONGEST_NAME:
+        raise Refused(404, f"there is no decision {id_[: schema.LONGEST_NAME]!r}")
+    return id_
 
 
 def said(errors: Any) -> str:

@@ -52,6 +52,8 @@ class Engine:
             self.state = State.from_bytes(saved, self.settings)
             self._snapshot = self.state.n
         from_snapshot = self.state.n
+        self.head = self.log.last()
+        self._follow()  # most of the log, while others may go on writing
         try:
             self.head = self.log.begin()
             self._follow()
