@@ -62,7 +62,8 @@ def test_limits_are_kept_and_a_slate_has_different_arms(server: Server) -> None:
     slate = server.http.post("/v1/decisions", json={"k": 5, "exclude": ["h2"]}).json()
     assert sorted(slate["arms"]) == sorted(set(ARMS) - {"h2"})
     assert slate["arm"] == slate["arms"][0] == slate["path"][-1]
-    for bad in ({"k": 7}, {"only": ["nobody"]}, {"only": []}, {"exclude": ARMS}):
+    wrong: list[dict[str, Any]] = [{"k": 7}, {"only": ["nobody"]}, {"only": []}, {"exclude": ARMS}]
+    for bad in wrong:
         assert server.http.post("/v1/decisions", json=bad).status_code == 422
 
 

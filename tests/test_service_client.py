@@ -41,7 +41,10 @@ def test_a_request_that_gets_no_answer_is_sent_again_with_the_same_id() -> None:
             for reply in replies:
                 connection, _ = listening.accept()
                 with connection:
-                    seen.append(connection.recv(65536).partition(b"\r\n\r\n")[2])
+                    asked = b""
+                    while not asked.endswith(b"}"):
+                        asked += connection.recv(65536)
+                    seen.append(asked.partition(b"\r\n\r\n")[2])
                     connection.sendall(reply)
 
         thread = threading.Thread(target=serve)

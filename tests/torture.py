@@ -111,7 +111,7 @@ class ClientThread(threading.Thread):
         self.stopped = False
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30, trust_env=False) as http:
+        with httpx.Client(base_url=self.url, timeout=120, trust_env=False) as http:
             try:
                 while not self.stopped:
                     self.step(http)
@@ -207,7 +207,7 @@ def finish(url: str, ledgers: Sequence[Ledger]) -> None:
     """Send again what was left without an answer: it is accepted, whether it had been kept or not."""
     for place, ledger in enumerate(ledgers):
         client = ClientThread(url, ledger, "finish", place)
-        with httpx.Client(base_url=url, timeout=30, trust_env=False) as http:
+        with httpx.Client(base_url=url, timeout=120, trust_env=False) as http:
             for id_ in [id_ for id_ in ledger.asked if id_ not in ledger.answered]:
                 client.decide(http, id_)
             for id_ in [id_ for id_ in ledger.sent if id_ not in ledger.accepted]:
