@@ -19,6 +19,7 @@ from banditree.service.store import Away, EventLog
 MOST = 256  # commands of one commit
 SNAPSHOT_EVERY = 50_000  # events
 TICK = 0.25  # seconds between looks at what others wrote and whose time has passed
+LINGER = 0.005  # seconds that commands wait for others, so that they share a write to the disk
 DUE = 500  # decisions looked at in one go, for their default rewards
 
 Result = Outcome | Exception
@@ -41,6 +42,7 @@ class Engine:
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name="banditree-engine", daemon=True)
         self._stopping = False
+        self._crowd = 0  # how many commands are worth waiting for
 
     # Starting and stopping
 
@@ -102,23 +104,25 @@ class Engine:
                 self._refuse(batch, error)
 
     def _next(self, wait: float) -> list[Waiting]:
-        """The commands that wait, in order; a change of the catalogue comes alone, since it changes what others see."""
-        try:
-            first = self._waiting.get(timeout=wait) if wait > 0 else self._waiting.get_nowait()
-        except queue.Empty:
-            return []
+        """The commands that wait, in order. Where many came together the last time, wait a moment for as many again."""
         batch: list[Waiting] = []
-        while True:
-            if first is None:
-                self._stopping = True
-                return batch
-            batch.append(first)
-            if len(batch) >= MOST:
-                return batch
+        end = time.monotonic() + wait
+        while len(batch) < MOST:
             try:
-                first = self._waiting.get_nowait()
+                left = end - time.monotonic()
+                found = self._waiting.get(timeout=left) if left > 0 else self._waiting.get_nowait()
             except queue.Empty:
-                return batch
+                break
+            if found is None:
+                self._stopping = True
+                break
+            batch.append(found)
+            if len(batch) == 1:
+                end = time.monotonic() + LINGER
+            if len(batch) >= self._crowd:
+                end = 0.0
+        self._crowd = 3 * len(batch) // 4
+        return batch
 
     def _work(self, batch: list[Waiting]) -> None:
         part: list[Waiting] = []
