@@ -15,12 +15,12 @@ from banditree.catalogue import render
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
-from banditree.catalogue.page import page
 from banditree.catalogue.simulation import simulate
 from banditree.cli.flags import Command
 from banditree.cli.options import (
     Arm,
     Horizon,
+    Html,
     Items,
     Jobs,
     Json,
@@ -44,6 +44,7 @@ from banditree.cli.options import (
 from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import Interrupted
 from banditree.ope.example import write_example_log
+from banditree.output import pages
 from banditree.output.files import write_whole
 from banditree.output.words import UNSEEN, visible
 from banditree.plots import files
@@ -69,6 +70,7 @@ def inspect_command(
     reward_sd: RewardSd = None,
     reward: Reward = None,
     max_bytes: MaxBytes = None,
+    html: Html = None,
     rng: Rng = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -78,10 +80,12 @@ def inspect_command(
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
     with mistakes():
+        _check_page(html, items)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
         found = inspect(read(items, arm, path, max_bytes, **columns), rng=rng)
         _print(found, as_json, str(found) if quiet else render.inspection(found))
+        _write_page(found, html, items, quiet or as_json)
 
 
 def simulate_command(
@@ -106,6 +110,7 @@ def simulate_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, the finished ones."),
     ] = None,
+    html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -118,7 +123,8 @@ def simulate_command(
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        check_places(save, plot, source=items)
+        check_places(save, plot, html, source=items)
+        _check_page(html, items, curves=True)
         if plot is not None:
             files.check(plot)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
@@ -139,7 +145,8 @@ def simulate_command(
         if plot is not None:
             files.write(plots.regret(found.runs, ax=plots.sheet()), plot)
             _written(plot, silent)
-        elif not silent:
+        _write_page(found, html, items, silent)
+        if plot is None and html is None and not silent:
             typer.echo("\nCurves: add --plot regret.png")
 
 
@@ -158,7 +165,7 @@ def advise_command(
     max_bytes: MaxBytes = None,
     policy: Policies = None,
     seeds: Worlds = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
+    html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -171,15 +178,13 @@ def advise_command(
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        check_places(html, source=items)
+        _check_page(html, items, curves=True)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
         catalogue = read(items, arm, path, max_bytes, **columns)
         found = advise(catalogue, horizon=horizon, **how(policy, seeds, rng, jobs, quiet))
         _print(found, as_json, found.name if quiet else render.advice(found))
-        if html is not None:
-            write_whole(html, [page(found, title=items.name).encode()])
-            _written(html, quiet or as_json)
+        _write_page(found, html, items, quiet or as_json)
 
 
 def example_command(
@@ -219,6 +224,21 @@ def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
         typer.echo(visible(shown, lines=True))
     else:
         render.show(Console(highlight=False), shown)
+
+
+def _check_page(html: Path | None, items: Path, *, curves: bool = False) -> None:
+    """Refuse, before the work that it is for, a page that cannot be written."""
+    if html is not None:
+        check_places(html, source=items)
+        pages.library()
+        if curves:
+            plots.style.library()
+
+
+def _write_page(found: Any, html: Path | None, items: Path, silent: bool) -> None:
+    if html is not None:
+        write_whole(html, [found.to_html(title=items.name).encode()])
+        _written(html, silent)
 
 
 def _written(file: Path, silent: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.output.words import count
-from banditree.plots.lines import label, legend, new_axes
+from banditree.plots.lines import add_legend, label, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ def rewards(times: NDArray[np.int64], curves: Mapping[str, Floats], *, ax: Any =
                 ax.fill_between(times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
         ax.set(xlabel="accepted rows", ylabel="mean reward so far", title=title)
         orders = len(next(iter(curves.values())))
-        legend(ax, title="one order" if orders == 1 else f"mean ± 1 sd,\n{count(orders, 'order')}")
+        add_legend(ax, title="one order" if orders == 1 else f"mean ± 1 sd,\n{count(orders, 'order')}")
     return ax
 
 
@@ -64,7 +64,7 @@ def intervals(
         ax.set_ylim(-0.6, len(names) - 0.4)
         ax.set_xlabel("reward per decision, with 95% intervals")
         if reference is not None:
-            legend(ax)
+            add_legend(ax)
     return ax
 
 
@@ -80,7 +80,7 @@ def weights(values: Floats, *, ax: Any = None) -> Any:
         ax.plot([0, *(100 * rows[few])], [0, *(100 * shares[few])], color=BLUE, label="this target")
         ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1.0, label="equal weights")
         ax.set(xlim=(0, 100), ylim=(0, 102), xlabel="rows, heaviest first (%)", ylabel="share of the weight (%)")
-        legend(ax)
+        add_legend(ax)
     return ax
 
 
@@ -105,5 +105,5 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = No
         ax.set_xlim(-0.7, len(order) - 0.3)
         more = f" (the first {ARMS} of {len(target):,})" if len(target) > ARMS else ""
         ax.set(xlabel=f"arm{more}", ylabel="share (%)")
-        legend(ax)
+        add_legend(ax)
     return ax

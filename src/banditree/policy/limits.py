@@ -1,6 +1,6 @@
 """Which children a walk may step to when some arms are excluded, or only some are allowed.
 
-Twin of ``native/limits.hpp``.
+Twin of ``native/policy/limits.hpp``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 from banditree.tree.shape import Shape
 
-NOTHING = "only and exclude leave no arm to choose from; allow at least one"
+NO_ARM = "only and exclude leave no arm to choose from; allow at least one"
 MANY = 64  # arms named, from which on it is worth a look whether there are fewer others
 
 
@@ -93,19 +93,19 @@ def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool]
     arms, allowed = _arms(tree, "exclude", exclude) if only is None else _arms(tree, "only", only), only is not None
     if only is not None and exclude is not None:
         arms = np.setdiff1d(arms, _arms(tree, "exclude", exclude))
-    if allowed and not len(arms):
-        raise InvalidValue(NOTHING)
     if len(arms) > MANY and 2 * len(arms) > tree.n_arms:
         others = np.ones(tree.n_arms, bool)
         others[arms] = False
-        return np.flatnonzero(others), not allowed
+        arms, allowed = np.flatnonzero(others), not allowed
+    if allowed and not len(arms):
+        raise InvalidValue(NO_ARM)
     return arms, allowed
 
 
 def check(limits: AnyLimits) -> None:
     """Refuse limits that leave no arm."""
     if not limits.n_allowed:
-        raise InvalidValue(NOTHING)
+        raise InvalidValue(NO_ARM)
 
 
 def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
