@@ -19,7 +19,7 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup test check format docs site bench reproduce advice-table advice-picture estimator-table clean \
-  fuzz sanitize test-lowest test-newest constraints
+  fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ advice-table: setup ## check the catalogue's advice on worlds whose truth is kno
 SECONDS = 60
 fuzz: setup ## random calls of all policies against a plain oracle: SECONDS=60, SEED=... to repeat
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+ROUNDS = 1000
+torture: setup ## kill `banditree serve` under load, again and again, and look for what it lost: ROUNDS=1000
+	$(BIN)/python -m tests.run_torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
 # What the native engine does, and not what libraries do with it: pictures, pages, and processes that joblib starts,
 # which wait for each other for ever under the sanitizers.
