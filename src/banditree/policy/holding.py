@@ -1,4 +1,4 @@
-"""Exclusive access to a policy: one thread at a time, and whole whatever exception comes."""
+"""Exclusive access to a policy: one thread at a time, and consistent after any exception."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from banditree.policy.state import State
 
 
 class Held:
-    """What has a state that calls from several threads use in turn."""
+    """Base of objects with a state that several threads use in turn."""
 
     _state: State
     _name: str
@@ -21,9 +21,9 @@ class Held:
 
     @contextmanager
     def held(self, *, changes: bool = True) -> Iterator[State]:
-        """Exclusive access: calls from other threads block until it ends.
+        """Take exclusive access: calls from other threads block until it ends.
 
-        ``changes`` says that the evidence may be another afterwards; the engine then forgets what it derived from it.
+        ``changes`` says that the evidence may change; the engine then discards what it derived from it.
         """
         outermost = not self._is_held()
         with self._lock:
@@ -36,14 +36,14 @@ class Held:
                 if changes:
                     self._state.walk.reset()
                 if outermost:
-                    self._state.walk.close(False)  # the new walk, if there is one; the old one then stays closed
+                    self._state.walk.close(False)  # of the new walk if there is one; the old one then stays closed
 
     def _exclusive(self) -> _Exclusive:
-        """The same for steps of the policy's own, which the engine makes whole."""
+        """Take exclusive access for the policy's own steps, which the engine keeps consistent."""
         return _Exclusive(self)
 
     def _mend(self, outermost: bool) -> None:
-        """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
+        """Repair what an exception such as Ctrl-C has left: a change half applied, or a walk that is still closed."""
         self._state.readable.reset()
         if outermost and self._state.walk.closed:
             self._state.walk.reset()
@@ -55,11 +55,11 @@ class Held:
 
     def _refuse_if_held(self) -> None:
         if self._is_held():
-            raise InvalidValue(f"this {self._name} is held; choose and update before or after `with policy.held()`")
+            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with policy.held()`")
 
 
 class _Exclusive:
-    """The lock of a policy as a context, with its state; `contextmanager` would take as long as a step of the walk."""
+    """Hold the lock of a policy in a ``with`` block; `contextmanager` would take as long as a step of the walk."""
 
     __slots__ = ("policy",)
 
