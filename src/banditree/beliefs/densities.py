@@ -77,7 +77,7 @@ class BetaLogOdds:
         p, q, n, mode = (_beside(each, t) for each in (self.p, self.q, self.weight, self.mode))
         u = np.where(p < q, t - mode, mode - t)
         p = np.minimum(p, q)
-        near = np.minimum(u, 700.0)  # beyond 700, the 1 is negligible beside p e^u
+        near = np.minimum(u, 700.0)  # beyond 700, the 1 is negligible compared with p e^u
         return np.asarray(n * (np.log1p(p * np.expm1(near)) + (u - near) - p * u))
 
     def log_density(self, t: Points) -> Floats:

@@ -145,7 +145,7 @@ class LinearRows(Rows):
         return count, total
 
     def observed(self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None) -> list[Write]:
-        """Apply a rank-one update (Sherman and Morrison), and from time to time invert from scratch.
+        """Compute a rank-one update (Sherman and Morrison), or from time to time an inversion from scratch.
 
         With g = B^-1 x and s = 1 + x'g, B^-1 becomes B^-1 - g g'/s and B^-1 f becomes B^-1 f + g (r - x'B^-1 f) / s.
         n rewards in one context x equal one reward of sum / sqrt(n) in the context sqrt(n) x.

@@ -84,7 +84,7 @@ def normal_wins_one(mean: Floats, sd: Floats, i: int) -> float:
 
 
 def ties(scores: Floats) -> Floats:
-    """Return how likely each child is chosen where the highest score is, and ties are broken evenly: (k,) from (k,).
+    """Return the probability of each child if the highest score wins and ties are broken evenly: (k,) from (k,).
 
     >>> ties(np.array([0.2, 0.7, 0.7]))
     array([0. , 0.5, 0.5])
@@ -94,7 +94,7 @@ def ties(scores: Floats) -> Floats:
 
 
 def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
-    """Children alike enter once: x and y (classes,), the class of each child (k,), how many children a class has."""
+    """Group equal children: return x and y (classes,), the class of each child (k,), and the sizes of the classes."""
     pairs = np.empty(len(x), np.complex128)  # NumPy sorts complex numbers as pairs, and fast
     pairs.real, pairs.imag = x, y
     kinds, kind_of, size = np.unique(pairs, return_inverse=True, return_counts=True)

@@ -81,7 +81,7 @@ class UCT(Policy):
 
 
 class TSMax(Policy):
-    """Two-level Thompson sampling in which a cluster stands for its best arm (Zhao 2019).
+    """Two-level Thompson sampling in which a cluster draws from the belief of its best arm (Zhao 2019).
 
     ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean.
     """

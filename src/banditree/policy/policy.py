@@ -71,7 +71,7 @@ class Policy(Held):
         *,
         strict: bool,
     ) -> None:
-        """Do the work of __init__; not ``strict`` when loading: the arm or cluster of a prior may have left the tree."""
+        """Do the work of __init__; not ``strict`` when loading, as priors may be for arms that have left the tree."""
         others = set(vars(self))  # what a subclass has already set
         super().__init__()
         self._name = type(self).__name__
@@ -229,7 +229,7 @@ class Policy(Held):
             position = state.tree.position(arm)
             ready = inputs.reward(reward, state.rows, arm), inputs.context(context, self.dim, self._name)
             if not state.walk.update(position, *ready):
-                with self.held():  # the native engine leaves cases where it would lose digits
+                with self.held():  # the native engine refuses rewards with which it would lose digits
                     state.readable.update(position, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:

@@ -36,7 +36,7 @@ def kmeans(
     """Split the arms into ``branching`` clusters by k-means, then split each cluster in turn, to ``depth`` levels.
 
     ``X`` has one row of features per arm, (arms, features), or one feature per arm, (arms,). A cluster with at most
-    ``branching`` arms, or whose arms are all alike, is not split. If there are at most ``branching`` distinct rows,
+    ``branching`` arms, or whose rows are equal, is not split. If there are at most ``branching`` distinct rows,
     each becomes a cluster. ``n_init`` has scikit-learn's meaning: the best result of this many starts is kept.
 
     >>> tree = kmeans([0.0, 0.1, 5.0, 5.1, 9.0], branching=3, depth=1, arms=["a", "b", "c", "d", "e"])
