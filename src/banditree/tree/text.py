@@ -17,7 +17,7 @@ MOST_CHILDREN, MOST_LEVELS, MOST_NODES = 20, 8, 400  # in a notebook, where clus
 
 
 def tree_as_text(tree: Tree) -> str:
-    """Lines and branches, with the number of arms below each cluster; what is left out is counted."""
+    """Return the tree as lines with branches, and the number of arms in each cluster; omitted children are counted."""
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
     for most_children in (MOST_LINES, 6, 4, 3, 2):
         lines = [summary(tree)]
@@ -31,7 +31,7 @@ def _branch(
     tree: Tree, n_below: NDArray[np.int64], node: int, indent: str, most_children: int, lines: list[str]
 ) -> None:
     first, last = int(tree.shape.start[node]), int(tree.shape.start[node + 1])
-    # One child too many is shown rather than replaced by a line that says there is one more.
+    # A single surplus child is shown, because "... and 1 more" would take a line as well.
     shown = last - first if last - first <= most_children + 1 else most_children
     for child in range(first, first + shown):
         if len(lines) > MOST_LINES:
@@ -70,5 +70,5 @@ def tree_as_html(tree: Tree) -> str:
 
 
 def summary(tree: Tree) -> str:
-    """One line."""
+    """Describe a tree in one line."""
     return f"Tree({count(tree.n_arms, 'arm')}, {count(tree.n_clusters, 'cluster')}, depth {tree.depth})"
