@@ -13,7 +13,7 @@ from banditree.catalogue import Advice, Catalogue, advise, inspect, simulate
 from banditree.catalogue import advice as weighing
 from banditree.catalogue.advice import weigh
 from banditree.catalogue.candidates import NAMES, Candidate, depths, distinct, for_tree, named
-from banditree.catalogue.comparison import OnWorlds
+from banditree.catalogue.comparison import WorldRuns
 from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy.engines import engine
@@ -120,7 +120,7 @@ def test_flat_is_added_to_compare_with() -> None:
 # What is said, for regret that we make up
 
 
-def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, one_world: bool = False) -> OnWorlds:
+def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, one_world: bool = False) -> WorldRuns:
     """Two runs in each world: a mean curve, a share of it that the world moves, and the luck of a run."""
     times = np.linspace(1000, 20_000, 20).astype(np.int64)
     rng = np.random.default_rng(0)
@@ -142,10 +142,10 @@ def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, o
         problem="made up",
         replicates=regret,
     )
-    return OnWorlds(runs, one_world)
+    return WorldRuns(runs, one_world)
 
 
-def pairs_of(curves: Mapping[str, Any], **options: Any) -> OnWorlds:
+def pairs_of(curves: Mapping[str, Any], **options: Any) -> WorldRuns:
     return pairs(
         {each.label: curve for each, curve in zip(named(curves, SHOP), curves.values(), strict=True)}, **options
     )
@@ -221,7 +221,7 @@ def test_a_deeper_tree_that_may_be_better_is_named() -> None:
         "HTS(depth=2)": made.regret("TSC") * np.array([0.6, 1.0, 1.0, 1.0])[:, None, None],
     }
     means = {name: values.mean(axis=1) for name, values in regret.items()}
-    unsure = OnWorlds(replace(made.runs, replicates=regret, regret=means), False)
+    unsure = WorldRuns(replace(made.runs, replicates=regret, regret=means), False)
     found = weigh(COUNTED, named(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
     assert found.policy == "TSC"
     assert "Perhaps less regret still, which more seeds would tell: HTS(depth=2)." in found.sentences
@@ -235,13 +235,13 @@ def test_a_lead_too_small_to_say_since_when() -> None:
     assert "From how many decisions on it is ahead, these seeds do not tell; more seeds would." in found.sentences
 
 
-def ahead_by(errors: float, *, worlds: int = 40) -> OnWorlds:
+def ahead_by(errors: float, *, worlds: int = 40) -> WorldRuns:
     """Known means: TSC is ahead of TS by so many standard errors."""
     made = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, worlds=worlds, one_world=True)
     luck = made.compare("TSC", "TS")
     regret = {**made.runs.replicates, "TSC": made.regret("TSC") + luck.saving - errors * luck.noise}
     means = {name: values.mean(axis=1) for name, values in regret.items()}
-    return OnWorlds(replace(made.runs, replicates=regret, regret=means), True)
+    return WorldRuns(replace(made.runs, replicates=regret, regret=means), True)
 
 
 def test_a_lead_that_other_seeds_would_not_find_is_a_tie_and_goes_to_the_simpler() -> None:
@@ -291,7 +291,7 @@ def test_the_difference_tells_worlds_from_luck() -> None:
     assert widths[0] < 0.2 * widths[1]
     assert narrow.chance > 0.999
     same = {"TS": np.ones((4, 2, 3)), "TSC": np.ones((4, 2, 3))}
-    none = OnWorlds(replace(lucky.runs, replicates=same), True)
+    none = WorldRuns(replace(lucky.runs, replicates=same), True)
     assert none.compare("TSC", "TS").chance == 0.5
 
 
@@ -314,7 +314,7 @@ def test_few_worlds_are_held_to_students_t() -> None:
             replicates=regret,
             regret={name: each.mean(axis=1) for name, each in regret.items()},
         )
-        told += OnWorlds(made, True).compare("TSC", "TS").told
+        told += WorldRuns(made, True).compare("TSC", "TS").told
     assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))
 
 

@@ -13,7 +13,7 @@ from banditree import theory
 from banditree.catalogue import Catalogue, inspect
 from banditree.catalogue.misplaced import misplaced
 from banditree.catalogue.posterior import Posterior
-from banditree.catalogue.spread import by_chance, clusters_at, shares
+from banditree.catalogue.variance_shares import by_chance, clusters_at, shares
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

@@ -54,7 +54,9 @@ def test_a_horizon_that_is_none(text: str, items: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     said = re.sub(r"[│\s]+", " ", result.stderr)
     assert "--horizon" in said
-    assert f"{text} is below 1" in said or f"'{text}' is not a whole number, such as 100000 or 1e5" in said
+    assert (
+        f"{text} is below 1; give at least 1" in said or f"'{text}' is not a whole number; write 100000 or 1e5" in said
+    )
 
 
 def test_quiet_prints_a_part_of_the_same(items: Path) -> None:

@@ -127,7 +127,7 @@ def test_names_in_a_log_are_text_on_the_page(tmp_path: Path) -> None:
         (["--policy", "BEST"], "must be one of"),
         (["--policy", "LinTS"], "needs contexts; name their columns as --context"),
         (["--share", "2"], "0.99"),
-        (["--html", "LOG"], "it is the file that is read"),
+        (["--html", "LOG"], "it is the input file"),
     ],
 )
 def test_wrong_inputs_are_a_sentence(files: tuple[Path, Path], change: list[str], words: str) -> None:

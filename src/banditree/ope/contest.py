@@ -8,7 +8,7 @@ from typing import Any
 
 from banditree.ope.evaluation import Evaluation, evaluate
 from banditree.ope.log import Log
-from banditree.ope.rejection import built
+from banditree.ope.rejection import build_policy
 from banditree.ope.verdict import Judgement
 from banditree.output.tables import Table
 from banditree.stream import seed_sequence
@@ -84,7 +84,7 @@ def contest(
     first, rest = log.split(share)
     found: dict[str, Evaluation] = {}
     for name, factory in policies.items():
-        policy = built(factory, tree, log, seed_sequence(rng))
+        policy = build_policy(factory, tree, log, seed_sequence(rng))
         policy.learn(first)
         found[name] = evaluate(rest, policy, tree=tree, estimators=estimators, rng=rng)
     confidence = 1 - 0.05 / len(found)

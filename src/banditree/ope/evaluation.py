@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import adaptive as adaptively
-from banditree.ope import chances, prepare
 from banditree.ope import model as models
+from banditree.ope import prepare, probabilities
+from banditree.ope.estimator_classes import DM, Estimator, estimators_named
 from banditree.ope.estimators import effective_sample_size, mean_and_error
-from banditree.ope.kinds import DM, Estimator, chosen
 from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.ope.slope import slope
@@ -130,11 +130,11 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and strings for machines; None for what is not a number."""
-        from banditree.catalogue.plain import plain
+        from banditree.catalogue.jsonable import jsonable
 
         names = [each.estimator.name for each in self.estimates]
         keys = [each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label for each in self]
-        found: dict[str, Any] = plain(
+        found: dict[str, Any] = jsonable(
             {
                 "estimates": {
                     key: {
@@ -216,7 +216,7 @@ def evaluate(
         raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
     tree = prepare.tree_of(tree, target)
     places = log.places(tree)
-    wanted = chosen(estimators)
+    wanted = estimators_named(estimators)
     notes = list(log.notes)
     rows = prepare.rows_of(log, places, tree, target, behaviour, notes)
     if rows.behaviour is None and adaptive:
@@ -227,11 +227,11 @@ def evaluate(
     if rows.behaviour is None or tree.depth == 0:
         wanted = prepare.without_clusters(wanted, rows, notes, named=estimators is not None)
     if any(each.needs_model for each in wanted):
-        rows = replace(rows, model=models.fitted(model, log, places, tree, in_order=adaptive, rng=rng))
+        rows = replace(rows, model=models.fit_model(model, log, places, tree, in_order=adaptive, rng=rng))
     if adaptive:
         assert rows.behaviour is not None
         rows = replace(rows, scale=adaptively.scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
-    elif log.contexts is None and chances.changing(log, places, tree):
+    elif log.contexts is None and probabilities.propensities_change(log, places, tree):
         notes.append(
             "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are "
             "too narrow; give its probabilities as behaviour= and ask for adaptive=True"

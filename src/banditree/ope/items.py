@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from banditree.catalogue import columns
+from banditree.catalogue.defects import CatalogueError, Defect
 from banditree.catalogue.rows import Rows
-from banditree.catalogue.troubles import CatalogueError, Trouble
 from banditree.tree import Tree
 
 
@@ -21,10 +21,10 @@ def read_tree(source: Any, *, arm: Sequence[str], path: Sequence[str] = ()) -> T
     {'head': ['hat', 'cap'], 'foot': ['boot']}
     """
     table = columns.load(source, list(dict.fromkeys([*arm, *path])))
-    if not table.rows and not table.troubles:
-        raise CatalogueError(table.source, [Trouble(None, None, "no rows; a tree needs at least one arm")])
+    if not table.rows and not table.defects:
+        raise CatalogueError(table.source, [Defect(None, None, "no rows; a tree needs at least one arm")])
     rows = Rows(table, arm, path)
     first, _ = rows.arms(once="")
-    if table.troubles:
-        raise CatalogueError(table.source, table.troubles)
+    if table.defects:
+        raise CatalogueError(table.source, table.defects)
     return Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])

@@ -20,7 +20,7 @@ BLOCKS = 50  # in which a log that a learning policy wrote is gone through in or
 CHUNK = 4_000_000  # numbers in the features of one call of a user's estimator
 
 
-def fitted(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Any) -> ByRow:
+def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Any) -> ByRow:
     """Predicted rewards of every arm for every row.
 
     ``model`` is None (rates of arms shrunk towards their clusters), an estimator with ``fit`` and ``predict`` as

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.ope import chances
+from banditree.ope import probabilities
+from banditree.ope.estimator_classes import Estimator
 from banditree.ope.estimators import mean_and_error
-from banditree.ope.kinds import Estimator
 from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.tree import Tree
@@ -37,12 +37,14 @@ def tree_of(tree: Any, target: Any) -> Tree:
 
 def rows_of(log: Log, places: Places, tree: Tree, target: Any, behaviour: Any, notes: list[str]) -> Rows:
     """The log with its target, and the logging policy where it is given or can be deduced."""
-    aims = chances.chances("target", target, log, tree)
+    aims = probabilities.arm_probabilities("target", target, log, tree)
     if behaviour is None:
         if log.propensities is None:
             raise InvalidValue(LOG_PROPENSITIES)
-        return Rows(tree, places, log.rewards, log.propensities, aims, chances.deduced(log, places, tree))
-    known = chances.chances("behaviour", behaviour, log, tree)
+        return Rows(
+            tree, places, log.rewards, log.propensities, aims, probabilities.deduce_behaviour(log, places, tree)
+        )
+    known = probabilities.arm_probabilities("behaviour", behaviour, log, tree)
     at_shown = known.at(places)
     if log.propensities is None:
         if not (at_shown > 0).all():

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.catalogue import cells, columns
-from banditree.catalogue.troubles import CatalogueError, Trouble
+from banditree.catalogue.defects import CatalogueError, Defect
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.fit_propensities import fit_propensities
 from banditree.ope.log import Floats, Log, Places
+from banditree.ope.log_errors import LogError, Problem, ProblemCollector
 from banditree.ope.times import as_times
-from banditree.ope.wrong import LogError, Problem, Wrong
 from banditree.output.words import count
 
 ESTIMATED = "estimated"  # in place of a column of propensities
@@ -104,8 +104,8 @@ class _Reader:
 
     def __init__(self, table: columns.Columns, reward: str) -> None:
         self.table = table
-        self.wrong = Wrong(table.rows)
-        self.wrong.problems += _grouped(table.troubles)
+        self.wrong = ProblemCollector(table.rows)
+        self.wrong.problems += _grouped(table.defects)
         self.rewards = self.numbers(reward, None)
         bad = np.array(sorted(self.bad), np.intp)
         missing = np.isnan(self.rewards)
@@ -217,9 +217,9 @@ def _any_number(values: Sequence[Any]) -> bool:
     return bool((~np.isnan(found)).any())
 
 
-def _grouped(troubles: Iterable[Trouble]) -> list[Problem]:
+def _grouped(defects: Iterable[Defect]) -> list[Problem]:
     """Problems that the reader of tables found, those that say the same together."""
     rows: dict[tuple[str | None, str], list[int]] = defaultdict(list)
-    for trouble in troubles:
-        rows[trouble.column, trouble.message] += [] if trouble.row is None else [trouble.row]
+    for defect in defects:
+        rows[defect.column, defect.message] += [] if defect.row is None else [defect.row]
     return [Problem(column, tuple(where), message) for (column, message), where in rows.items()]

@@ -125,7 +125,7 @@ def replay(
         rows = np.arange(len(log)) if order == 0 else shuffle.permutation(len(log))
         rows = rows if even else rows[shuffle.random(len(log)) < keep[rows]]
         for name, factory in policies.items():
-            policy = built(factory, tree, log, _seed(root, order, key_of(str(name))))
+            policy = build_policy(factory, tree, log, _seed(root, order, key_of(str(name))))
             runs[str(name)].append(_accepted(policy, tree, log, places, rows))
     return Replay(runs, notes)
 
@@ -134,7 +134,7 @@ def _seed(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
 
 
-def built(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
+def build_policy(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
     """The policy that a factory makes on a tree; one that needs ``dim`` is given that of the log's contexts."""
     if log.contexts is not None and asks_for_dim(factory):
         return factory(tree, dim=log.contexts.shape[1], rng=seed)

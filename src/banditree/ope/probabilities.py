@@ -18,7 +18,7 @@ Places = NDArray[np.intp]
 CLOSE = 1e-4  # how far a sum of probabilities may be from 1: they are often rounded
 
 
-def chances(what: str, given: Any, log: Log, tree: Tree) -> ByRow:
+def arm_probabilities(what: str, given: Any, log: Log, tree: Tree) -> ByRow:
     """The probability of every arm for every row of the log, from what a user gave as ``what``."""
     if hasattr(given, "propensities"):
         return _of_policy(what, given, log, tree)
@@ -67,7 +67,7 @@ def _of_policy(what: str, policy: Any, log: Log, tree: Tree) -> ByRow:
     return ByRow(table, kind.reshape(-1).astype(np.intp))
 
 
-def deduced(log: Log, places: Places, tree: Tree) -> ByRow | None:
+def deduce_behaviour(log: Log, places: Places, tree: Tree) -> ByRow | None:
     """The logging policy, where each arm's propensity is the same on all of its rows and they sum to 1; else None.
 
     Arms without rows have probability 0; where all propensities are 1 / arms it is the uniform policy, whether all
@@ -87,7 +87,7 @@ def deduced(log: Log, places: Places, tree: Tree) -> ByRow | None:
     return ByRow.same(highest, len(log)) if abs(highest.sum() - 1) <= CLOSE else None
 
 
-def changing(log: Log, places: Places, tree: Tree) -> bool:
+def propensities_change(log: Log, places: Places, tree: Tree) -> bool:
     """Whether an arm's propensity changes over the log: the sign of a learning policy, or of one that sees contexts."""
     p = log.propensities
     if p is None:

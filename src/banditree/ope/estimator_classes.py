@@ -213,7 +213,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 
 
-def chosen(given: Any) -> list[Estimator]:
+def estimators_named(given: Any) -> list[Estimator]:
     """The estimators that a user names: all for None; names, estimators with their settings, or one of either."""
     if given is None:
         return [kind() for kind in ESTIMATORS.values()]

@@ -48,7 +48,7 @@ class LogError(InvalidValue):
         super().__init__("\n".join([f"{count(len(self.problems), 'kind')} of problem in {source}", *lines]))
 
 
-class Wrong:
+class ProblemCollector:
     """Collects what is wrong while a table is read."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
