@@ -34,7 +34,8 @@ def shares(clusters: list[Places], means: Floats) -> Floats:
     The means are (draws, arms). Let m_C be the average over the arms of C, and C_l(a) the cluster of arm a at level l
     (C_0 is the root, the arm itself comes last). Then  mu_a - m_root = sum over l of
     (m_{C_l} - m_{C_{l-1}}) + (mu_a - m_{C_L}),  and the terms are orthogonal over the arms, so their squares add up to
-    the variance. A level's share is what its clusters add to those of the level above. If all means are equal, every share is 0.
+    the variance. A level's share is what its clusters add to those of the level above. If all means are
+    equal, every share is 0.
     """
     averages = [_averages(at, means) for at in clusters]
     total = ((means - averages[0]) ** 2).sum(axis=1)

@@ -1,4 +1,4 @@
-"""From a log of decisions to a decision: what a policy would have earned in place of the one that wrote the log.
+"""Off-policy evaluation: estimate what a policy would have earned in place of the one that wrote a log.
 
 >>> import banditree as bt
 >>> sorted(bt.ope.ESTIMATORS)

@@ -1,4 +1,4 @@
-"""The tree of a log's arms from a table of items."""
+"""Read the tree of a log's arms from a table of items."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from banditree.tree import Tree
 
 
 def read_tree(source: Any, *, arm: Sequence[str], path: Sequence[str] = ()) -> Tree:
-    """Read the tree alone from a table of items, as `read_catalogue` reads it with counts; other columns do not matter.
+    """Read only the tree from a table of items, as `read_catalogue` does; other columns are ignored.
 
-    ``arm`` are the columns that make an id, ``path`` those of the categories from coarse to fine.
+    ``arm`` lists the columns that form an id, ``path`` the columns of the categories from coarse to fine.
 
     >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", "head", "foot"]}
     >>> read_tree(table, arm=["item"], path=["kind"]).clusters
