@@ -96,7 +96,7 @@ def split_names(option: str, given: list[str]) -> list[str]:
     """Split "a,b,c" into names, for an option that may be repeated."""
     found = []
     for text in given:
-        names = [part.strip() for part in text.split_names(",") if part.strip()]
+        names = [part.strip() for part in text.split(",") if part.strip()]
         if not names:
             raise InvalidValue(f"{option} {text!r} contains no name; give names separated by commas: a,b,c")
         found += names
