@@ -24,7 +24,7 @@ GROUPS = {
     "Beliefs": ("Beta", "Gaussian", "Counts", "Linear", "Belief"),
     "Rules": ("Thompson", "UCB", "BestArm", "Rule", "View"),
     "Logs": ("read_log", "evaluate", "replay"),
-    "Simulation": ("simulate", "on", "Runs", "simulation.runs.Comparison", "output.tables.Table"),
+    "Simulation": ("simulate", "on", "Runs", "sweep", "Sweep", "simulation.runs.Comparison", "output.tables.Table"),
 }
 MODULES = ("clustering", "problems", "theory", "catalogue", "ope", "plots", "testing", "errors")
 

@@ -112,6 +112,7 @@ class Walk:
         self._lock = RLock()  # a step is several Python operations; threads take turns
         self.closed = False
         self._unfinished: Change | None = None  # what `_make` was at when an exception came
+        self._undo: Change | None = None  # takes back what was made so far of several changes that belong together
         self.evaluations = 0  # children scored so far: the paper's computational cost
         self.narrowest = 2**31 - 1  # the readable engine takes no shortcuts
 
@@ -125,8 +126,11 @@ class Walk:
         self._lock = RLock()
 
     def reset(self) -> None:
-        """Complete a change that was interrupted. Nothing else here derives from the evidence."""
+        """Complete a change that was interrupted, or take back some. Nothing else here derives from the evidence."""
         with self._lock:
+            if self._undo is not None:
+                self._make(self._undo)
+                self._undo = None
             if self._unfinished is not None:
                 self._make(self._unfinished)
 
@@ -298,9 +302,11 @@ class Walk:
             if bad is not None:
                 return bad
             if self.fade < 1:  # each reward lets the others fade: in the order given
+                self._undo = self._as_it_is()
                 for i, arm in enumerate(arms.tolist()):
                     count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
                     self._learn_one(self.shape.path_up(int(self.shape.node_of[arm])), float(rewards[i]), count, x)
+                self._undo = None
                 return LEARNED
             batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
             touched = self.shape.touched(batch.count)
@@ -323,6 +329,11 @@ class Walk:
         with self._lock:
             self.reset()
             self._make(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
+
+    def _as_it_is(self) -> Change:
+        """The change back to the evidence of now."""
+        arrays = [*self.rows.arrays().values(), self.rows.scale]
+        return Change([(array, slice(None), array.copy()) for array in arrays], self.shape.inner[::-1].tolist())
 
     def _make(self, change: Change) -> None:
         """Make a change that was computed beforehand: all of it, or none of it.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from banditree.stream import reseed as reseeded
+from banditree.stream import unlock
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
@@ -31,8 +32,9 @@ def _after_fork() -> None:
     """A thread that held a policy is not here any more: nothing it had begun stays half done."""
     for policy in list(_policies):
         policy._lock = RLock()
+        unlock(policy._stream)
         policy._state.readable.free()
-        policy._mend(True)
+        policy._mended()
     for policy in list(_unseeded):
         reseeded(policy._stream)
 

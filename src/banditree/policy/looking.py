@@ -53,16 +53,18 @@ def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any]
 
 
 def _node(state: State, key: Any) -> int:
-    tree = state.tree
-    if isinstance(key, tuple):
+    tree, path = state.tree, key if isinstance(key, tuple) else (key,)
+    plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
+    if isinstance(key, tuple) and plain:
         node = tree.cluster_at(key)
         if node is not None:
             return node
-        if key and key[-1] in tree and state.given.path(key[-1]) == key:
+        if key and key[-1] in tree and key in (state.given.path(key[-1]), tree.path(key[-1])):
             return int(tree.shape.node_of[tree.position(key[-1])])
         if state.given.cluster_at(key) is not None:
             raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
+    if isinstance(key, tuple):
         raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")
-    if key not in tree and tree.cluster_at((key,)) is not None:
-        return tree.cluster_at((key,)) or 0
+    if plain and key not in tree and tree.cluster_at(path) is not None:
+        return tree.cluster_at(path) or 0
     return int(tree.shape.node_of[tree.position(key)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 from banditree.beliefs import Belief, saved
 from banditree.beliefs.priors import Prior, beside, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import positive, real, whole
+from banditree.errors.checks import real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
-from banditree.policy.holding import Held
 from banditree.policy.state import State, build, transferred
+from banditree.policy.turns import Closed, Turns
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -25,7 +26,7 @@ from banditree.tree.build import Name
 PLAIN_IDS = {str, int, np.int64}  # ids that need no second look; True and 1.0 equal 1, but are not ids
 
 
-class Policy(Held):
+class Policy(Turns):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
@@ -73,7 +74,7 @@ class Policy(Held):
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         others = set(vars(self))  # what a class derived from this one has set already
-        super().__init__()
+        self._lock = RLock()
         self._name = type(self).__name__
         _checked(tree)
         self.belief, own = parts(belief)
@@ -84,7 +85,9 @@ class Policy(Held):
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         half_life = options["half_life"]
-        self.half_life = None if half_life is None else positive("half_life", half_life)
+        self.half_life = None if half_life is None else real("half_life", half_life, 1, why="a number of rewards")
+        if half_life is not None:
+            rule.check_fading()
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
@@ -135,7 +138,9 @@ class Policy(Held):
             position = state.walk.choose(context)
             if position >= 0:
                 return state.arms[position]
-        with self._exclusive() as state:
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        with self._free_lock():
+            state = self._mended()
             within = self._limits(state, only, exclude)
             return state.arms[self._chosen(state, within, context)]
 
@@ -158,8 +163,10 @@ class Policy(Held):
             if n is None:
                 raise InvalidType(f"say how many decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
-        with self._exclusive() as state:
-            ready = inputs.contexts(contexts, n, self.dim, self._name)
+        ready = inputs.contexts(contexts, n, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        with self._free_lock():
+            state = self._mended()
             m = len(ready) if ready is not None else n or 0
             within = self._limits(state, only, exclude)
             if within is None:
@@ -178,11 +185,14 @@ class Policy(Held):
         The best path is taken, its arm leaves, the next best path is taken: on a flat tree these are the k highest
         draws, on clusters the best cluster comes first until it is empty. With ``explore`` the whole slate is random.
         """
-        with self._exclusive() as state:
+        ready = inputs.context(context, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        with self._free_lock():
+            state = self._mended()
             within = self._limits(state, only, exclude)
             n = state.tree.n_arms if within is None else within.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
-            found = state.walk.slate(k, within, inputs.context(context, self.dim, self._name))
+            found = state.walk.slate(k, within, ready)
             if found is None:
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
             return [state.arms[position] for position in found.tolist()]
@@ -195,17 +205,21 @@ class Policy(Held):
         >>> bt.TSC(tree, rng=7).decide(exclude=["h2"]).propensity
         0.25
         """
-        with self.held(changes=False) as state:
+        ready = inputs.context(context, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             within = self._limits(state, only, exclude)
-            position = self._chosen(state, within, context)
-            ready = inputs.context(context, self.dim, self._name)
+            position = self._chosen(state, within, ready)
             return decision.decided(state, within, ready, position, self.explore)
 
     def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
         """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
-        with self.held(changes=False) as state:
+        ready = inputs.context(context, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             within = self._limits(state, only, exclude)
-            ready = inputs.context(context, self.dim, self._name)
             return decision.propensities(state, within, ready, self.explore)
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
@@ -224,11 +238,12 @@ class Policy(Held):
         position = state.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
         if position >= 0 and state.walk.update(position, reward, context):
             return
-        with self._exclusive() as state:
+        with self._free_lock():
+            state = self._mended()
             position = state.tree.position(arm)
             ready = inputs.reward(reward, state.rows, arm), inputs.context(context, self.dim, self._name)
             if not state.walk.update(position, *ready):
-                with self.held():  # what the native engine would lose digits with
+                with Closed(self, outermost=True, changes=True):  # the native engine would lose digits with it
                     state.readable.update(position, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
@@ -243,18 +258,22 @@ class Policy(Held):
                 few = [state.position_of.get(arm, -1) for arm in arms]
                 if state.walk.learn_few(few, rewards):
                     return
-        arms = list(arms) if isinstance(arms, Iterator) else arms
-        with self._exclusive() as state:
-            positions = state.tree.positions(arms)
-            n = len(positions)
-            ready = (
-                inputs.rewards(rewards, n),
-                None if plays is None else inputs.plays(plays, n),
-                inputs.contexts(contexts, n, self.dim, self._name),
-            )
+        arms = inputs.listed(arms)
+        tree = self._state.tree
+        positions = tree.positions(arms)
+        n = len(positions)
+        ready = (
+            inputs.rewards(rewards, n),
+            None if plays is None else inputs.plays(plays, n),
+            inputs.contexts(contexts, n, self.dim, self._name),
+        )
+        with self._free_lock():
+            state = self._mended()
+            if state.tree is not tree:  # another thread has changed it meanwhile, or what was passed as it was read
+                positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
             answer = state.walk.learn(positions, *ready)
             if answer == descent.LEFT:
-                with self.held():
+                with Closed(self, outermost=True, changes=True):
                     answer = state.readable.learn(positions, *ready)
             if answer >= 0:
                 counted = None if ready[1] is None else float(ready[1][answer])
@@ -263,7 +282,8 @@ class Policy(Held):
     def forget(self, factor: float) -> None:
         """Let all evidence count ``factor`` of what it did, from 0 (nothing was seen) to 1. Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
-        with self.held() as state:
+        closed = self._closed(changes=True)
+        with self._lock, closed as state:
             state.readable.forget(factor)
 
     def learn(self, log: Any) -> None:
@@ -299,7 +319,7 @@ class Policy(Held):
 
     def remove_arms(self, arms: Iterable[Any]) -> None:
         """Take arms out, with their evidence: one that comes back starts at the prior."""
-        gone = list(arms) if isinstance(arms, Iterator) else arms
+        gone = inputs.listed(arms)
         self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
@@ -310,7 +330,8 @@ class Policy(Held):
         """Swap the tree. The new state is built while others go on; only the evidence is moved in exclusive access."""
         before = self.tree
         new = self._grown(_checked(make(before)), self._state.own | dict(own or {}))
-        with self.held() as old:
+        closed = self._closed(changes=True)
+        with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
                 new = self._grown(_checked(make(old.given)), old.own | dict(own or {}))
             self._state = transferred(old, new)  # one step: the whole change, or none of it
@@ -322,9 +343,8 @@ class Policy(Held):
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        return build(
-            tree, own, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade)
-        )
+        options = engines.Options(self._engine, self._stream, self.explore, fade)
+        return build(tree, own, walked, rows, self.rule, options)
 
     # Looking
 
@@ -333,18 +353,21 @@ class Policy(Held):
 
         With linear beliefs mean and interval are those in ``context``; without one, the mean of the rewards seen.
         """
-        with self.held(changes=False) as state:
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             ready = None if context is None else inputs.context(context, self.dim, self._name)
             return looking.table(state, ready)
 
     def __getitem__(self, node: Any) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
-        with self.held(changes=False) as state:
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             return looking.row(state, node)
 
     def best(self, context: Any = None) -> Name:
         """The arm with the highest expected reward among those tried."""
-        with self.held(changes=False) as state:
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             return looking.best(state, inputs.context(context, self.dim, self._name))
 
     def __repr__(self) -> str:
@@ -373,7 +396,8 @@ class Policy(Held):
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
-        with self.held() as state:
+        closed = self._closed(changes=True)
+        with self._lock, closed as state:
             saved.put_back(state.tree.shape, state.rows, rows)
             state.refresh(self.rule)
 
