@@ -68,7 +68,7 @@ def test_a_messy_file_is_mended_and_says_so(tmp_path: Path) -> None:
     assert np.isnan(catalogue.rates[-1])
     notes = "\n".join(catalogue.notes)
     assert "1 row without a category" in notes
-    assert "the category 'NA' was taken for a name" in notes
+    assert "the category 'NA' was taken as a name" in notes
     assert "2 rows with fewer categories" in notes
     assert "Sub 'Warm' and 1 more under several parents" in notes
     assert "1 arm on several rows" in notes
@@ -92,7 +92,7 @@ def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -
     message = str(error)
     assert "10 problems in items.csv" in message
     assert "row 4, column 'plays': 'many' is not a number" in message
-    assert "'a' is in y here, in x in row 2; an arm has one place: correct a row, or give two arms two names" in message
+    assert "'a' is in y here, but in x in row 2; an arm has only one place: correct one of the rows, or rename one of the arms" in message
     assert isinstance(error, ValueError)
 
 
@@ -245,7 +245,7 @@ def test_the_example_leaves_a_file_of_yours_alone(tmp_path: Path) -> None:
     write_example(file)
     edited = file.read_bytes() + b"mine,shoes,boots,10,1\n"
     file.write_bytes(edited)
-    with pytest.raises(InvalidValue, match="there already"):
+    with pytest.raises(InvalidValue, match="already exists"):
         write_example(file)
     assert file.read_bytes() == edited
 

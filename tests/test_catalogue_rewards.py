@@ -182,7 +182,7 @@ def test_two_columns_make_one_id() -> None:
     by_kind = read_catalogue(table, arm=["title", "kind"], path=["kind"], mean="m")
     assert by_kind.tree.arms == ("Heat, x", "Heat, y", "It, y")
     clash = {"title": ["a, b", "a"], "part": ["c", "b, c"], "m": [0.1, 0.2]}
-    with pytest.raises(CatalogueError, match=r"'a, b, c' is joined from .* here, from .* in row 0; rename one"):
+    with pytest.raises(CatalogueError, match=r"'a, b, c' is joined from .* here, but from .* in row 0; rename one"):
         read_catalogue(clash, arm=["title", "part"], mean="m")
 
 
