@@ -116,8 +116,8 @@ def row(world: World, draws: Sequence[Draw]) -> tuple[str, ...]:
 
 HEAD = f"""# Is the advice right?
 
-Made by `make advice-table`. Each line is a kind of world whose true means are known: the paper's kinds of instances, some
-of them smaller. From each we draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm.
+Made by `make advice-table`. Each line is a kind of world whose true means are known: the paper's kinds of instances,
+some of them smaller. From each we draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm.
 `bt.advise` sees only the counts. Then every candidate is run on the true means. The advice is right when the advised
 policy's true regret is within 10% of the best candidate's, or within two standard errors of it.
 
@@ -126,9 +126,9 @@ the sine 100 arms in 10 clusters, and 400 arms in 7 clusters of 7 (the paper: 5,
 (k-means: 5 clusters) and no structure 50 arms in 10 clusters, both for 10,000 decisions instead of 25,000; the surface
 300 arms instead of 500 (k-means: 20 clusters), for 5,000 decisions instead of 20,000.
 
-What this does not show: Ward's binary trees are cut at 3 levels, like category columns. The full trees, on which walking
-down to the arms does badly on the surface in the paper, are not among these worlds, so this says nothing about trees much
-deeper than 4 levels.
+What this does not show: Ward's binary trees are cut at 3 levels, like category columns. The full trees, on which
+walking down to the arms does badly on the surface in the paper, are not among these worlds, so this says nothing about
+trees much deeper than 4 levels.
 
 | world | horizon | advised (times) | cannot tell | regret over the best's, mean | worst | right |
 |---|---|---|---|---|---|---|

@@ -194,6 +194,7 @@ def test_misplaced_with_known_means() -> None:
     means[7] = 0.5
     catalogue = Catalogue(tree, means=means)
     assert misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
+    assert str(inspect(catalogue)).endswith("\n7 looks misplaced.")
 
 
 def test_a_hundred_thousand_items_in_five_columns() -> None:

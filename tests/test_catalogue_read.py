@@ -92,7 +92,8 @@ def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -
     message = str(error)
     assert "10 problems in items.csv" in message
     assert "row 4, column 'plays': 'many' is not a number" in message
-    assert "'a' is in y here, but in x in row 2; an arm has only one place: correct one of the rows, or rename one of the arms" in message
+    place = "'a' is in y here, but in x in row 2; an arm has only one place"
+    assert f"{place}: correct one of the rows, or rename one of the arms" in message
     assert isinstance(error, ValueError)
 
 
