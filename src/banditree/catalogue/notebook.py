@@ -1,4 +1,4 @@
-"""Advice in a notebook: the sentences and the table, with nothing installed."""
+"""Show advice in a notebook: sentences and a table, without any extra installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def advice(found: Advice) -> str:
-    """The answer, what it rests on, and what would change it."""
+    """Write the answer, the table behind it, and what would change it as HTML."""
     first, *rest = found.sentences
     rows = [
         (row.policy, short(row.regret), " to ".join(map(short, row.interval)), short(row.loss), percent(row.best))

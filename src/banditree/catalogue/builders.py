@@ -1,4 +1,4 @@
-"""The candidates as they play on a catalogue: with their own priors on rates, with normal beliefs on other rewards."""
+"""Build candidates for a catalogue: with their default priors for rates, with normal beliefs for other rewards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from banditree.rules import UCB
 
 
 def factory(candidate: Candidate, catalogue: Catalogue) -> Callable[..., Any]:
-    """Build the candidate, called as ``factory(tree, rng=rng)``.
+    """Return a factory of the candidate, to be called as ``factory(tree, rng=rng)``.
 
-    Upper confidence bounds have no prior of their own: with normal beliefs theirs is mean + sd sqrt(2 ln n / n_i).
+    UCB policies take no prior; with normal beliefs their bound is mean + sd sqrt(2 ln n / n_i).
     """
     prior = catalogue.prior
     if prior is None:
@@ -27,7 +27,7 @@ def factory(candidate: Candidate, catalogue: Catalogue) -> Callable[..., Any]:
 
 
 def code(candidate: Candidate, catalogue: Catalogue) -> str:
-    """Say how to build the candidate in Python."""
+    """Return the Python code that builds the candidate."""
     prior = catalogue.prior
     if prior is None:
         return candidate.code

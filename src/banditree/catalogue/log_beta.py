@@ -1,4 +1,4 @@
-"""log Beta of arrays, which NumPy lacks."""
+"""Compute the logarithm of the Beta function of arrays, which NumPy lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:
-    """log B(a, b) for a, b > 0.
+    """Compute log B(a, b) for a, b > 0.
 
     >>> np.exp(-log_beta(np.array([2.0, 1.0]), np.array([3.0, 5.0]))).round(6).tolist()
     [12.0, 5.0]

@@ -1,4 +1,4 @@
-"""How the variance of the arms' means splits over the levels of a tree."""
+"""Split the variance of the arms' means over the levels of a tree."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Places = NDArray[np.intp]
 
 
 def clusters_at(tree: Tree) -> list[Places]:
-    """For every level, from 0 (the root) to the depth of the tree, the cluster each arm is in: depth + 1 of (arms,).
+    """Return the cluster of each arm at every level, from 0 (the root) to the depth of the tree: depth + 1 of (arms,).
 
-    An arm that hangs higher up stays, at the levels below, in the last cluster above it.
+    An arm with a shorter path keeps its last cluster at the levels below.
     """
     shape = tree.shape
     at = shape.parent[shape.node_of].astype(np.intp)  # (arms,) the finest cluster
@@ -29,12 +29,13 @@ def clusters_at(tree: Tree) -> list[Places]:
 
 
 def shares(clusters: list[Places], means: Floats) -> Floats:
-    """The share of the variance of the means between the clusters of each level, (draws, depth), given (draws, arms).
+    """Compute which share of the variance of the means lies between the clusters of each level: (draws, depth).
 
-    With m_C the average over the arms of C, and C_l(a) the cluster of arm a at level l (C_0 is the root, the arm itself
-    comes last),  mu_a - m_root = sum over l of (m_{C_l} - m_{C_{l-1}}) + (mu_a - m_{C_L}),  and the terms are
-    orthogonal over the arms, so their squares add up to the variance. A level's share is what its clusters add to
-    those of the level above. Where all means are equal every share is 0.
+    The means are (draws, arms). Let m_C be the average over the arms of C, and C_l(a) the cluster of arm a at level l
+    (C_0 is the root, the arm itself comes last). Then  mu_a - m_root = sum over l of
+    (m_{C_l} - m_{C_{l-1}}) + (mu_a - m_{C_L}),  and the terms are orthogonal over the arms, so their squares add up to
+    the variance. A level's share is what its clusters add to those of the level above. If all means are
+    equal, every share is 0.
     """
     averages = [_averages(at, means) for at in clusters]
     total = ((means - averages[0]) ** 2).sum(axis=1)
@@ -47,15 +48,15 @@ def shares(clusters: list[Places], means: Floats) -> Floats:
 
 
 def by_chance(clusters: list[Places]) -> Floats:
-    """The shares to expect if arms were put into clusters of these sizes at random: (depth,).
+    """Compute the shares to expect if arms were assigned to clusters of these sizes at random: (depth,).
 
-    A random split of n arms into k clusters takes up (k - 1) / (n - 1) of their variance.
+    A random split of n arms into k clusters explains (k - 1) / (n - 1) of their variance.
     """
     counts = np.array([len(np.unique(at)) for at in clusters])
     return np.diff(counts) / max(len(clusters[0]) - 1, 1)
 
 
 def _averages(at: Places, means: Floats) -> Floats:
-    """The average of each arm's cluster: (draws, arms)."""
+    """Compute the average of each arm's cluster: (draws, arms)."""
     _, group, size = np.unique(at, return_inverse=True, return_counts=True)
     return np.array([(np.bincount(group, row) / size)[group] for row in means])

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a log, grouped by kind, each with its column and its rows."""
+"""Collect and print everything that is wrong with a log, grouped by kind, with column and rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Problem:
-    """One kind of problem: the column, the rows that have it, and what to do.
+    """One kind of problem: its column, the affected rows, and what to do.
 
     In a file the header is row 1; in a data frame the first row is row 0.
     """
@@ -36,7 +36,7 @@ class Problem:
 
 
 class LogError(InvalidValue):
-    """A table that cannot be read as a log. ``problems`` has every kind of problem, with all of its rows."""
+    """A table cannot be read as a log. ``problems`` lists every kind of problem with all of its rows."""
 
     problems: list[Problem]
 
@@ -48,15 +48,15 @@ class LogError(InvalidValue):
         super().__init__("\n".join([f"{count(len(self.problems), 'kind')} of problem in {source}", *lines]))
 
 
-class Wrong:
-    """Collects what is wrong while a table is read."""
+class ProblemCollector:
+    """Collects problems while a table is read."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
-        self.numbers = numbers  # of each row, as the user counts them
+        self.numbers = numbers  # row numbers as users count them
         self.problems: list[Problem] = []
 
     def add(self, column: str | None, where: Any, message: str) -> None:
-        """Note one kind of problem at these places, if there are any; ``{value}`` needs no place here."""
+        """Record one kind of problem for the rows given as a mask or indices, if there are any."""
         places = np.asarray(where)
         places = np.flatnonzero(places) if places.dtype == bool else places
         if len(places):

@@ -1,4 +1,4 @@
-"""Results as JSON knows them."""
+"""Convert results to values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import numpy as np
 from banditree.output.tables import Table
 
 
-def plain(value: Any) -> Any:
-    """Lists, mappings, numbers and strings; None for numbers that are infinite or none at all.
+def jsonable(value: Any) -> Any:
+    """Convert to lists, mappings, numbers and strings; infinity and NaN become None.
 
-    >>> plain({"a": (1, float("inf")), "b": np.float64(0.5)})
+    >>> jsonable({"a": (1, float("inf")), "b": np.float64(0.5)})
     {'a': [1, None], 'b': 0.5}
     """
     if isinstance(value, Table):
-        return [plain(row) for row in value]
+        return [jsonable(row) for row in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): jsonable(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [jsonable(part) for part in value]
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return jsonable(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value

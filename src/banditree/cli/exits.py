@@ -1,4 +1,4 @@
-"""What every command does about mistakes: a sentence on stderr and an exit code, no traceback."""
+"""End commands on errors: one sentence on stderr and an exit code instead of a traceback; and check output files."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from banditree.output.files import place
 from banditree.output.words import visible
 from banditree.simulation.interrupt import ctrl_c
 
-MISTAKE, STOPPED = 2, 130  # exit codes: the user's mistake, Ctrl-C
+USER_ERROR, STOPPED = 2, 130  # exit codes; STOPPED is for Ctrl-C
 
 
-def leave(message: str, code: int) -> NoReturn:
-    """Say why on stderr, and end the command."""
+def exit_with(message: str, code: int) -> NoReturn:
+    """Print a message on stderr and end the command."""
     print(visible(message, lines=True), file=sys.stderr)
     raise SystemExit(code)
 
 
 @contextmanager
-def mistakes() -> Iterator[None]:
-    """A message and an exit code for what users get wrong, and for Ctrl-C."""
+def exit_on_error() -> Iterator[None]:
+    """Turn errors that users can fix, and Ctrl-C, into a message and an exit code."""
     try:
         with ctrl_c():
             yield
-    except BrokenPipeError:  # the reader left, as head does: no mistake, and nobody to tell
+    except BrokenPipeError:  # the reader of our output is gone, as with head: not an error
         raise
     except NotADirectoryError as error:
-        leave(f"Error: {_in_the_way(error.filename)} is a file; give a folder", MISTAKE)
+        exit_with(f"Error: {_in_the_way(error.filename)} is a file; give a folder", USER_ERROR)
     except (BanditreeError, OSError) as error:
-        leave(f"Error: {error}", MISTAKE)
+        exit_with(f"Error: {error}", USER_ERROR)
     except KeyboardInterrupt as stopped:
-        leave(f"Stopped: {stopped}" if str(stopped) else "Stopped.", STOPPED)
+        exit_with(f"Stopped: {stopped}" if str(stopped) else "Stopped.", STOPPED)
 
 
-def show_what_can_be_shown() -> None:
-    """Where output is in an encoding without box characters or √, as when redirected on Windows, show "?" instead."""
+def replace_unprintable() -> None:
+    """Print "?" for characters that the output's encoding lacks, such as box characters when redirected on Windows."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def carries_all(stream: TextIO) -> bool:
-    """Whether every character can be written to it."""
+def can_write_unicode(stream: TextIO) -> bool:
+    """Whether every character can be written to the stream."""
     return stream.encoding.lower().startswith("utf")
 
 
-def check_places(*files: Path | None, source: Path | None = None) -> None:
-    """Refuse, before the work that they are for, files that cannot be written, are the source, or are named twice."""
-    taken = {} if source is None else {Path(os.path.realpath(source)): "the file that is read"}
+def check_outputs(*files: Path | None, source: Path | None = None) -> None:
+    """Check before the work starts that output files can be written, differ, and are not the source."""
+    taken = {} if source is None else {Path(os.path.realpath(source)): "the input file"}
     for file in files:
         if file is None:
             continue
@@ -66,5 +66,5 @@ def check_places(*files: Path | None, source: Path | None = None) -> None:
 
 
 def _in_the_way(path: str) -> Path:
-    """The file on this path that stands where a folder is needed."""
+    """Find the file on this path that is where a folder is needed."""
     return next((part for part in (Path(path), *Path(path).parents) if part.is_file()), Path(path))

@@ -1,4 +1,4 @@
-"""Results in the terminal."""
+"""Show inspections, simulations and advice in the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from banditree.catalogue.simulation import Simulation
 from banditree.output.tables import Table
 from banditree.output.words import count, visible
 
-EXTREMES = 5  # best and worst clusters shown a level
+EXTREMES = 5  # best and worst clusters shown per level
 
 
 def show(console: Console, parts: Iterable[Any]) -> None:
@@ -25,7 +25,7 @@ def show(console: Console, parts: Iterable[Any]) -> None:
 
 
 def inspection(found: Inspection) -> list[Any]:
-    """Tree, sizes, quality, clusters, arms in the wrong place."""
+    """Show the tree, sizes, quality, clusters, and arms that look misplaced."""
     notes = [_text(f"Note: {note}.", style="yellow") for note in found.catalogue.notes]
     tree = _text(str(found.catalogue.tree))
     parts: list[Any] = [_text(repr(found.catalogue), style="bold"), *notes, "", tree, ""]
@@ -39,12 +39,14 @@ def inspection(found: Inspection) -> list[Any]:
     if len(found.misplaced):
         parts.append(_misplaced(found.misplaced))
     else:
-        parts.append(_text("None that the data can show."))
+        parts.append(_text("None that the data reveal."))
     return parts
 
 
 def _quality(found: Inspection) -> list[str]:
-    unit = "" if found.worlds == 1 else f" (median and 95% interval over {found.worlds} worlds that the counts allow)"
+    unit = (
+        "" if found.worlds == 1 else f" (median and 95% interval over {found.worlds} worlds consistent with the data)"
+    )
     return [
         f"Width of the best top category, w*: {sentences.between(found.width)}{unit}.",
         f"Distance to the nearest other one, d: {sentences.between(found.distance)}; gamma, the average of w*/d: "
@@ -91,24 +93,23 @@ def _misplaced(misplaced: Table, most: int = 10) -> Grid:
 
 
 def simulation(found: Simulation) -> list[Any]:
-    """Regret, and where the plays went."""
+    """Show regret, and traffic by category."""
     runs = found.runs
-    known = "the means given" if found.catalogue.means is not None else "worlds that the counts allow"
-    start = "nothing" if found.catalogue.prior is None else "the mean and the spread of all arms"
+    known = "the means given" if found.catalogue.means is not None else "worlds consistent with the data"
     parts: list[Any] = [
         _text(
-            f"{count(found.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}, in {known}; "
-            f"every policy starts from {start}.",
+            f"{count(found.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}, in {known}. "
+            f"{sentences.start(found.catalogue)}",
             style="bold",
         ),
         "",
-        _title("Regret: rewards lost to not knowing the best arm"),
+        _title("Regret: reward lost by not knowing the best arm"),
     ]
     return [*parts, regret(found), "", _title("Traffic by category"), traffic(found.traffic)]
 
 
 def regret(found: Simulation) -> Grid:
-    """The regret of every policy, best first."""
+    """Tabulate the regret of every policy, the best first."""
     table = Grid("policy", "regret", "95% interval", "standard deviation")
     for row in found.runs.table():
         low, high = row.interval
@@ -127,7 +128,7 @@ def traffic(shares: Table, most: int = 15) -> Grid:
 
 
 def advice(found: Advice) -> list[Any]:
-    """The answer first, then what it rests on."""
+    """Show the answer first, then what it is based on."""
     first, *rest = found.sentences
     table = Grid("policy", "regret", "95% interval", "lost per decision at the end", "best in")
     for row in found.table:

@@ -1,4 +1,4 @@
-"""What is wrong with a table: all of it, by row and column."""
+"""Collect and print everything that is wrong with a table, by row and column."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 from banditree.errors import InvalidValue
 from banditree.output.words import count
 
-SHOWN = 20  # lines of a message
-ALIKE = 3  # equal troubles up to this many have a line each, more share one
-NAMES = 10  # that a list in a message has
-LONGEST = 60  # characters of a value in a message
+SHOWN = 20  # lines of a message, at most
+ALIKE = 3  # up to this many defects of one kind get a line each, more share one
+NAMES = 10  # values listed in a message, at most
+LONGEST = 60  # characters of a value in a message, at most
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it, never long."""
+    """Format a value for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def few(values: Sequence[Any]) -> str:
-    """The first of many values: 'a', 'b', ... and 7 more.
+def first_few(values: Sequence[Any]) -> str:
+    """List the first of many values: 'a', 'b', ... and 7 more.
 
-    >>> few(["a", "b"]), few([])
+    >>> first_few(["a", "b"]), first_few([])
     ("'a', 'b'", '')
     """
     more = f", ... and {len(values) - NAMES:,} more" if len(values) > NAMES else ""
@@ -32,10 +32,10 @@ def few(values: Sequence[Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """One thing that is wrong. In a file the header is row 1; in a data frame the first row is row 0.
+class Defect:
+    """One thing that is wrong with a table. In a file the header is row 1; in a data frame the first row is row 0.
 
-    ``kind`` is the same for troubles that are alike but for the value; they share a line where there are many.
+    Defects that differ only in the value have the same ``kind``; if there are many, they share a line.
     """
 
     row: int | None
@@ -48,23 +48,23 @@ class Trouble:
 
 
 class CatalogueError(InvalidValue):
-    """A table that cannot be read as a catalogue. ``problems`` has every trouble, the message a line for each kind."""
+    """A table cannot be read as a catalogue. ``problems`` lists every defect; the message groups them by kind."""
 
-    problems: list[Trouble]
+    problems: list[Defect]
 
-    def __init__(self, source: str, problems: Sequence[Trouble]) -> None:
-        self.problems = sorted(problems, key=lambda trouble: -1 if trouble.row is None else trouble.row)
+    def __init__(self, source: str, problems: Sequence[Defect]) -> None:
+        self.problems = sorted(problems, key=lambda defect: -1 if defect.row is None else defect.row)
         lines = [f"  {line}" for line in _lines(self.problems)]
         if len(lines) > SHOWN:
             lines[SHOWN:] = [f"  ... and {len(lines) - SHOWN:,} more"]
         super().__init__("\n".join([f"{count(len(problems), 'problem')} in {source}", *lines]))
 
 
-def _lines(troubles: Sequence[Trouble]) -> list[str]:
-    """A line for each trouble, or for many that are alike, in the order of their first rows."""
-    alike: dict[tuple[str | None, str], list[Trouble]] = {}
-    for trouble in troubles:
-        alike.setdefault((trouble.column, trouble.kind or trouble.message), []).append(trouble)
+def _lines(defects: Sequence[Defect]) -> list[str]:
+    """Write one line per defect, or per kind if there are many of it, in the order of their first rows."""
+    alike: dict[tuple[str | None, str], list[Defect]] = {}
+    for defect in defects:
+        alike.setdefault((defect.column, defect.kind or defect.message), []).append(defect)
     lines: list[tuple[int, str]] = []
     for group in alike.values():
         if len(group) <= ALIKE:

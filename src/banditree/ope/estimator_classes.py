@@ -1,4 +1,4 @@
-"""The estimators by name, with their settings: add one here and in ``ESTIMATORS``."""
+"""The estimators as classes with a name and settings: add a new one here and to ``ESTIMATORS``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from banditree.errors.checks import real, whole
 from banditree.ope import estimators
 from banditree.ope.rows import Floats, Rows
 
-STEPS = 12  # settings that SLOPE chooses from
+STEPS = 12  # number of settings that SLOPE chooses from
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,25 @@ class Estimator:
     """One way to estimate a value from a log. A setting that is None is chosen by SLOPE."""
 
     name: ClassVar[str]
-    holds: ClassVar[bool] = True  # whether its interval covers the truth; False where it leaves a bias out
+    holds: ClassVar[bool] = True  # whether its interval is valid; False if it ignores a bias
     needs_model: ClassVar[bool] = False
-    needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each of them
+    needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
 
     def scores(self, rows: Rows) -> Floats:
-        """One score per row; their mean is the value: (n,)."""
+        """Compute one score per row; their mean is the value: (n,)."""
         raise NotImplementedError
 
     def weights(self, rows: Rows) -> Floats:
-        """The weight with which each row's reward counts: (n,)."""
+        """Compute the weight of each row's reward: (n,)."""
         return rows.weights
 
     def choices(self, rows: Rows) -> list[Self]:
-        """What SLOPE chooses from, in the order of growing bias; the estimator itself where its setting is given."""
+        """List the settings that SLOPE chooses from, in order of growing bias; only itself if its setting is given."""
         return [self]
 
     @property
     def setting(self) -> str:
-        """The settings in words, "" where there are none."""
+        """The settings as text; "" if there are none."""
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         return ", ".join(f"{name}={value:.4g}" for name, value in given.items() if value is not None)
 
@@ -126,7 +126,7 @@ class SwitchDR(Estimator):
         return np.where(rows.weights <= self.tau, rows.weights, 0.0)
 
     def choices(self, rows: Rows) -> list[Self]:
-        """From all weights, which is unbiased, to the smaller ones that make up half of their sum."""
+        """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
         if self.tau is not None:
             return [self]
         steps = np.unique(_below(rows.weights, np.linspace(0.5, 1, STEPS)[:-1]))
@@ -154,7 +154,7 @@ class DRos(Estimator):
         return estimators.shrunk(rows.weights, self.lam)
 
     def choices(self, rows: Rows) -> list[Self]:
-        """From no shrinkage, which is unbiased, to one that halves the weight at the middle of their sum."""
+        """Range from no shrinkage, which is unbiased, to halving the weight at the middle of the sum."""
         if self.lam is not None:
             return [self]
         least, most = max(float(_below(rows.weights, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
@@ -164,7 +164,7 @@ class DRos(Estimator):
 
 @dataclass(frozen=True)
 class _ByCluster(Estimator):
-    """Weights by the clusters at ``depth`` of the tree; 1 is the top clusters."""
+    """Weights by cluster, at ``depth`` of the tree; depth 1 is the top clusters."""
 
     holds = False
     needs_clusters = True
@@ -181,7 +181,7 @@ class _ByCluster(Estimator):
         return rows.cluster_weights(self.depth)
 
     def choices(self, rows: Rows) -> list[Self]:
-        """The arms themselves, which is unbiased, then every level of clusters from fine to coarse."""
+        """Range from the arms themselves, which is unbiased, through every level of clusters from fine to coarse."""
         if self.depth is not None:
             return [self]
         return [replace(self, depth=depth) for depth in range(rows.tree.depth + 1, 0, -1)]
@@ -189,7 +189,7 @@ class _ByCluster(Estimator):
 
 @dataclass(frozen=True)
 class MIPS(_ByCluster):
-    """Marginalised inverse propensity scores with the clusters at ``depth``: `mips`."""
+    """Marginalised inverse propensity scores, with the clusters at ``depth``: `mips`."""
 
     name = "mips"
 
@@ -213,8 +213,8 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 
 
-def chosen(given: Any) -> list[Estimator]:
-    """The estimators that a user names: all for None; names, estimators with their settings, or one of either."""
+def estimators_named(given: Any) -> list[Estimator]:
+    """Return the estimators that a user asks for: None for all, names, estimators with settings, or one of these."""
     if given is None:
         return [kind() for kind in ESTIMATORS.values()]
     found: list[Estimator] = []
@@ -226,24 +226,22 @@ def chosen(given: Any) -> list[Estimator]:
         elif isinstance(one, str) and one.lower() in ESTIMATORS:
             found.append(ESTIMATORS[one.lower()]())
         elif isinstance(one, str):
-            raise InvalidValue(f"no estimator {one!r}; there are {', '.join(ESTIMATORS)}")
+            raise InvalidValue(f"no estimator {one!r}; choose from {', '.join(ESTIMATORS)}")
         else:
-            raise InvalidType(
-                f"estimator {one!r:.60} must be a name, or one with a setting such as bt.ope.MIPS(depth=1)"
-            )
+            raise InvalidType(f"estimator {one!r:.60} must be a name, or an estimator such as bt.ope.MIPS(depth=1)")
     if not found:
-        raise InvalidValue(f"no estimator; give at least one of {', '.join(ESTIMATORS)}")
+        raise InvalidValue(f"estimators is empty; give at least one of {', '.join(ESTIMATORS)}")
     return list(dict.fromkeys(found))
 
 
 def _below(weights: Floats, shares: Floats) -> Floats:
-    """The weights up to which the smaller ones make up these shares of the sum: (shares,)."""
+    """Find the weights up to which the smaller ones make up these shares of the sum: (shares,)."""
     ordered = np.sort(weights)
     sums = np.cumsum(ordered)
     return np.asarray(ordered[np.searchsorted(sums, sums[-1] * shares)])
 
 
 def _check_setting(name: str, value: Any) -> None:
-    """A setting is None (chosen by SLOPE), infinite (plain doubly robust) or a number from 0 on."""
+    """Check a setting: None (chosen by SLOPE), infinite (plain doubly robust), or a number that is at least 0."""
     if value is not None and value != math.inf:
         real(name, value, 0.0)
