@@ -10,23 +10,26 @@ BIN := $(VENV)/bin
 NATIVE := $(shell command -v "$${CXX:-c++}" >/dev/null 2>&1 && $(PYTHON) -c \
   'import pathlib, sysconfig as s; print("yes" if pathlib.Path(s.get_path("include"), "Python.h").exists() else "")')
 ENGINE := $(if $(NATIVE),native,readable)
+FOR_TESTS := '.[all,dev]'
+FOR_ALL := '.[all,dev,site]'
 READY := $(VENV)/.ready-$(ENGINE)
 
-TYPED := $(foreach dir,src tests benchmarks examples,$(if $(wildcard $(dir)/*.py $(dir)/*/*.py),$(dir)))
+TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir)/*.py $(dir)/*/*.py),$(dir)))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format docs bench reproduce advice-table clean
+.PHONY: help setup test check format docs bench reproduce advice-table estimator-table clean \
+  fuzz sanitize test-lowest test-newest constraints
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## .venv with banditree (editable), its extras and the tools
 
 # One worker a core, so the arithmetic libraries stay on one thread each.
-test: export OMP_NUM_THREADS = 1
-test: export OPENBLAS_NUM_THREADS = 1
-test: export MPLBACKEND = Agg
+test test-lowest test-newest sanitize: export OMP_NUM_THREADS = 1
+test test-lowest test-newest sanitize: export OPENBLAS_NUM_THREADS = 1
+test test-lowest test-newest sanitize: export MPLBACKEND = Agg
 test: setup ## every test and every example of the docs, with coverage
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term $(if $(NATIVE),--cov-fail-under=95)
 
@@ -49,33 +52,83 @@ bench: setup ## the benchmark table
 reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --out reproduction
 
+estimator-table: setup ## which estimator wins where, on logs whose truth is known
+	$(BIN)/python -m docs.make_estimator_table --out docs/estimator-table.md
+
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
 	$(BIN)/python -m docs.make_advice_table --out docs/advice-table.md
 
+# ---------------------------------------------------------------- other environments, each in a folder of its own
+
+SECONDS = 60
+fuzz: setup ## random calls of all policies against a plain oracle: SECONDS=60, SEED=... to repeat
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+# What the native engine does, and not what libraries do with it: pictures, pages, and processes that joblib starts,
+# which wait for each other for ever under the sanitizers.
+SANITIZED = $(foreach part,bad_input beliefs descent equivalences exact_sampling fuzz interrupt laws policy rules \
+  seeds simulate store stream threads tree,$(wildcard tests/test_$(part)*.py))
+SANITIZERS = --config-settings=cmake.define.BANDITREE_SANITIZE=ON --config-settings=install.strip=false
+sanitize: export ASAN_OPTIONS = detect_leaks=0
+sanitize: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
+sanitize: .venv-sanitize/bin/python ## the core tests and a short fuzz with address and undefined-behaviour sanitizers
+	$(call install,.venv-sanitize,--constraint constraints.txt,$(SANITIZERS) $(FOR_TESTS))
+	@preload=$$($${CXX:-c++} -print-file-name=libasan.so):$$($${CXX:-c++} -print-file-name=libstdc++.so) && set -x && \
+	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m pytest -n 2 --dist worksteal -q -k "not process" $(SANITIZED) && \
+	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m tests.fuzz --seconds 60
+
+# Both ends of the versions that pyproject.toml declares. Left out are tests of numbers, which take long and on which
+# no library has a say. Old libraries warn of newer ones beside them, which is not ours to mend, and old Typers tell
+# less of a command, so that the API page differs.
+ENDS = -n 2 --dist worksteal -q tests $(foreach part,exact_sampling laws paper theory,--ignore-glob='tests/test_$(part)*')
+test-lowest: setup .venv-lowest/bin/python ## the tests with the lowest versions that pyproject.toml declares
+	@mkdir -p build
+	$(BIN)/python -m tools.lowest > build/lowest.txt
+	$(call install,.venv-lowest,--constraint build/lowest.txt,$(FOR_TESTS))
+	.venv-lowest/bin/python -m pytest $(ENDS) -o filterwarnings=default --deselect tests/test_docs.py::test_the_api_page_is_up_to_date
+
+test-newest: .venv-newest/bin/python ## the tests with the newest versions
+	$(call install,.venv-newest,--upgrade --upgrade-strategy eager,$(FOR_ALL) cmake ninja)
+	.venv-newest/bin/python -m pytest $(ENDS)
+
+constraints: test-newest ## take the newest versions, now tested, into constraints.txt
+	{ echo "# The versions that \`make setup\` installs. Written by \`make constraints\`; users get the ranges of pyproject.toml."; \
+	  .venv-newest/bin/python -m pip freeze --exclude banditree; } > constraints.txt
+
 clean: ## remove .venv and everything built
-	rm -rf $(VENV) .venv-peers build dist reproduction htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-sanitize build dist reproduction htmlcov .coverage .coverage.* \
 	  .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BIN)/python:
+# The lowest versions go with the oldest Python that is here and that we support.
+OLDEST = $(firstword $(shell for minor in 11 12 13 14; do \
+  python3.$$minor -c "import ensurepip" 2>/dev/null && echo python3.$$minor; done) $(PYTHON))
+.venv-lowest/bin/python: PYTHON = $(OLDEST)
+
+%/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "banditree needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $*
 
-# The build tools live in .venv and the objects in build/, so that a change to one header recompiles and no more.
-# Which of CMake and Ninja has to be added to those of the machine, the build backend says itself.
+# The build tools live beside what they build, and the objects in build/, so that a change to one header recompiles and
+# no more. Which of CMake and Ninja has to be added to those of the machine, the build backend says itself.
 BUILD_TOOLS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])
 MORE_TOOLS = from scikit_build_core.build import get_requires_for_build_editable as more; print(*more())
 
+# $(call install,VENV,OPTIONS,WHAT): banditree and its extras, by versions that the options choose
+define install
+$(1)/bin/python -m pip install --quiet $(2) $$($(1)/bin/python -c '$(BUILD_TOOLS)')
+@more=$$($(1)/bin/python -c '$(MORE_TOOLS)') && { test -z "$$more" || $(1)/bin/python -m pip install --quiet $(2) $$more; }
+$(if $(NATIVE),BANDITREE_REQUIRE_NATIVE=1 )$(1)/bin/python -m pip install --quiet --no-build-isolation \
+  --config-settings=build-dir=build/$(1)/{wheel_tag} $(if $(NATIVE),,--config-settings=wheel.cmake=false) \
+  $(2) $(3)
+endef
+
 # A new package is not seen by an editable install until it is made again, so the packages count too.
-$(READY): pyproject.toml CMakeLists.txt $(shell find src/native 2>/dev/null) \
+$(READY): pyproject.toml constraints.txt CMakeLists.txt $(shell find src/native 2>/dev/null) \
   $(shell find src/banditree -name __init__.py 2>/dev/null) | $(BIN)/python
 	@rm -f $(VENV)/.ready-*
-	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c '$(BUILD_TOOLS)')
-	@more=$$($(BIN)/python -c '$(MORE_TOOLS)') && { test -z "$$more" || $(BIN)/python -m pip install --quiet $$more; }
-	$(if $(NATIVE),BANDITREE_REQUIRE_NATIVE=1 )$(BIN)/python -m pip install --quiet --no-build-isolation \
-	  --config-settings=build-dir=build/{wheel_tag} $(if $(NATIVE),,--config-settings=wheel.cmake=false) \
-	  --editable '.[all,dev]'
+	$(call install,$(VENV),--constraint constraints.txt,--editable $(FOR_ALL))
 	@echo "banditree is installed in $(VENV), with the $(ENGINE) engine."
 	@touch $@

@@ -15,7 +15,7 @@ class Options:
     contextual_horizon: int = 1000
     at_least: float = 0.1  # seconds of steps a contestant is timed for in a round, as many runs as that takes
     patience: float = 15.0  # seconds after which a run is stopped
-    enough: float = 6.0  # seconds of steps after which a slow contestant sits out the remaining rounds
+    enough: float = 60.0  # seconds of steps after which a slow contestant sits out the remaining rounds
     batch: int = 1_000_000
     decisions: int = 100_000
     seeds: int = 20  # of a simulation in a round

@@ -94,6 +94,11 @@ def draw(world: World, seed: int, *, seeds: int | None, truth_seeds: int, jobs: 
     return Draw(advice.name, best, advice.verdict, costs[advice.name] / costs[best], z)
 
 
+def too_often_wrong(draws: Sequence[Draw]) -> bool:
+    """Whether the advice is right less than 9 times in 10."""
+    return sum(each.right for each in draws) < 0.9 * len(draws)
+
+
 def row(world: World, draws: Sequence[Draw]) -> tuple[str, ...]:
     """A line of the table."""
     advised = [each.advised for each in draws]
@@ -144,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for world in (world for world in worlds() if given.only in world.name):
         options: dict[str, Any] = {"seeds": given.seeds, "truth_seeds": given.truth_seeds, "jobs": given.jobs}
         draws = [draw(world, seed, **options) for seed in range(given.draws)]
-        wrong |= sum(each.right for each in draws) < 0.9 * len(draws)
+        wrong |= too_often_wrong(draws)
         lines.append(f"| {' | '.join(row(world, draws))} |")
         print(lines[-1], file=sys.stderr, flush=True)
     text = HEAD + "\n".join(lines) + "\n"

@@ -23,9 +23,10 @@ GROUPS = {
     "Policies": ("Policy", *bt.ALGORITHMS, "load", "from_bytes", "engine"),
     "Beliefs": ("Beta", "Gaussian", "Counts", "Linear", "Belief"),
     "Rules": ("Thompson", "UCB", "BestArm", "Rule", "View"),
-    "Simulation": ("simulate", "on", "Runs", "simulation.runs.Comparison", "output.tables.Table"),
+    "Logs": ("read_log", "evaluate", "replay"),
+    "Simulation": ("simulate", "on", "Runs", "sweep", "Sweep", "simulation.runs.Comparison", "output.tables.Table"),
 }
-MODULES = ("clustering", "problems", "theory", "catalogue", "plots", "testing", "errors")
+MODULES = ("clustering", "problems", "theory", "catalogue", "ope", "plots", "testing", "errors")
 
 
 def text() -> str:

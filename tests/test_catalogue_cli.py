@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import html
 import html.parser
 import io
 import json
@@ -18,10 +19,10 @@ from typer.testing import CliRunner, Result
 
 from banditree import plots
 from banditree.catalogue import Catalogue, advise, inspect, simulate
-from banditree.catalogue.page import page
 from banditree.catalogue.render import inspection
 from banditree.cli import main as cli
-from banditree.errors import Interrupted
+from banditree.errors import Interrupted, MissingExtra
+from banditree.plots.files import svg
 from banditree.policy.engines import engine
 from banditree.simulation.runs import Runs
 from banditree.tree import Tree
@@ -85,6 +86,7 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
         ("simulate", "--save", "nowhere/runs.csv", "there is no folder"),
         ("simulate", "--save", ".", "it is a folder"),
         ("advise", "--html", "nowhere/advice.html", "there is no folder"),
+        ("simulate", "--html", "nowhere/page.html", "there is no folder"),
     ],
 )
 def test_files_that_cannot_be_written_are_refused_before_the_run(
@@ -94,6 +96,25 @@ def test_files_that_cannot_be_written_are_refused_before_the_run(
     result = call(command, items, *QUICK, option, tmp_path / file)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
+
+
+def test_every_command_writes_its_page(items: Path, tmp_path: Path) -> None:
+    for command, options in (("inspect", COUNTS), ("simulate", QUICK), ("advise", QUICK)):
+        file = tmp_path / f"{command}.html"
+        result = call(command, items, *options, "--html", file)
+        assert (result.exit_code, f"Wrote {file}" in result.stderr.replace("\n", "")) == (0, True)
+        assert "<title>items.csv: " in file.read_text(encoding="utf-8")
+        assert "Curves: add" not in result.stdout
+
+
+@pytest.mark.parametrize(("extra", "words"), [("jinja2", "'.[pages]'"), ("matplotlib", "'.[plot]'")])
+def test_a_page_without_its_extras_is_refused_before_the_run(
+    extra: str, words: str, items: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, extra, None)
+    monkeypatch.setattr("banditree.cli.catalogue.advise", lambda *_, **__: pytest.fail("it ran"))
+    result = call("advise", items, *QUICK, "--html", items.with_name("advice.html"))
+    assert (result.exit_code, words in result.stderr) == (2, True)
 
 
 def test_a_picture_without_matplotlib_is_refused_before_the_run(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +229,7 @@ def test_known_means_say_plainly_where_the_best_arm_is(tmp_path: Path) -> None:
     result = call("inspect", table, "--arm", "item", "--path", "kind", "--mean", "rate")
     ends = {line.split()[0]: line.split()[-1] for line in result.stdout.splitlines() if line[:2] in ("x ", "y ")}
     assert ends == {"y": "yes", "x": "no"}
-    text = page(advise(shop(), horizon=50, seeds=4))
+    text = advise(shop(), horizon=50, seeds=4).to_html()
     assert "<td>yes</td>" in text
     assert "over 99%</td></tr>" not in text.partition("Arms that look misplaced")[0]
 
@@ -240,7 +261,7 @@ class Reader(html.parser.HTMLParser):
         self.fetched: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "line"):
+        if tag != "meta":
             self.open.append(tag)
         self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
 
@@ -259,14 +280,50 @@ def shop() -> Catalogue:
     return Catalogue(tree, means=means, notes=["something was mended"])
 
 
-def test_the_page_is_whole_and_stands_alone() -> None:
-    text = page(advise(shop(), horizon=200, seeds=4), title="<shop>")
+def stands_alone(text: str) -> None:
     reader = Reader()
     reader.feed(text)
     assert reader.open == []
     assert reader.fetched == []
     assert "<script" not in text
     assert "<b>x</b>" not in text
+
+
+def test_an_inspection_and_a_simulation_are_pages_too() -> None:
+    inspected = inspect(shop()).to_html(title="<shop>")
+    stands_alone(inspected)
+    for words in ("&lt;shop&gt;", "y &amp; z", "something was mended", "share of variance", "The tree", "a7"):
+        assert words in inspected
+    simulated = simulate(shop(), horizon=100, seeds=3).to_html(title="<shop>")
+    stands_alone(simulated)
+    for words in ("&lt;shop&gt;", "100 decisions, 3 seeds", "Traffic by category", "<svg", "standard deviation"):
+        assert words in simulated
+
+
+def test_advice_in_a_notebook_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = advise(shop(), horizon=50, seeds=4)
+    for extra in ("jinja2", "matplotlib", "rich"):
+        monkeypatch.setitem(sys.modules, extra, None)
+    text = found._repr_html_()
+    stands_alone(text)
+    assert found.code in text
+    assert all(html.escape(line) in text for line in (*found.sentences, *found.changes))
+    with pytest.raises(MissingExtra, match="pages need Jinja2"):
+        inspect(shop()).to_html()
+
+
+def test_names_never_become_markup_in_curves() -> None:
+    """Policies have names of ours here, but a picture is put into the page as it is: it must be escaped by itself."""
+    runs = simulate(shop(), horizon=20, seeds=2, policies=["TS"]).runs.rename({"TS": "<img src=x onerror=y> $a"})
+    drawn = svg(plots.regret(runs, ax=plots.sheet()))
+    assert "<img" not in drawn
+    assert "&lt;img src=x" in drawn
+    assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", drawn)
+
+
+def test_the_page_is_whole_and_stands_alone() -> None:
+    text = advise(shop(), horizon=200, seeds=4).to_html(title="<shop>")
+    stands_alone(text)
     for words in (
         "&lt;shop&gt;",
         "&lt;b&gt;x",
@@ -280,22 +337,19 @@ def test_the_page_is_whole_and_stands_alone() -> None:
 
 
 def test_the_curves_of_the_page_look_like_those_of_pictures() -> None:
-    found = advise(shop(), horizon=50, seeds=4, policies=["TS", "TSC", "HTS:1", "UCT", "UCT:1"])
-    text = page(found)
-    styles = plots.looks(found.table["policy"])
-    for name, look in styles.items():
-        (key,) = re.findall(rf'<span class="key"><svg[^>]*>(<line [^>]*>)</svg>{re.escape(name)}</span>', text)
-        assert f"--light:{look.color};" in key
-        assert ("stroke-dasharray" in key) == (look.dashes != "-")
-        assert text.count(f"--light:{look.color};") == 3  # band, line and key
-    assert [name for name, look in styles.items() if look.dashes != "-"] == ["UCT(depth=1)"]
+    found = advise(shop(), horizon=50, seeds=4, policies=["TS", "TSC", "UCT"])
+    text = found.to_html()
+    for look in plots.looks(found.table["policy"]).values():
+        assert f"stroke: {look.color.lower()}" in text  # the line
+        assert f"fill: {look.color.lower()}; fill-opacity: 0.13" in text  # its band
+    assert "mean ± 1 sd, 4 seeds" in text  # what the band is
 
 
 def test_a_page_of_a_large_tree_stays_short() -> None:
     tree = Tree.from_paths([(f"c{i % 40}", f"s{i % 400}", i) for i in range(8000)])
     rng = np.random.default_rng(0)
     found = advise(Catalogue(tree, means=rng.random(8000)), horizon=20, seeds=4, policies=["TSC"])
-    text = page(found)
+    text = found.to_html()
     assert len(text) < 300_000
     assert "more</li>" in text
     assert "... and 10 more" in text  # of 40 categories

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from banditree import theory
 from banditree.catalogue import Catalogue, inspect
-from banditree.catalogue.gamma import log_gamma
 from banditree.catalogue.misplaced import misplaced
 from banditree.catalogue.posterior import Posterior
 from banditree.catalogue.spread import by_chance, clusters_at, shares
@@ -195,13 +194,6 @@ def test_misplaced_with_known_means() -> None:
     means[7] = 0.5
     catalogue = Catalogue(tree, means=means)
     assert misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
-
-
-def testlog_gamma() -> None:
-    from math import lgamma
-
-    x = np.array([1e-6, 0.3, 1.0, 2.5, 40.0, 1e7])
-    assert log_gamma(x) == pytest.approx([lgamma(value) for value in x], rel=1e-9, abs=1e-9)
 
 
 def test_a_hundred_thousand_items_in_five_columns() -> None:

@@ -77,7 +77,7 @@ def test_a_worker_that_dies_is_replaced(cluster: Any, tmp_path: Path) -> None:
 
 
 class Raising(bt.TSC):
-    def choose(self, context: Any = None) -> Any:
+    def choose(self, context: Any = None, **limits: Any) -> Any:
         raise ZeroDivisionError("my own fault")
 
 

@@ -88,7 +88,7 @@ def test_variances_that_rounding_has_taken_below_zero(scale: float) -> None:
 
 
 def rough_winners(mean: Floats, variance: Floats, z: Floats, margin: float) -> Any:
-    """The mechanism of `src/native/few_roots.hpp`, for rows of draws: (n, k) -> (n,)."""
+    """The mechanism of `src/native/shortcuts/few_roots.hpp`, for rows of draws: (n, k) -> (n,)."""
     draft = mean + z * np.sqrt(variance.astype(np.float32)).astype(np.float64)
     bar = draft.max(axis=1, keepdims=True) - margin * np.sqrt(variance.max(axis=1, keepdims=True))
     exact = mean + z * np.sqrt(variance)

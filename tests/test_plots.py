@@ -171,17 +171,19 @@ def test_policies_we_do_not_know_get_what_is_free() -> None:
 
 
 def test_depths_of_a_policy_are_shades_of_its_colour() -> None:
-    alone = plots.looks(["TS", "HTS(depth=2)", "UCT(depth=2)"])
+    depths = (10, 2, 3, 4, 5, 6, 7)
+    built = {f"{kind}(depth={depth})": (kind, {"depth": depth}) for kind in ("HTS", "UCT") for depth in depths}
+    alone = plots.looks(["TS", "HTS(depth=2)", "UCT(depth=2)"], built)
     assert [alone[name] for name in alone] == [plots.LOOKS[name] for name in ("TS", "HTS", "UCT")]
-    names = ["TS", "TSC", *(f"HTS(depth={depth})" for depth in (10, 2, 3, 4, 5, 6, 7)), "UCT", "UCT(depth=2)"]
-    found = plots.looks(names)
+    names = ["TS", "TSC", *(f"HTS(depth={depth})" for depth in depths), "UCT", "UCT(depth=2)"]
+    found = plots.looks(names, built)
     assert found["HTS(depth=10)"] == plots.LOOKS["HTS"]
     assert found["UCT"] == plots.LOOKS["UCT"]
     assert len({look.color for look in found.values()}) == len(names)
     shades = [int(found[f"HTS(depth={depth})"].color[1:3], 16) for depth in (10, 7, 6, 5, 4, 3, 2)]
     assert shades == sorted(set(shades))  # the shallower, the paler
     assert found["UCT(depth=2)"].dashes == "--"
-    assert plots.looks(["mine(depth=2)"])["mine(depth=2)"].color in SPARE
+    assert plots.looks(["mine"], {"mine": ("Mine", {"depth": 2})})["mine"].color in SPARE
 
 
 def test_sweep_draws_means_and_error_bars_of_one_deviation() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,20 @@ def test_select_and_rename_keep_the_runs_as_they_are() -> None:
         runs.rename({"x": "y"})
     with pytest.raises(InvalidValue, match="the same name"):
         runs.rename({"TS": "TSC"})
+
+
+def test_runs_know_how_their_policies_were_built(tmp_path: Path) -> None:
+    policies: dict[str, Any] = {
+        "deep": bt.on("default", functools.partial(functools.partial(bt.HTS, depth=1), prior=bt.Beta(1, 2))),
+        "TSC": bt.TSC,
+        "own": Own,
+    }
+    problem = bt.problems.bernoulli({"default": FIXED.instance(0).tree}, [0.1, 0.2, 0.6, 0.5])
+    runs = bt.simulate(policies, problem, horizon=5, seeds=2)
+    assert runs.built == {"deep": ("HTS", {"depth": 1}), "TSC": ("TSC", {})}  # a prior is no number or word
+    runs.save(tmp_path / "runs.csv")
+    assert bt.Runs.load(tmp_path / "runs.csv").built == runs.built
+    assert runs.rename({"deep": "d"}).built["d"] == ("HTS", {"depth": 1})
 
 
 def test_progress_may_be_a_function_of_the_share_that_is_done() -> None:

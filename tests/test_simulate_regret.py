@@ -134,7 +134,7 @@ class FirstOfTies(bt.UCB1):
 
     tried = 0
 
-    def choose(self, context: Any = None) -> Any:
+    def choose(self, context: Any = None, **limits: Any) -> Any:
         self.tried += 1
         return self.tried - 1 if self.tried <= len(MEANS) else super().choose()
 

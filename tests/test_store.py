@@ -63,9 +63,9 @@ def test_options_and_priors_come_back(name: str, options: dict[str, Any], engine
     run(policy, 20, 2)
     policy.save(tmp_path / "p")
     loaded = bt.load(tmp_path / "p", rng=0)
-    assert (loaded.belief, loaded._own, loaded.rule, loaded.depth) == (
+    assert (loaded.belief, loaded._state.own, loaded.rule, loaded.depth) == (
         policy.belief,
-        policy._own,
+        policy._state.own,
         policy.rule,
         policy.depth,
     )
@@ -282,7 +282,9 @@ def test_headers_that_make_no_sense_are_refused(small: Path, header: dict[str, A
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"banditree", b"\x80\x04\x95pickled", b"PK\x03\x04" + bytes(100), os.urandom(200)]
+    "content",
+    [b"", b"banditree", b"\x80\x04\x95pickled", b"PK\x03\x04" + bytes(100), np.random.default_rng(1).bytes(200)],
+    ids=["empty", "name", "pickle", "zip", "noise"],
 )
 def test_files_of_another_kind_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(content)

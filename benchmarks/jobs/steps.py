@@ -27,6 +27,7 @@ def run(
     problem = read(case)
     seconds, steps = 0.0, 0
     regrets: list[float] = []
+    tried: list[int] = []  # arms that a run played at least once
     while seconds < at_least:
         again = len(regrets)
         agent = contestant.OFFERS[algorithm].make(
@@ -36,7 +37,9 @@ def run(
         took, played = (flat if problem.contexts is None else contextual)(agent, problem, coins, limit)
         seconds, steps = seconds + took, steps + len(played)
         regrets.append(problem.regret(played))
-    return {"seconds": seconds, "steps": steps, "regrets": regrets, "whole": steps == len(regrets) * problem.horizon}
+        tried.append(len(set(played)))
+    whole = steps == len(regrets) * problem.horizon
+    return {"seconds": seconds, "steps": steps, "regrets": regrets, "tried": tried, "whole": whole}
 
 
 def flat(agent: Agent, case: Case, coins: list[float], limit: float) -> tuple[float, list[int]]:

@@ -20,7 +20,7 @@ microseconds, with your own machine. Peers run in environments of their own, in 
 HOW = """## Run it yourself
 
 ```
-make bench                                       # everything, about a quarter of an hour; rewrites this page
+make bench                                       # everything, about twenty minutes; rewrites this page
 .venv/bin/python -m benchmarks --quick --no-peers   # a minute, the same cases made short
 .venv/bin/python -m benchmarks --only steps,cold    # some parts
 .venv/bin/python -m benchmarks --help

@@ -36,6 +36,7 @@ the same coins; each runs by its own calls (named in the table), with equal sett
 the expected one, summed over the run, with its standard error: the lower, the better. The flat policies know nothing of
 the clusters; TSC, UCBC, LinTSC and LinUCBC do, which is what banditree is for. Times are medians over rounds, with the
 middle half of the rounds in brackets; a contestant that is stopped for its slowness, or has a single run, says so.
+LinUCB is given alpha = c = 0.5 everywhere, so little that it often stays with the first arms that pay.
 """
 
 
@@ -49,6 +50,7 @@ class Cell:
     label: str
     seconds: list[float] = field(default_factory=list)  # (rounds,) a step
     regrets: list[float] = field(default_factory=list)  # (runs,)
+    tried: list[int] = field(default_factory=list)  # (runs,) arms played at least once
     spent: float = 0.0
     stopped_at: int | None = None
 
@@ -84,7 +86,8 @@ def run(arena: Arena, options: Options) -> Section:
         blind = {problem: Case.read(str(path)) for problem, path in files.items()}
         horizons = {problem: case.horizon for problem, case in blind.items()}
         blind_regret = {problem: case.blind_regret() for problem, case in blind.items()}
-    return _section([cell for cell in cells if cell.seconds], horizons, blind_regret)
+        n_arms = {problem: case.n_arms for problem, case in blind.items()}
+    return _section([cell for cell in cells if cell.seconds], horizons, blind_regret, n_arms)
 
 
 def _play(arena: Arena, options: Options, cells: list[Cell], files: dict[str, Path]) -> None:
@@ -93,7 +96,7 @@ def _play(arena: Arena, options: Options, cells: list[Cell], files: dict[str, Pa
     for round_ in range(options.rounds):
         print(f"steps: round {round_ + 1} of {options.rounds}", flush=True)
         for place, cell in enumerate(cells):
-            if place in failed or cell.spent > options.enough:
+            if place in failed or cell.stopped_at is not None or cell.spent > options.enough:
                 continue
             try:
                 answer = arena.ask(
@@ -113,11 +116,12 @@ def _play(arena: Arena, options: Options, cells: list[Cell], files: dict[str, Pa
             cell.seconds.append(answer["seconds"] / answer["steps"])
             if answer["whole"]:
                 cell.regrets.extend(answer["regrets"])
+                cell.tried.extend(answer["tried"])
             else:
                 cell.stopped_at = answer["steps"]
 
 
-def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float]) -> Section:
+def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float], n_arms: dict[str, int]) -> Section:
     section = Section("A step at a time, from Python", TEXT)
     groups: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
@@ -126,6 +130,7 @@ def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float
         heading = f"{problem}: {horizons[problem]:,} steps"
         section.tables.append((heading, _table(group)))
         section.notes.append(f"{heading}: choosing blindly has a regret of {figures(blind[problem])}.")
+        section.notes += [note for cell in group if cell.who == OURS for note in _luck(cell, n_arms[problem])]
         draw = partial(draw_regret, heading, group, blind[problem])
         section.plots += [
             Plot(f"steps-{number}.png", f"time a step, {problem}", partial(draw_times, heading, group)),
@@ -134,6 +139,19 @@ def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float
         for algorithm in PLAYED[problem]:
             _judge(section, problem, [cell for cell in group if cell.algorithm == algorithm])
     return section
+
+
+def _luck(cell: Cell, n_arms: int) -> list[str]:
+    """Say it where a run depends so much on the first few arms it tries that a peer's few runs tell little."""
+    regrets = np.array(cell.regrets)
+    if len(regrets) < 20 or regrets.std() < 0.25 * regrets.mean():
+        return []
+    low, high = (figures(value) for value in np.quantile(regrets, [0.05, 0.95]))
+    return [
+        f"The regret of one run of {cell.algorithm} is largely luck here: {cell.label} tries "
+        f"{np.median(cell.tried):.0f} of {n_arms:,} arms in the median run, and nine runs of ten regret between {low} "
+        f"and {high}. Contestants differ where their means do by more than the standard errors."
+    ]
 
 
 def _table(group: list[Cell]) -> Table:

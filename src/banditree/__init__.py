@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditree import errors
 from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
-from banditree.policy import Policy
+from banditree.policy import Decision, Policy
 from banditree.policy.algorithms import (
     ALGORITHMS,
     HTS,
@@ -34,9 +34,10 @@ from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree import plots, problems, testing, theory
+    from banditree import ope, plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
-    from banditree.simulation import Runs, on, simulate
+    from banditree.ope import evaluate, read_log, replay
+    from banditree.simulation import Runs, Sweep, on, simulate, sweep
     from banditree.tree import clustering
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 # Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
 _MODULES = {
     "clustering": "tree.clustering",
+    "ope": "ope",
     "plots": "plots",
     "problems": "problems",
     "testing": "testing",
@@ -53,9 +55,14 @@ _NAMES = {
     "Catalogue": "catalogue",
     "Runs": "simulation",
     "advise": "catalogue",
+    "evaluate": "ope",
     "on": "simulation",
     "read_catalogue": "catalogue",
+    "Sweep": "simulation",
+    "read_log": "ope",
+    "replay": "ope",
     "simulate": "simulation",
+    "sweep": "simulation",
 }
 
 
@@ -87,6 +94,7 @@ __all__ = [
     "Beta",
     "Catalogue",
     "Counts",
+    "Decision",
     "Gaussian",
     "LinHTS",
     "LinTS",
@@ -98,6 +106,7 @@ __all__ = [
     "Policy",
     "Rule",
     "Runs",
+    "Sweep",
     "TSMax",
     "Thompson",
     "Tree",
@@ -106,13 +115,18 @@ __all__ = [
     "clustering",
     "engine",
     "errors",
+    "evaluate",
     "from_bytes",
     "load",
     "on",
+    "ope",
     "plots",
     "problems",
     "read_catalogue",
+    "read_log",
+    "replay",
     "simulate",
+    "sweep",
     "testing",
     "theory",
 ]

@@ -73,6 +73,10 @@ class Belief(ABC):
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> Rows:
         """The state for a tree of ``n_nodes``, every node at this prior but those in ``own`` at theirs."""
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+        """A prior for a new arm from what these arms beside it have shown, None where that is too little."""
+        raise InvalidType(f"{type(self).__name__} has no method `beside`, which prior='cluster' needs; give a prior")
+
     def parameters(self) -> dict[str, Any]:
         """The prior's parameters, for saving."""
         return asdict(self)

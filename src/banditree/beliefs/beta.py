@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
+from banditree.beliefs.siblings import siblings
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.stream import beta_log_odds
 
@@ -30,6 +31,13 @@ class Beta(Belief):
     def __post_init__(self) -> None:
         for what, value in {"a": self.a, "b": self.b}.items():
             real(f"Beta: {what}", positive(f"Beta: {what}", value), 1e-300, LARGEST)
+
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Beta | None:
+        found = siblings(rows.plays(leaves), rows.rewards(leaves))
+        if found is None:
+            return None
+        strength = float(1 / min(found.spread, 0.95) - 1)
+        return Beta(found.mean * strength, (1 - found.mean) * strength)
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:
         return BetaRows(per_node(n_nodes, self.a, own, "a"), per_node(n_nodes, self.b, own, "b"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums
 from banditree.errors import InvalidValue
@@ -22,6 +23,9 @@ class Counts(Belief):
     """
 
     can_sample = False
+
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+        raise InvalidValue("counts have no prior: a new arm is tried first; leave prior= out")
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountsRows:
         return CountsRows(n_nodes)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums, per_node
+from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
 
@@ -43,6 +45,12 @@ class Gaussian(Belief):
         """How many rewards the prior is worth."""
         assert self.prior_sd is not None
         return (self.sd / self.prior_sd) ** 2
+
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Gaussian | None:
+        found = siblings(rows.plays(leaves), rows.rewards(leaves), float(self.sd) ** 2)
+        if found is None:
+            return None
+        return Gaussian(sd=self.sd, mean=found.mean, prior_sd=self.sd * float(np.sqrt(found.spread)))
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> GaussianRows:
         sd, mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("sd", "mean", "prior_plays"))

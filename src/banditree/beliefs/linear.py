@@ -66,6 +66,16 @@ class Linear(Belief):
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
 
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Linear | None:
+        """The mean vector of all their rewards together."""
+        assert isinstance(rows, LinearRows)
+        if not rows.plays(leaves).any():
+            return None
+        gram, moment = (part[leaves].sum(axis=0) * rows.scale[0] for part in (rows.gram, rows.moment))
+        b = self.precision * np.eye(self.dim) + gram
+        mean = np.linalg.solve(b, self.precision * np.array(self.mean) + moment)
+        return Linear(self.dim, v=self.v, mean=mean.tolist(), precision=self.precision)
+
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> LinearRows:
         for belief in own.values():
             if (belief.dim, belief.v) != (self.dim, self.v):

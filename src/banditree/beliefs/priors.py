@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from banditree.beliefs.base import Belief
+from banditree.beliefs.base import Belief, Rows
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.tree import Tree
 
@@ -43,7 +43,7 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
 def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
     """The same with the path of each cluster as its key, so that names may later be used again elsewhere in the tree.
 
-    A key is an arm, the name of a cluster, or a path.
+    A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for all that is below it.
     """
     named: dict[Any, list[tuple[Any, ...]]] = {}
     if own:
@@ -52,22 +52,31 @@ def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
             named.setdefault(path, []).append(path)
     found: dict[Any, Belief] = {}
     for key, belief in own.items():
-        paths, is_arm = named.get(key, []), _is_arm(tree, key)
+        below = isinstance(key, tuple) and key[-1:] == (...,)
+        place = key[:-1] if below else key
+        paths, is_arm = named.get(place, []), not below and _is_arm(tree, key)
         if len(paths) + is_arm > 1:
             raise InvalidValue(f"prior for {key!r}: several nodes have this name; use one of the paths {paths}")
         if not paths and not is_arm:
             raise UnknownArm(f"prior for {key!r}: {tree!r} has no arm or cluster of this name or path")
         node = paths[0] if paths else key[-1] if isinstance(key, tuple) else key
+        node = (*node, ...) if below else node
         if node in found:
             raise InvalidValue(f"prior for {key!r}: there is another one for the same node; leave one of them out")
         found[node] = belief
     return found
 
 
-def by_node(walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
-    """Beliefs of their own by node of the tree that is walked: those whose arm or cluster is there."""
+def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
+    """Beliefs of their own by node of the tree that is walked: those whose arm or cluster is there.
+
+    What is said of a node itself goes before what is said of all below a cluster, and a lower cluster before a higher.
+    """
     at_path = dict(_clusters(walked)) if own else {}
     found: dict[int, Belief] = {}
+    wide = [key for key in own if isinstance(key, tuple) and key[-1] is ...]
+    for key in sorted(wide, key=len):
+        found |= dict.fromkeys(_below(given, walked, at_path, key[:-1]), own[key])
     for key, belief in own.items():
         if isinstance(key, tuple):
             if key in at_path:
@@ -75,6 +84,24 @@ def by_node(walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
         elif key in walked:
             found[int(walked.shape.node_of[walked.position(key)])] = belief
     return found
+
+
+def _below(given: Tree, walked: Tree, at_path: Mapping[tuple[Any, ...], int], path: tuple[Any, ...]) -> list[int]:
+    """The walked nodes of all clusters and arms below a cluster of the given tree."""
+    top = given.cluster_at(path)
+    clusters = [node for other, node in at_path.items() if len(other) > len(path) and other[: len(path)] == path]
+    return clusters if top is None else [*clusters, *walked.shape.node_of[given.arms_below(top)].tolist()]
+
+
+def beside(given: Tree, walked: Tree, rows: Rows, belief: Belief, clusters: Sequence[Any]) -> Belief | None:
+    """A prior for a new arm below these clusters, from the arms of the lowest that have shown enough; None for none."""
+    for level in range(len(clusters), -1, -1):
+        node = given.cluster_at(tuple(clusters)[:level])
+        if node is not None:
+            found = belief.beside(rows, walked.shape.node_of[given.arms_below(node)])
+            if found is not None:
+                return found
+    return None
 
 
 def _is_arm(tree: Tree, key: Any) -> bool:

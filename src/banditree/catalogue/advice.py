@@ -12,7 +12,7 @@ import numpy as np
 
 from banditree.catalogue import candidates, playing
 from banditree.catalogue.candidates import FLAT, Candidate, Named
-from banditree.catalogue.comparison import Difference, OnWorlds, Overtaking
+from banditree.catalogue.comparison import CLOSE, Difference, OnWorlds, Overtaking
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.plain import plain
@@ -151,13 +151,18 @@ def _checkpoints(horizon: int) -> list[int]:
 
 
 def _more_runs(found: OnWorlds, chosen: Sequence[Candidate], tree: Any) -> bool:
-    """Whether luck stands between us and the answer to the main question."""
+    """Whether luck stands between us and an answer: does the tree pay, and is a better way down it known to be?"""
     with_tree = _with_tree(chosen, tree)
     if not with_tree:
         return False
-    difference = found.compare(_best_way(found, with_tree).label, FLAT.label)
-    clear = max(difference.chance, 1 - difference.chance) > CLEAR
-    return not clear and found.luck(difference.policy, difference.rival) > LUCK
+    way, best = _best_way(found, with_tree), min(with_tree, key=lambda each: found.mean(each.label))
+    questions = [found.compare(way.label, FLAT.label)]
+    if found.mean(best.label) < (1 - CLOSE) * found.mean(way.label):
+        questions.append(found.compare(best.label, way.label))
+    return any(
+        max(asked.chance, 1 - asked.chance) <= CLEAR and found.luck(asked.policy, asked.rival) > LUCK
+        for asked in questions
+    )
 
 
 def _with_tree(chosen: Sequence[Candidate], tree: Any) -> list[Candidate]:
@@ -221,6 +226,7 @@ def weigh(
         inspection=inspection,
         traffic=shares,
         same=same,
+        with_tree=frozenset(each.label for each in with_tree),
     )
     return Advice(
         policy=leader.policy,

@@ -31,6 +31,7 @@ class Case:
     inspection: Inspection
     traffic: Table
     same: Mapping[str, str]
+    with_tree: frozenset[str]  # candidates to which the categories make a difference
 
     @property
     def horizon(self) -> int:
@@ -133,10 +134,16 @@ def _others(case: Case) -> list[str]:
         for name in case.found.runs.policies
         if name not in (case.leader.label, FLAT.label, case.before.label)
     }
-    better = [name for name, ratio in ratios.items() if ratio < 0.95]  # flat: of the others the leader is the best
-    close = [name for name, ratio in ratios.items() if 0.95 <= ratio < 1.05]
-    lines = [f"Less regret still, without the categories: {', '.join(better)}."] if better else []
-    return [*lines, f"About as good: {', '.join(close)}."] if close else lines
+    kinds = {
+        "Less regret still, without the categories": [
+            name for name, ratio in ratios.items() if ratio < 0.95 and name not in case.with_tree
+        ],
+        "Perhaps less regret still, which more seeds would tell": [
+            name for name, ratio in ratios.items() if ratio < 0.95 and name in case.with_tree
+        ],
+        "About as good": [name for name, ratio in ratios.items() if 0.95 <= ratio < 1.05],
+    }
+    return [f"{words}: {', '.join(names)}." for words, names in kinds.items() if names]
 
 
 def _same(case: Case) -> list[str]:

@@ -58,7 +58,7 @@ def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]
 
 def _at_once(values: Sequence[Any]) -> NDArray[np.float64] | None:
     """The same where every cell is a number as it stands, or None: (values,)."""
-    if any(isinstance(value, str) and _is_python(value) for value in values):
+    if _is_python("".join([value for value in values if isinstance(value, str)])):
         return None
     try:
         return np.array(values, object).astype(np.float64)

@@ -82,6 +82,12 @@ class Inspection:
         converted: dict[str, Any] = plain(found)
         return converted
 
+    def to_html(self, *, title: str = "catalogue") -> str:
+        """A web page that needs nothing else: no scripts, no fonts, no network."""
+        from banditree.catalogue.page import inspection_page
+
+        return inspection_page(self, title=title)
+
     def __str__(self) -> str:
         from banditree.catalogue import sentences
 

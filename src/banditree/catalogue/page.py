@@ -1,145 +1,108 @@
-"""The advice as one web page that needs nothing else: no scripts, no fonts, no network."""
+"""Results as web pages that need nothing else: no scripts, no fonts, no network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import resources
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from banditree.catalogue import sentences
-from banditree.catalogue.advice import Advice
-from banditree.catalogue.curves import curves
-from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.outline import outline
 from banditree.catalogue.sentences import chance, holds_best, path, percent, short
-from banditree.output.html import text
-from banditree.output.tables import Table
+from banditree.output.pages import markup, render
+from banditree.output.tables import Row
+from banditree.output.words import count
+
+if TYPE_CHECKING:
+    from banditree.catalogue.advice import Advice
+    from banditree.catalogue.inspection import Inspection
+    from banditree.catalogue.simulation import Simulation
+    from banditree.simulation.runs import Runs
 
 MOST = 30  # rows of a table
+LOST = "Rewards lost to not knowing the best arm"
 
 
-def page(advice: Advice, *, title: str = "catalogue") -> str:
-    """The whole page as HTML."""
-    style = (resources.files("banditree.catalogue") / "page.css").read_text(encoding="utf-8")
-    found = advice.inspection
-    first, *rest = advice.sentences
-    names = list(advice.table["policy"])
-    body = [
-        f"<header><p class='small'>{text(title)} · {advice.horizon:,} decisions</p>"
-        f"<h1>{text(first)}</h1>{_paragraphs(rest)}<pre><code>{text(advice.code)}</code></pre></header>",
-        _section("Regret", _regret(advice) + curves(advice.runs, names), _note(advice)),
-        _section("What would change this", _list(advice.changes)),
-        _section("What the categories explain", _levels(found) + _paragraphs(_quality(found))),
-        _section("Categories", _clusters(found), "The mean of a category's arms, with its 95% interval."),
-        _section("Arms that look misplaced", _misplaced(found.misplaced)) if len(found.misplaced) else "",
-        _section("Traffic by category", _traffic(advice), "The share of each policy's decisions."),
-        _section("The tree", outline(found.catalogue, _means(found))),
-        _section("Notes on the table", _list(found.catalogue.notes)) if found.catalogue.notes else "",
-    ]
-    head = (
-        f"<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{text(title)}: {text(advice.name)}</title><style>{style}</style>"
-    )
-    return f"<!doctype html><html lang='en'><head>{head}</head><body><main>{''.join(body)}</main></body></html>\n"
-
-
-def _note(advice: Advice) -> str:
-    worlds = len(advice.runs.seeds)
-    means = advice.inspection.catalogue.means is not None
-    where = "on the means given" if means else f"in {worlds} worlds that the counts allow, two in each"
-    return (
-        f"Rewards lost to not knowing the best arm, in {2 * worlds} runs of each policy {where}; lower is better. "
-        "Every policy starts from nothing. Bands reach two standard errors to either side."
+def advice_page(advice: Advice, *, title: str) -> str:
+    """The answer first, then all that it rests on."""
+    runs, found = advice.runs, advice.inspection
+    worlds, each = len(runs.seeds), next(iter(runs.replicates.values())).shape[1]
+    where = f"in {count(worlds, 'world')} that the counts allow, {each} in each"
+    where = "on the means given" if found.catalogue.means is not None else where
+    return _page(
+        "advice.html",
+        title=title,
+        subject=advice.name,
+        advice=advice,
+        about=f"{LOST}, in {worlds * each} runs of each policy {where}; lower is better. Policies start from nothing.",
+        worst=max(advice.table["regret"]) or 1.0,
+        picture=_curves(runs),
+        **_inspected(found),
     )
 
 
-def _regret(advice: Advice) -> str:
-    most = max(advice.table["regret"]) or 1.0
-    rows = [
-        (
-            text(row.policy),
-            f"<span class='bar' style='width:{100 * row.regret / most:.1f}%'></span>",
-            short(row.regret),
-            f"{short(row.interval[0])} to {short(row.interval[1])}",
-            percent(row.best),
-        )
-        for row in advice.table
-    ]
-    return _table(("policy", "", "regret", "95% interval", "best in worlds"), rows, wide=1)
+def inspection_page(found: Inspection, *, title: str) -> str:
+    """What the categories are worth."""
+    return _page("inspection.html", title=title, subject=repr(found.catalogue), **_inspected(found))
 
 
-def _levels(found: Inspection) -> str:
-    rows = []
-    for row in found.levels:
-        low, high = row.interval
-        bar = f"<span class='bar' style='width:{100 * row.share:.1f}%'></span>"
-        extent = "" if low == high else f"{percent(low)} to {percent(high)}"
-        rows.append((f"level {row.level}", bar, percent(row.share), extent, percent(row.by_chance)))
-    inside = found.within.value
-    bar = f"<span class='bar weak' style='width:{100 * inside:.1f}%'></span>"
-    rows.append(("arms", bar, percent(inside), "", ""))
-    return _table(("", "", "share of variance", "95% interval", "by chance"), rows, wide=1)
+def simulation_page(simulation: Simulation, *, title: str) -> str:
+    """Regret, and where the plays went."""
+    runs = simulation.runs
+    table = runs.table()
+    known = "on the means given" if simulation.catalogue.means is not None else "in worlds that the counts allow"
+    return _page(
+        "simulation.html",
+        title=title,
+        subject=f"{count(simulation.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}",
+        simulation=simulation,
+        about=f"{LOST}, {known}; lower is better. Policies start from nothing.",
+        table=table,
+        worst=max(table["mean"]) or 1.0,
+        picture=_curves(runs),
+    )
 
 
-def _quality(found: Inspection) -> list[str]:
+def _page(template: str, **values: Any) -> str:
+    words: dict[str, Callable[..., Any]] = {
+        "chance": chance,
+        "clusters_of": _clusters_of,
+        "holds_best": holds_best,
+        "path": path,
+        "percent": percent,
+        "short": short,
+    }
+    return render("banditree.catalogue", template, words, most=MOST, **values)
+
+
+def _inspected(found: Inspection) -> dict[str, Any]:
     measures = (
         f"Width of the best top category w* {sentences.between(found.width)}, distance to the nearest other one d "
         f"{sentences.between(found.distance)}, gamma {sentences.between(found.gamma)}."
     )
-    return [sentences.dominance(found), measures]
+    means = {row.path: row.mean for row in found.clusters}
+    return {
+        "found": found,
+        "quality": [sentences.dominance(found), measures],
+        "branch": outline(found.catalogue, means),
+    }
 
 
-def _clusters(found: Inspection) -> str:
-    top = [row for row in found.clusters if row.level == 1]
-    low = min((row.interval[0] for row in top), default=0.0)
-    high = max((row.interval[1] for row in top), default=1.0)
+def _clusters_of(found: Inspection, level: int) -> list[Row]:
+    """The categories of a level, with the places of their intervals and means on a common scale from 0 to 100."""
+    rows = [row for row in found.clusters if row.level == level]
+    low = min((row.interval[0] for row in rows), default=0.0)
+    high = max((row.interval[1] for row in rows), default=1.0)
     scale = 100 / (high - low) if high > low else 0.0
-    rows = []
-    for row in top[:MOST]:
+    for row in rows:
         left, right = ((end - low) * scale for end in row.interval)
-        place = (row.mean - low) * scale
-        mark = f"<span class='range' style='left:{left:.1f}%;width:{max(right - left, 0.5):.1f}%'></span>"
-        mark = f"<span class='axis'>{mark}<span class='dot' style='left:{place:.1f}%'></span></span>"
-        held = holds_best(row.best, found.worlds)
-        rows.append((text(path(row.path)), mark, short(row.mean), f"{row.arms:,}", held))
-    return _table(("category", "", "mean", "arms", "holds the best arm"), rows, wide=1, more=len(top) - MOST)
+        row.update(left=left, width=max(right - left, 0.5), dot=(row.mean - low) * scale)
+    return rows
 
 
-def _misplaced(misplaced: Table) -> str:
-    rows = [
-        (text(row.arm), text(path(row.path)), short(row.rate), text(path(row.fits)), chance(row.probability))
-        for row in misplaced[:MOST]
-    ]
-    return _table(("arm", "is in", "its rate", "would fit", "probability"), rows, more=len(misplaced) - MOST)
+def _curves(runs: Runs) -> Any:
+    """The regret curves, drawn as pictures are."""
+    from banditree import plots
+    from banditree.plots import files
 
-
-def _traffic(advice: Advice) -> str:
-    names = advice.traffic.columns[2:]
-    rows = [(text(row.cluster), *(percent(row[name]) for name in names)) for row in advice.traffic[:MOST]]
-    return _table(("category", *map(text, names)), rows, more=len(advice.traffic) - MOST)
-
-
-def _means(found: Inspection) -> dict[tuple[Any, ...], float]:
-    return {row.path: row.mean for row in found.clusters}
-
-
-def _section(title: str, content: str, note: str = "") -> str:
-    return f"<section><h2>{title}</h2>{_paragraphs([note]) if note else ''}{content}</section>"
-
-
-def _table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], *, wide: int | None = None, more: int = 0) -> str:
-    head = "".join(f"<th{' class=wide' if i == wide else ''}>{column}</th>" for i, column in enumerate(columns))
-    body = "".join(
-        "<tr>" + "".join(f"<td{' class=wide' if i == wide else ''}>{cell}</td>" for i, cell in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    rest = f"<p class='small'>... and {more:,} more</p>" if more > 0 else ""
-    return f"<div class='scroll'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{rest}"
-
-
-def _paragraphs(lines: Any) -> str:
-    return "".join(f"<p>{text(line)}</p>" for line in lines)
-
-
-def _list(lines: Any) -> str:
-    return "<ul>" + "".join(f"<li>{text(line)}</li>" for line in lines) + "</ul>"
+    ax = plots.regret(runs, ax=plots.sheet(width=4.8, height=4.4), legend="below")
+    return markup(files.svg(ax))

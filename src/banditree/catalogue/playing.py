@@ -7,12 +7,10 @@ from functools import partial
 from typing import Any
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.candidates import Candidate
+from banditree.catalogue.candidates import KINDS, Candidate
 from banditree.catalogue.items import Catalogue
 from banditree.policy import Policy
 from banditree.rules import UCB
-
-BOUNDS = {"UCB1": 0, "UCBC": 1, "UCT": None}  # policies without a prior: their depth
 
 
 def factory(candidate: Candidate, catalogue: Catalogue) -> Callable[..., Any]:
@@ -23,8 +21,8 @@ def factory(candidate: Candidate, catalogue: Catalogue) -> Callable[..., Any]:
     prior = catalogue.prior
     if prior is None:
         return candidate.factory
-    if candidate.policy in BOUNDS:
-        return partial(Policy, belief=prior, rule=UCB(), depth=_depth(candidate))
+    if _has_no_prior(candidate):
+        return partial(Policy, belief=prior, rule=UCB(), depth=candidate.levels)
     return partial(candidate.factory, prior=prior)
 
 
@@ -34,15 +32,14 @@ def code(candidate: Candidate, catalogue: Catalogue) -> str:
     if prior is None:
         return candidate.code
     belief = _spelled(prior)
-    if candidate.policy in BOUNDS:
-        depth = _depth(candidate)
-        deep = "" if depth is None else f", depth={depth}"
+    if _has_no_prior(candidate):
+        deep = "" if candidate.levels is None else f", depth={candidate.levels}"
         return f"bt.Policy(tree, belief={belief}, rule=bt.UCB(){deep})"
     return f"{candidate.code[:-1]}, prior={belief})"
 
 
-def _depth(candidate: Candidate) -> int | None:
-    return BOUNDS[candidate.policy] if candidate.depth is None else candidate.depth
+def _has_no_prior(candidate: Candidate) -> bool:
+    return KINDS[candidate.policy].family == "UCB"
 
 
 def _spelled(prior: Gaussian) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banditree.catalogue import columns, measures
 from banditree.catalogue.content import MOST
+from banditree.catalogue.from_log import from_log
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.rows import Rows
 from banditree.catalogue.troubles import CatalogueError, Trouble
@@ -31,7 +32,7 @@ EITHER = "plays and successes, mean, plays with reward_mean and reward_sd, or re
 def read_catalogue(
     source: Any,
     *,
-    arm: str | Sequence[str],
+    arm: str | Sequence[str] | None = None,
     path: Sequence[str] = (),
     plays: str | None = None,
     successes: str | None = None,
@@ -41,6 +42,7 @@ def read_catalogue(
     reward_sd: str | None = None,
     reward: str | None = None,
     max_bytes: int = MOST,
+    tree: Tree | None = None,
 ) -> Catalogue:
     """Read a catalogue from a CSV or Parquet file, any data frame, or a mapping of columns.
 
@@ -59,6 +61,8 @@ def read_catalogue(
     all, is a cluster named "(no ...)". All that is wrong is reported at once in a ``CatalogueError``. A gzipped file
     that unpacks to more than ``max_bytes`` is refused.
 
+    A log that `read_log` read has columns already: ``read_catalogue(log, tree=tree)`` counts its rows by arm.
+
     >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", " head", "foot"]}
     >>> table |= {"views": [90, "1,200", 75], "buys": [9, 60, 5]}
     >>> catalogue = read_catalogue(table, arm="item", path=["kind"], plays="views", successes="buys")
@@ -68,6 +72,8 @@ def read_catalogue(
     >>> read_catalogue(log, arm="item", path=["kind"], reward="click")
     Catalogue(2 arms, 1 cluster, depth 1; 1 success in 3 plays)
     """
+    if tree is not None or arm is None:
+        return from_log(source, tree)
     given = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
     given |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
     named = {what: column for what, column in given.items() if column is not None}

@@ -45,6 +45,12 @@ class Simulation:
         )
         return found
 
+    def to_html(self, *, title: str = "catalogue") -> str:
+        """A web page that needs nothing else: no scripts, no fonts, no network."""
+        from banditree.catalogue.page import simulation_page
+
+        return simulation_page(self, title=title)
+
     def __str__(self) -> str:
         return f"{self.runs.table()}\n\n{self.traffic}"
 

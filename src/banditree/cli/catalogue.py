@@ -15,12 +15,12 @@ from banditree.catalogue import render
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
-from banditree.catalogue.page import page
 from banditree.catalogue.simulation import simulate
 from banditree.cli.flags import Command
 from banditree.cli.options import (
     Arm,
     Horizon,
+    Html,
     Items,
     Jobs,
     Json,
@@ -43,6 +43,8 @@ from banditree.cli.options import (
 )
 from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import Interrupted
+from banditree.ope.example import write_example_log
+from banditree.output import pages
 from banditree.output.files import write_whole
 from banditree.output.words import UNSEEN, visible
 from banditree.plots import files
@@ -68,6 +70,7 @@ def inspect_command(
     reward_sd: RewardSd = None,
     reward: Reward = None,
     max_bytes: MaxBytes = None,
+    html: Html = None,
     rng: Rng = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -77,10 +80,12 @@ def inspect_command(
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
     with mistakes():
+        _check_page(html, items)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
         found = inspect(read(items, arm, path, max_bytes, **columns), rng=rng)
         _print(found, as_json, str(found) if quiet else render.inspection(found))
+        _write_page(found, html, items, quiet or as_json)
 
 
 def simulate_command(
@@ -105,6 +110,7 @@ def simulate_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, the finished ones."),
     ] = None,
+    html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -117,7 +123,8 @@ def simulate_command(
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        check_places(save, plot, source=items)
+        check_places(save, plot, html, source=items)
+        _check_page(html, items, curves=True)
         if plot is not None:
             files.check(plot)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
@@ -138,7 +145,8 @@ def simulate_command(
         if plot is not None:
             files.write(plots.regret(found.runs, ax=plots.sheet()), plot)
             _written(plot, silent)
-        elif not silent:
+        _write_page(found, html, items, silent)
+        if plot is None and html is None and not silent:
             typer.echo("\nCurves: add --plot regret.png")
 
 
@@ -157,7 +165,7 @@ def advise_command(
     max_bytes: MaxBytes = None,
     policy: Policies = None,
     seeds: Worlds = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
+    html: Html = None,
     rng: Rng = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -170,25 +178,37 @@ def advise_command(
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with mistakes():
-        check_places(html, source=items)
+        _check_page(html, items, curves=True)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
         catalogue = read(items, arm, path, max_bytes, **columns)
         found = advise(catalogue, horizon=horizon, **how(policy, seeds, rng, jobs, quiet))
         _print(found, as_json, found.name if quiet else render.advice(found))
-        if html is not None:
-            write_whole(html, [page(found, title=items.name).encode()])
-            _written(html, quiet or as_json)
+        _write_page(found, html, items, quiet or as_json)
 
 
 def example_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file to write.")] = Path("items.csv"),
     campaign: Annotated[str, typer.Option(metavar="NAME", help="all (80 items), men (34) or women (46).")] = "all",
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A log instead of the items: of a random policy or a thompson one."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset."""
+    """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset.
+
+    With --log it is 10,000 decisions about these items, for the command evaluate.
+    """
     with mistakes():
         check_places(file)
+        if log is not None:
+            write_example_log(file, policy=log)
+            if not quiet:
+                options = "--arm item --reward click --propensity propensity --time timestamp"
+                more = "--items items.csv --path category,subcategory"
+                typer.echo(f"Wrote {file}. Try: banditree evaluate {file} {options} {more}")
+            return
         write_example(file, campaign=campaign)
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
@@ -204,6 +224,21 @@ def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
         typer.echo(visible(shown, lines=True))
     else:
         render.show(Console(highlight=False), shown)
+
+
+def _check_page(html: Path | None, items: Path, *, curves: bool = False) -> None:
+    """Refuse, before the work that it is for, a page that cannot be written."""
+    if html is not None:
+        check_places(html, source=items)
+        pages.library()
+        if curves:
+            plots.style.library()
+
+
+def _write_page(found: Any, html: Path | None, items: Path, silent: bool) -> None:
+    if html is not None:
+        write_whole(html, [found.to_html(title=items.name).encode()])
+        _written(html, silent)
 
 
 def _written(file: Path, silent: bool) -> None:

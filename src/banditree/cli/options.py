@@ -72,6 +72,7 @@ Rng = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, and only the essential lines.")]
 
 

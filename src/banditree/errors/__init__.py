@@ -74,3 +74,4 @@ class Interrupted(KeyboardInterrupt):
     """A simulation was stopped by Ctrl-C. ``runs`` holds the seeds that were finished, None where none was."""
 
     runs: Any = None
+    sweep: Any = None  # of `bt.sweep`: the combinations that were finished

@@ -39,8 +39,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, label: str, 
 
 def picture(path: Path, *, alt: str) -> str:
     """A PNG file, carried inside the page."""
-    data = base64.b64encode(path.read_bytes()).decode()
-    return f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}" loading="eager">'
+    return image(path.read_bytes(), kind="png", alt=alt)
+
+
+def image(content: bytes, *, kind: str, alt: str) -> str:
+    """A picture, carried inside the page; ``kind`` is the rest of its MIME type, such as png or svg+xml."""
+    data = base64.b64encode(content).decode()
+    return f'<img src="data:image/{kind};base64,{data}" alt="{escape(alt)}" loading="eager">'
 
 
 def number(value: float) -> str:

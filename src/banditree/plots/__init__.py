@@ -1,8 +1,24 @@
 """All drawing. matplotlib is imported when a picture is asked for."""
 
-from banditree.plots.files import save
+from banditree.plots.files import data, save
 from banditree.plots.functions import function
-from banditree.plots.lines import regret, sheet, sweep
+from banditree.plots.lines import panels, regret, sheet, sweep
+from banditree.plots.logs import intervals, rewards, support, weights
 from banditree.plots.style import LOOKS, Look, looks
 
-__all__ = ["LOOKS", "Look", "function", "looks", "regret", "save", "sheet", "sweep"]
+__all__ = [
+    "LOOKS",
+    "Look",
+    "data",
+    "function",
+    "intervals",
+    "looks",
+    "panels",
+    "regret",
+    "rewards",
+    "save",
+    "sheet",
+    "support",
+    "sweep",
+    "weights",
+]

@@ -16,6 +16,8 @@ KINDS: dict[str, dict[str, Any]] = {  # what savefig is told, so that the same p
     "pdf": {"metadata": {"CreationDate": None}},
 }
 
+DESCRIBED = "Creator", "Date", "Format", "Type"  # what savefig would write into an SVG file by itself
+
 
 def save(ax: Any, stem: Path) -> tuple[Path, Path]:
     """Write the figure of these axes as ``stem.png`` and ``stem.svg``. The same picture, the same bytes."""
@@ -27,11 +29,24 @@ def save(ax: Any, stem: Path) -> tuple[Path, Path]:
 
 def write(ax: Any, path: Path) -> None:
     """Write the figure of these axes as the kind of file that the suffix names."""
-    kind = check(path)
-    data = io.BytesIO()
+    write_whole(path, [data(ax, check(path))])
+
+
+def data(ax: Any, kind: str) -> bytes:
+    """The figure of these axes as the content of a file: png, svg or pdf."""
+    content = io.BytesIO()
     with house_style():
-        ax.figure.savefig(data, format=kind, **KINDS[kind])
-    write_whole(path, [data.getvalue()])
+        ax.figure.savefig(content, format=kind, **KINDS[kind])
+    return content.getvalue()
+
+
+def svg(ax: Any) -> str:
+    """The figure of these axes as an SVG element for a web page: see-through, and nothing that would be fetched."""
+    data = io.StringIO()
+    with house_style():
+        ax.figure.savefig(data, format="svg", transparent=True, metadata=dict.fromkeys(DESCRIBED))
+    text = data.getvalue()
+    return text[text.index("<svg") :]
 
 
 def check(path: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.plots.lines import legend, new_axes
+from banditree.plots.lines import add_legend, new_axes
 from banditree.plots.style import BLACK, BLUE, GREY, ORANGE, house_style
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ def _on_a_line(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray
     for (_, end), (start, _) in pairwise(ends):
         ax.axvline((end + start) / 2, color=GREY, linewidth=0.6, linestyle=":")
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="place of the arm x", ylabel="expected reward f(x)")
-    legend(ax)
+    add_legend(ax)
 
 
 def _on_a_plane(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp]) -> None:

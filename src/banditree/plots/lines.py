@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 SIZE = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
+LEGENDS = "beside", "below"
 
 
 def regret(
@@ -28,28 +29,31 @@ def regret(
     log_time: bool = False,
     bounds: bool = False,
     title: str | None = None,
+    legend: str = "beside",
 ) -> Any:
     """Mean cumulative regret over time for every policy, as `Runs.plot` draws it. Returns the Axes.
 
     ``band`` is "sd" or "se" over seeds, or None. ``bounds=True`` adds the paper's bounds, for a problem whose instance
-    is the same for all seeds. Without ``ax`` a new figure is made.
+    is the same for all seeds. ``legend`` is "beside" or "below" the axes. Without ``ax`` a new figure is made.
     """
+    choice("legend", legend, LEGENDS)
     if band is not None:
         choice("band", band, tuple(BANDS))
     curves = _bounds(runs) if bounds else {}
     with house_style():
         ax = new_axes() if ax is None else ax
         order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
-        styles = looks(runs.regret)
+        styles = looks(runs.regret, runs.built)
         for i, name in enumerate(order):
             values = runs.regret[name]  # (seeds, times)
-            mean, look = values.mean(axis=0), styles[name]
+            over, look = runs.over_seeds(name), styles[name]
+            mean = over.mean
             # Ten marks a line, each line's shifted against the others', so that marks do not hide each other.
             every = max(1, len(runs.times) // 10)
-            ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=_label(name),
+            ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=label(name),
                     markevery=(i * every // max(1, len(order)), every))  # fmt: skip
             if band is not None and len(values) > 1:
-                spread = values.std(axis=0, ddof=1) / (np.sqrt(len(values)) if band == "se" else 1.0)
+                spread = over.se if band == "se" else over.sd
                 ax.fill_between(runs.times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
         for (name, curve), dashes in zip(curves.items(), ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1))), strict=False):
             ax.plot(runs.times, curve, linestyle=dashes, color=GREY, label=name)
@@ -63,7 +67,8 @@ def regret(
         ax.yaxis.set_major_formatter(_tick)
         _words(ax, title, "time t (steps)", "cumulative regret (reward)")
         shown = "" if len(runs.seeds) == 1 else f"mean ± {BANDS[band]},\n" if band else "mean,\n"
-        legend(ax, title=shown + count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else ""))
+        shown += count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else "")
+        add_legend(ax, legend, title=shown if legend == "beside" else shown.replace("\n", " "))
     return ax
 
 
@@ -91,14 +96,44 @@ def sweep(
         for i, (name, (xs, mean, sd)) in enumerate(series.items()):
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
             ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
-                        linestyle=look.dashes, label=_label(name), capsize=2.5, elinewidth=1.0)  # fmt: skip
+                        linestyle=look.dashes, label=label(name), capsize=2.5, elinewidth=1.0)  # fmt: skip
         if all(low >= 0 for _, mean, sd in series.values() for low in np.subtract(mean, sd)):
             ax.set_ylim(bottom=0)
         _words(ax, title, x_label, y_label)
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
+        add_legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
+
+
+def panels(
+    series: Sequence[Mapping[str, Any]], *, titles: Sequence[str], ticks: Sequence[str] | None = None, **words: Any
+) -> Any:
+    """Several `sweep` pictures beside each other with one scale; returns the Axes, or an array of them.
+
+    ``ticks`` are words below the places 0, 1, ... of the axis.
+    """
+    if len(series) == 1:
+        found = [sweep(series[0], **({"title": titles[0] or None} | words))]
+    else:
+        with house_style():
+            from matplotlib import pyplot
+
+            size = (SIZE[0] * min(len(series), 3) * 0.8, SIZE[1] * -(-len(series) // 3))
+            rows = -(-len(series) // 3)
+            _, grid = pyplot.subplots(rows, min(len(series), 3), figsize=size, layout="constrained", sharey=True,
+                                      squeeze=False)  # fmt: skip
+            for ax in grid.flat[len(series) :]:
+                ax.set_visible(False)
+            found = list(grid.flat[: len(series)])
+        for ax, each, title in zip(found, series, titles, strict=True):
+            sweep(each, ax=ax, title=title, **words)
+        for ax in found[:-1]:  # one for all
+            ax.get_legend().remove()
+    for ax in found:
+        if ticks is not None:
+            ax.set_xticks(range(len(ticks)), ticks)
+    return found[0] if len(found) == 1 else np.array(found, object)
 
 
 def new_axes() -> Any:
@@ -117,10 +152,14 @@ def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Any:
         return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def legend(ax: Any, **options: Any) -> None:
-    """Beside the axes, where it covers nothing, if the figure's layout makes room; else where there is most room."""
-    beside = ax.get_figure().get_layout_engine() is not None
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {"loc": "best"}
+def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
+    """Beside or below the axes, where it covers nothing, if the layout makes room; else where there is most room."""
+    place: dict[str, Any] = {"loc": "best"}
+    if ax.get_figure().get_layout_engine() is not None:
+        below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2}
+        place = {"loc": "upper left", "borderaxespad": 0.0} | (
+            below if where == "below" else {"bbox_to_anchor": (1.01, 1.0)}
+        )
     ax.legend(**place, **options, alignment="left")
 
 
@@ -129,7 +168,7 @@ def _tick(value: float, _: int | None = None) -> str:
     return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
     """A name as it is: Matplotlib takes dollars for formulas, and leaves out what begins with an underscore."""
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -50,19 +49,21 @@ LOOKS: dict[str, Look] = {
 SPARE = (GREY, BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE)
 SPARE_MARKERS = "8H+x|_,."
 DASHES = ("-", "--", ":", "-.")
-DEPTH = re.compile(r"(\w+)\(depth=(\d+)\)")
 DEPTH_MARKERS = "<>v1234|"
 PALEST = 0.45  # how far towards white the shallowest depth goes
 
 
-def looks(policies: Iterable[str]) -> dict[str, Look]:
+def looks(policies: Iterable[str], built: Mapping[str, tuple[str, Mapping[str, Any]]] | None = None) -> dict[str, Look]:
     """A look for each policy: its own, or for a name we do not know the first colour that is free here.
 
-    >>> looks(["TSC", "mine"])["TSC"].color, looks(["HTS(depth=2)"])["HTS(depth=2)"] == LOOKS["HTS"]
+    ``built`` tells how policies were built, {name: (class, parameters)}, as ``runs.built`` does: those of one class
+    with different depths are shades of its colour.
+
+    >>> looks(["TSC", "mine"])["TSC"].color, looks(["deep"], {"deep": ("HTS", {"depth": 2})})["deep"] == LOOKS["HTS"]
     ('#D55E00', True)
     """
     names = list(policies)
-    known = LOOKS | _depths(names)
+    known = _depths(names, built or {}) | LOOKS
     taken = {known[name].color for name in names if name in known}
     free = [color for color in SPARE if color not in taken] or list(SPARE)
     found, strangers = {}, 0
@@ -76,16 +77,16 @@ def looks(policies: Iterable[str]) -> dict[str, Look]:
     return found
 
 
-def _depths(names: Sequence[str]) -> dict[str, Look]:
-    """Looks of names such as HTS(depth=2): the deepest looks like HTS itself, shallower ones are paler and dashed.
+def _depths(names: Sequence[str], built: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Look]:
+    """Looks of policies with a depth: the deepest looks like its class, shallower ones are paler and dashed.
 
     A policy without a depth beside them takes the whole tree, so that it is the deepest.
     """
     families: dict[str, list[tuple[int, str]]] = {}
     for name in names:
-        match = DEPTH.fullmatch(name)
-        if match and match[1] in LOOKS:
-            families.setdefault(match[1], []).append((int(match[2]), name))
+        kind, parameters = built.get(name, ("", {}))
+        if "depth" in parameters and kind in LOOKS:
+            families.setdefault(kind, []).append((parameters["depth"], name))
     found = {}
     for policy, members in families.items():
         look, steps = LOOKS[policy], len(members) - (policy not in names)

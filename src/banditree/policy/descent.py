@@ -1,6 +1,6 @@
 """Walk down the tree to choose an arm, and update the beliefs on the way up. Every algorithm of the paper is this.
 
-Twin of ``native/descent.hpp``: on the native random stream the two take the same steps, draw for draw.
+Twin of ``native/policy/descent.hpp``: on the native random stream the two take the same steps, draw for draw.
 """
 
 from __future__ import annotations

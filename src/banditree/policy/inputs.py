@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, MOST_PLAYS, refuse_masked, shown
+from banditree.policy import features
 
 
 def listed(values: Any) -> Any:
@@ -111,7 +112,7 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
         raise InvalidValue(f"{owner} needs contexts of {dim} numbers each; pass contexts=X")
     if n is None:
         try:
-            n = len(value)
+            n = 1 if isinstance(value, Mapping | str) else len(value)
         except TypeError:
             raise InvalidType(f"{owner} needs contexts of {dim} numbers each, one row each; not {value!r}") from None
     return _floats(value, (n, dim), f"{owner} needs {n} contexts of {dim} numbers each", "contexts")
@@ -120,6 +121,7 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
 def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
     """Finite floats of this shape, in an array of our own that no other thread can change."""
     refuse_masked("contexts", value)
+    features.refuse_named(value, what, need)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -128,8 +130,11 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         array = np.empty(shape)  # an empty list of contexts
     if array.shape != shape:
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
+    if array.dtype.kind in "OSU":
+        array = np.asarray(value, dtype=object)  # each as it was given: one text among numbers makes text of all
+        array = features.from_objects(array, value, what, need)
     if array.dtype.kind not in "biuf":
-        raise InvalidType(f"{need}; {value!r} holds something else")
+        raise InvalidType(f"{need}; {what} holds values of type {array.dtype}")
     array = np.array(array, np.float64, order="C")
     ready = np.abs(array) <= LARGEST  # false for NaN
     if not ready.all():

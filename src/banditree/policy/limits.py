@@ -1,6 +1,6 @@
 """Which children a walk may step to when some arms are excluded, or only some are allowed.
 
-Twin of ``native/limits.hpp``.
+Twin of ``native/policy/limits.hpp``.
 """
 
 from __future__ import annotations

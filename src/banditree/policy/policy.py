@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import saved
-from banditree.beliefs.priors import Prior, by_node, parts, resolved
+from banditree.beliefs import Belief, saved
+from banditree.beliefs.priors import Prior, beside, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
+from banditree.policy.holding import Closed, Held
 from banditree.policy.state import State, build, transferred
-from banditree.policy.turns import Closed, Turns
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -26,7 +25,7 @@ from banditree.tree.build import Name
 PLAIN_IDS = {str, int, np.int64}  # ids that need no second look; True and 1.0 equal 1, but are not ids
 
 
-class Policy(Turns):
+class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
@@ -74,10 +73,11 @@ class Policy(Turns):
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         others = set(vars(self))  # what a class derived from this one has set already
+        super().__init__()
         self._name = type(self).__name__
         _checked(tree)
         self.belief, own = parts(belief)
-        self._own = resolved(tree, own) if strict else own
+        own = resolved(tree, own) if strict else own
         if not isinstance(rule, Rule):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
@@ -88,10 +88,9 @@ class Policy(Turns):
         if half_life is not None:
             rule.check_fading()
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
-        self._lock = RLock()
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
-        self._state = self._grown(tree, rng)
+        self._state = self._grown(tree, own, rng)
         self._ours = {"_ours", *vars(self)} - others  # all that a copy makes anew; it is given the rest
         forking.remember(self, reseed=rng is None)
 
@@ -286,11 +285,33 @@ class Policy(Turns):
         with self._lock, closed as state:
             state.readable.forget(factor)
 
+    def learn(self, log: Any) -> None:
+        """Learn a log (`bt.read_log`): `update_many` of its rows, without contexts where this policy takes none."""
+        arms = self.tree.ids(log.places(self.tree))
+        self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
+
     # A living catalogue
 
-    def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
-        """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the prior."""
-        self._change(lambda tree: tree.add_arms(arms))
+    def add_arms(self, arms: Mapping[Any, Sequence[Any]], *, prior: Belief | str | None = None) -> None:
+        """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the policy's prior.
+
+        With ``prior="cluster"`` they start from what the arms beside them have shown: their mean, and as sure as they
+        are alike; where those were hardly tried, from the arms of the cluster above. ``prior=bt.Beta(2, 8)`` sets it.
+        """
+        own: dict[Any, Belief] = {}
+        if prior == "cluster" and isinstance(arms, Mapping):
+            closed = self._closed(changes=False)
+            with self._lock, closed as state:
+                for arm, clusters in arms.items():
+                    found = beside(state.given, state.tree, state.rows, self.belief, tuple(clusters))
+                    own |= {} if found is None else {arm: found}
+        elif prior is not None:
+            if type(prior) is not type(self.belief):
+                raise InvalidType(
+                    f"prior={prior!r} must be 'cluster', or a {type(self.belief).__name__} as the policy has"
+                )
+            own = dict.fromkeys(arms, prior)
+        self._change(lambda tree: tree.add_arms(arms), own)
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
         """Put arms below other clusters. Their evidence goes with them."""
@@ -305,24 +326,26 @@ class Policy(Turns):
         """Go on with another tree. Arms in both keep their evidence, the others leave or start at the prior."""
         self._change(lambda _: tree)
 
-    def _change(self, make: Any) -> None:
+    def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
         """Swap the tree. The new state is built while others go on; only the evidence is moved in exclusive access."""
         before = self.tree
-        new = self._grown(_checked(make(before)))
+        new = self._grown(_checked(make(before)), self._state.own | dict(own or {}))
         closed = self._closed(changes=True)
         with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._grown(_checked(make(old.given)))
+                new = self._grown(_checked(make(old.given)), old.own | dict(own or {}))
             self._state = transferred(old, new)  # one step: the whole change, or none of it
 
-    def _grown(self, tree: Tree, rng: Any = None) -> State:
+    def _grown(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
         """Fresh beliefs over a tree; ``rng`` matters the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
-        rows = self.belief.rows(walked.shape.n_nodes, by_node(walked, self._own))
+        rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        return build(tree, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade))
+        return build(
+            tree, own, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade)
+        )
 
     # Looking
 

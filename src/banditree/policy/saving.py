@@ -56,7 +56,7 @@ def _encoded(policy: Policy) -> list[Any]:
         header = {
             "policy": type(policy).__name__,
             "belief": _described(policy.belief),
-            "own": [[key, _described(belief)] for key, belief in policy._own.items()],
+            "own": [[_written(key), _described(belief)] for key, belief in state.own.items()],
             "rule": _described(policy.rule),
             "depth": policy.depth,
             "options": {name: getattr(policy, name) for name in OPTIONS},
@@ -213,8 +213,15 @@ def _part(described: Any) -> dict[str, Any]:
     return described
 
 
+def _written(key: Any) -> Any:
+    """The key of a prior for a file, where None stands for the ... at the end of a path."""
+    return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
+
+
 def _key(key: Any) -> Any:
     """The key of a prior: an arm, or a path."""
+    if isinstance(key, list) and len(key) > 1 and key[-1] is None:
+        return (*_key(key[:-1]), ...)
     path = tuple(key) if isinstance(key, list) else (key,)
     if not path or not all(isinstance(name, str | int) and not isinstance(name, bool) for name in path):
         raise InvalidType(f"{key!r:.60} is neither an arm nor a path")
@@ -261,7 +268,7 @@ def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> d
 
 def reduced(policy: Policy) -> tuple[Any, ...]:
     """What pickle and copy need: parts of the user's own and what the user added go beside the bytes, by reference."""
-    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._own}
+    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._state.own}
     rule = None if _built_in(policy.rule) else policy.rule
     others = {name: value for name, value in vars(policy).items() if name not in policy._ours}
     return copied, (type(policy), to_bytes(policy), belief, rule), others or None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import Rows
+from banditree.beliefs import Belief, Rows
 from banditree.policy import descent, engines
 from banditree.rules import Rule
 from banditree.tree import Tree
@@ -18,6 +18,7 @@ class State(NamedTuple):
     """Swapped as one, so that a thread, or whoever comes after an exception, sees either the old or the new."""
 
     given: Tree  # the tree of the user
+    own: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
     tree: Tree  # the tree that is walked: the given one, cut
     position_of: dict[Name, int]  # arm -> its position
     arms: tuple[Name, ...]
@@ -33,13 +34,13 @@ class State(NamedTuple):
             self.summary[:] = fresh
 
 
-def build(given: Tree, walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
+def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
     """The state of a policy that has these beliefs over a tree."""
     rows.fades = options.fade < 1
     summary = descent.new_summary(walked.shape, rows, rule)
     readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore, options.fade)
     walk = engines.build(readable, options)
-    return State(given, walked, walked.index, walked.arms, rows, summary, walk, readable)
+    return State(given, own, walked, walked.index, walked.arms, rows, summary, walk, readable)
 
 
 def transferred(old: State, new: State) -> State:

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
 from banditree.simulation.checked import Met, World, copied, draw
-from banditree.simulation.runs import Run
+from banditree.simulation.run import Run
 from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
 from banditree.simulation.workers import Monitor
 from banditree.stream import generator, native, native_stream
@@ -201,8 +200,9 @@ class Plan:
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
         parameter = getattr(instance.rewards, "concentration", getattr(instance.rewards, "sd", 0.0))
-        drifts = isinstance(instance, DriftingInstance)
-        changes = {"every": instance.every, "next_truth": instance.truth} if drifts else {}
+        changes: dict[str, Any] = {}
+        if isinstance(instance, DriftingInstance):
+            changes = {"every": instance.every, "next_truth": instance.truth}
         players, runs = [], []
         for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
@@ -215,7 +215,7 @@ class Plan:
             for policy in policies.values():
                 held.enter_context(policy.held())
             seconds = native.run(
-                truth=np.ascontiguousarray(truth),
+                truth=np.require(truth, requirements=["C", "A"]),
                 dim=instance.dim or 0,
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,

@@ -15,58 +15,21 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue, MissingExtra, missing_extra
+from banditree.errors import BadFile, InvalidValue
 from banditree.output.files import read_whole, write_whole
+from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.output.words import count
-from banditree.simulation.statistics import student
-from banditree.tree import Tree
+from banditree.simulation.joining import joined
+from banditree.simulation.run import Run, one_engine
+from banditree.simulation.statistics import OverSeeds, over_seeds, student
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
+Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and words that it was given
 COLUMNS = ("policy", "seed", "time", "regret")
 ROUNDING = 1e-12  # regrets that differ by this share of them are the same
 MARK = "# banditree runs 1 "  # first line of a saved file: what is not in its columns, as JSON
-
-
-@dataclass
-class Run:
-    """One policy, one seed."""
-
-    engine: str
-    regret: Floats  # (times,) cumulative
-    plays: NDArray[np.int64]  # (arms,) in the order of the instance's arms
-    evaluations: float = np.nan  # children drawn or scored a step, by a plain walk
-    seconds: float = 0.0
-    clusters: Mapping[Any, float] = field(default_factory=dict)  # plays by top cluster
-    replicates: Floats | None = None  # (replicates, times) regret of each, where this is the mean of several runs
-
-    @classmethod
-    def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
-        # Not np.zeros, which leaves getting the memory of a large array to the first steps.
-        return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64))
-
-    @classmethod
-    def mean(cls, runs: Sequence[Run]) -> Run:
-        """Several runs of a policy on the same instance as one; plays per arm are left out."""
-        regret = np.array([run.regret for run in runs])
-        return cls(
-            engine=_one_engine(runs),
-            regret=regret.mean(axis=0),
-            plays=runs[0].plays[:0],
-            evaluations=float(np.mean([run.evaluations for run in runs])),
-            seconds=sum(run.seconds for run in runs) / len(runs),
-            clusters={key: sum(run.clusters[key] for run in runs) / len(runs) for key in runs[0].clusters},
-            replicates=regret,
-        )
-
-    def by_cluster(self, tree: Tree) -> None:
-        """Add up the plays of each top cluster."""
-        self.clusters = {name: int(plays) for name, plays in tree.sums_by_cluster(self.plays).items()}
-
-
-def _one_engine(runs: Sequence[Run]) -> str:
-    return "native" if all(run.engine == "native" for run in runs) else "readable"
 
 
 @dataclass(frozen=True)
@@ -111,6 +74,7 @@ class Runs:
     arms: tuple[Any, ...]  # the order of plays; empty where instances differ
     problem: str
     instance: Any = None  # the instance, where all seeds have the same one; not saved
+    built: Mapping[str, Built] = field(default_factory=dict)  # {policy: its class and parameters}, of our own policies
     replicates: Mapping[str, Floats] = field(default_factory=dict)
     # {policy: (seeds, replicates, times)} where policies ran several times a seed and regret is the mean; not saved
 
@@ -123,6 +87,7 @@ class Runs:
         times: NDArray[Any],
         problem: Any,
         instance: Any = None,
+        built: Mapping[str, Built] | None = None,
     ) -> Runs:
         """Put single runs together, each list in the order of the seeds. ``instance`` is None where seeds differ."""
         fixed = instance is not None
@@ -141,7 +106,7 @@ class Runs:
             times=times,
             seeds=tuple(seeds),
             regret={name: np.array([run.regret for run in each]) for name, each in runs.items()},
-            engine={name: _one_engine(each) for name, each in runs.items()},
+            engine={name: one_engine(each) for name, each in runs.items()},
             evaluations={name: np.array([run.evaluations for run in each]) for name, each in runs.items()},
             seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
             clusters={name: [run.clusters for run in each] for name, each in runs.items()},
@@ -149,6 +114,7 @@ class Runs:
             arms=instance.tree.arms if fixed else (),
             problem=repr(problem),
             instance=instance,
+            built=built or {},
             replicates=replicated,
         )
 
@@ -228,6 +194,7 @@ class Runs:
             seconds=pick(self.seconds),
             clusters=pick(self.clusters),
             plays=pick(self.plays),
+            built=pick(self.built),
             replicates=pick(self.replicates),
         )
 
@@ -252,12 +219,10 @@ class Runs:
         at, n = self._at(time), len(self.seeds)
         rows = []
         for name, regret in self.regret.items():
-            mean, sd = float(regret[:, at].mean()), float(regret[:, at].std(ddof=1)) if n > 1 else float("nan")
-            se = float(sd / np.sqrt(n))
-            reach = student(n) * se
+            found = over_seeds(regret[:, at])
             microseconds = 1e6 * self.seconds[name] / (n * int(self.times[-1]))
             cost = float(np.mean(self.evaluations[name]))
-            rows.append((name, mean, sd, se, (mean - reach, mean + reach), cost, microseconds))
+            rows.append((name, found.mean, found.sd, found.se, found.interval, cost, microseconds))
         rows.sort(key=lambda row: row[1])
         ranked = [(*row[:5], rank, *row[5:], self.engine[row[0]]) for rank, row in enumerate(rows, start=1)]
         columns = ("policy", "mean", "sd", "se", "interval", "rank", "evaluations", "microseconds", "engine")
@@ -270,10 +235,30 @@ class Runs:
         ours, theirs = (self.regret[name][:, self._at(time)] for name in (a, b))
         difference = ours - theirs
         difference[np.abs(difference) <= ROUNDING * np.maximum(np.abs(ours), np.abs(theirs))] = 0.0
-        n = len(difference)
-        mean, se = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-        z = mean / se if se > 0 else float("nan")
-        return Comparison(a, b, mean, se, z, n)
+        found = over_seeds(difference)
+        z = found.mean / found.se if found.se > 0 else float("nan")
+        return Comparison(a, b, found.mean, found.se, z, found.seeds)
+
+    def over_seeds(self, policy: str) -> OverSeeds:
+        """Mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
+        self._check(policy)
+        return over_seeds(self.regret[policy])
+
+    def join(self, other: Runs) -> Runs:
+        """These runs and others of the same problem: more policies on the same seeds, or the same on more seeds.
+
+        ``runs | others`` is the same. Give both simulations the same ``rng``, or seeds do not mean the same instances.
+
+        >>> import banditree as bt
+        >>> problem = bt.problems.strong_dominance()
+        >>> runs, later = (bt.simulate([p], problem, horizon=10, seeds=2) for p in (bt.TS, bt.TSC))
+        >>> (runs | later).policies
+        ('TS', 'TSC')
+        """
+        return joined(self, other)
+
+    def __or__(self, other: Any) -> Runs:
+        return self.join(other) if isinstance(other, Runs) else NotImplemented
 
     def plot(self, **options: Any) -> Any:
         """Mean regret over time with bands; see `banditree.plots.regret` for the options. Returns the Axes."""
@@ -289,17 +274,7 @@ class Runs:
 
     def to_frame(self) -> Any:
         """A row for every policy, seed and time, in the library that is installed: pandas, Polars or PyArrow."""
-        columns = dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True))
-        try:
-            import narwhals
-        except ImportError:
-            raise missing_extra("frames", "data frames need narwhals") from None
-        for backend in ("pandas", "polars", "pyarrow"):
-            try:
-                return narwhals.from_dict(columns, backend=backend).to_native()
-            except ModuleNotFoundError:
-                continue
-        raise MissingExtra("no data frame library is installed; pip install pandas, polars or pyarrow")
+        return frame(dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file that any tool reads; what does not fit its columns is in the first line, a comment."""
@@ -311,6 +286,7 @@ class Runs:
             "clusters": {name: [list(seed.items()) for seed in seeds] for name, seeds in self.clusters.items()},
             "plays": {name: plays.tolist() for name, plays in self.plays.items()},
             "arms": self.arms,
+            "built": self.built,
         }
         text = io.StringIO()
         text.write(MARK + json.dumps(rest) + "\n")
@@ -351,6 +327,7 @@ class Runs:
                 plays={name: np.array(each, np.int64) for name, each in rest["plays"].items()},
                 arms=tuple(rest["arms"]),
                 problem=rest["problem"],
+                built={name: (kind, dict(given)) for name, (kind, given) in rest.get("built", {}).items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
             raise BadFile(f"{path} is damaged: {error}") from None

@@ -1,4 +1,4 @@
-"""A run stepped from Python: choose, draw the reward, learn when it arrives. Twin of ``native/simulate.hpp``."""
+"""A run stepped from Python: choose, draw the reward, learn when it arrives. Twin of ``native/simulation/stepper.hpp``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banditree.errors import PolicyFailed, UnknownArm
 from banditree.policy import Policy
 from banditree.simulation.checked import World
-from banditree.simulation.runs import Run
+from banditree.simulation.run import Run
 from banditree.simulation.workers import Monitor
 
 

@@ -16,7 +16,6 @@ from banditree.tree.build import Draft, Name
 from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
 
-
 DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # made when they are first asked for
 
 
@@ -205,6 +204,15 @@ class Tree:
         for name in path:
             node = None if node is None else self.child_cluster(node, name)
         return node
+
+    def arms_below(self, node: int) -> NDArray[np.intp]:
+        """The positions of all arms below a node, in order."""
+        shape, level = self.shape, np.array([node])
+        found = []
+        while len(level):  # children of neighbours are one slice
+            found.append(level[shape.content[level] >= 0])
+            level = np.concatenate([np.arange(shape.start[each], shape.start[each + 1]) for each in level.tolist()])
+        return np.sort(shape.content[np.concatenate(found)]).astype(np.intp)
 
     def cluster_name(self, node: int) -> Name | None:
         """The name of a cluster, None for the root's."""

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "../random.hpp"
-#include "../tree.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

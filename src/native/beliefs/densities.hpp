@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "../lanes.hpp"
+#include "numerics/lanes.hpp"
 
 namespace banditree {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../random.hpp"
-#include "../tree.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

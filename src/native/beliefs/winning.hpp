@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "../lanes.hpp"
-#include "../sums.hpp"
-#include "../vectors.hpp"
-#include "densities.hpp"
+#include "beliefs/densities.hpp"
+#include "numerics/lanes.hpp"
+#include "numerics/sums.hpp"
+#include "numerics/vectors.hpp"
 
 namespace banditree {
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "../limits.hpp"
-#include "../random.hpp"
-#include "../tree.hpp"
+#include "policy/limits.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

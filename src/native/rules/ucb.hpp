@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "../limits.hpp"
-#include "../math.hpp"
-#include "../random.hpp"
-#include "../tree.hpp"
+#include "numerics/math.hpp"
+#include "policy/limits.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
 
 namespace banditree {
 

@@ -1,0 +1,152 @@
+"""The command that leads from a log to a verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from banditree.beliefs import Gaussian
+from banditree.catalogue.candidates import NAMES, named
+from banditree.catalogue.sentences import short
+from banditree.cli.flags import Command
+from banditree.cli.options import Json, Rng, split
+from banditree.cli.outcomes import carries_all, check_places, mistakes
+from banditree.errors import InvalidValue
+from banditree.ope.contest import Contest, contest
+from banditree.ope.items import read_tree
+from banditree.ope.log import Log
+from banditree.ope.read import read_log
+from banditree.output.files import write_whole
+from banditree.output.words import count
+from banditree.policy.algorithms import ALGORITHMS
+from banditree.tree import Tree
+
+NO_PROPENSITY = (
+    "without --propensity nothing tells a policy's choices from its luck: name the column of the probability with "
+    "which each arm was chosen. From now on log it: policy.decide().propensity. For this log there is --propensity "
+    "estimated, which is right only if nothing but the --context columns decided what was shown"
+)
+POLICIES = ("ATS", "TSC", "TS")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("evaluate", cls=Command)(evaluate_command)
+
+
+def evaluate_command(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")],
+    arm: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the arms, in the log and the items.")],
+    reward: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column of the rewards; empty where none has come yet.")
+    ],
+    propensity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the probability with which the arm was chosen; 'estimated' fits it from the log.",
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The items in their categories: a CSV or Parquet file.")
+    ] = None,
+    path: Annotated[
+        list[str] | None,
+        typer.Option("--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c."),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="NAMES", help=f"Policies to evaluate. Default: {','.join(POLICIES)}."),
+    ] = None,
+    context: Annotated[
+        list[str] | None, typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the time; without it rows are in order.")
+    ] = None,
+    share: Annotated[
+        float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="The part of the log that policies learn from.")
+    ] = 0.5,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
+    rng: Rng = 0,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict alone.")] = False,
+) -> None:
+    """Say what policies would have earned in place of the one that wrote a log.
+
+    Each policy learns on the first part of the log and is evaluated on the rest, beside the logging policy itself.
+
+    Example: banditree evaluate log.csv --arm item --reward click --propensity pscore --items items.csv --path category
+    """
+    with mistakes():
+        check_places(html, source=log)
+        levels = split("--path", path or [])
+        if items is None and levels:
+            raise InvalidValue("--path names columns of the items; give their file as --items")
+        if propensity is None:
+            raise InvalidValue(NO_PROPENSITY)
+        columns = split("--context", context or [])
+        found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
+        tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
+        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
+        result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
+        if as_json:
+            typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
+        elif quiet:
+            typer.echo(result.verdict)
+        else:
+            _show(result)
+        if html is not None:
+            write_whole(html, [result.to_html(title=log.name).encode()])
+            if not (quiet or as_json):
+                typer.echo(f"Wrote {html}", err=True)
+
+
+def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[..., Any]]:
+    """Policies by name; the linear ones need contexts. Rewards outside [0, 1] get Gaussian beliefs."""
+    linear = {name.lower(): name for name in ALGORITHMS if name.startswith("Lin")}
+    found: dict[str, Callable[..., Any]] = {}
+    for name in names:
+        if name.lower() in linear:
+            if log.contexts is None:
+                raise InvalidValue(f"policy {name!r} needs contexts; name their columns as --context a,b,c")
+            found[linear[name.lower()]] = ALGORITHMS[linear[name.lower()]]
+            continue
+        for candidate in named([name], tree):
+            found[candidate.label] = candidate.factory
+            if log.rewards.min() < 0 or log.rewards.max() > 1:
+                if candidate.policy.startswith("U"):  # they count rewards in [0, 1] alone
+                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or take TS, TSC or HTS")
+                sd = max(float(log.rewards.std()), 1e-6)
+                found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
+    return found
+
+
+def _show(result: Contest) -> None:
+    """The verdict, then what it rests on."""
+    console = Console(highlight=False)
+    console.print(Text(result.verdict, style="bold"), soft_wrap=False)
+    one = result.any
+    console.print(
+        f"\nLearned from {count(result.learned, 'row')}, evaluated on {count(one.rows, 'row')} "
+        f"(by {one.trusted.estimator.name}).",
+        style="dim",
+    )
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i, column in enumerate(("policy", "value", "95% interval", "effective rows", "better?")):
+        table.add_column(column, justify="left" if i in (0, 4) else "right", overflow="fold", no_wrap=i > 0)
+    for row in result.table():
+        low, high = row.interval
+        table.add_row(Text(row.policy), short(row.value), f"{short(low)} to {short(high)}", f"{row.ess:,}", row.answer)
+    console.print(table)
+    for note in result.notes:
+        console.print(Text(f"- {note}"))

@@ -1,0 +1,75 @@
+"""From a log of decisions to a decision: what a policy would have earned in place of the one that wrote the log.
+
+>>> import banditree as bt
+>>> sorted(bt.ope.ESTIMATORS)
+['dm', 'dr', 'dros', 'ips', 'mips', 'offcem', 'sndr', 'snips', 'switch-dr']
+"""
+
+from banditree.ope.adaptive import scales
+from banditree.ope.contest import Contest, contest
+from banditree.ope.estimators import (
+    dm,
+    dr,
+    dros,
+    effective_sample_size,
+    ips,
+    mean_and_error,
+    mips,
+    offcem,
+    sndr,
+    snips,
+    switch_dr,
+)
+from banditree.ope.evaluation import Estimate, Evaluation, evaluate
+from banditree.ope.example import write_example_log
+from banditree.ope.items import read_tree
+from banditree.ope.kinds import DM, DR, ESTIMATORS, IPS, MIPS, SNDR, SNIPS, DRos, Estimator, OffCEM, SwitchDR
+from banditree.ope.log import Log
+from banditree.ope.model import shrunk_rates
+from banditree.ope.read import read_log
+from banditree.ope.rejection import Replay, replay
+from banditree.ope.slope import slope
+from banditree.ope.verdict import Difference
+from banditree.ope.wrong import LogError, Problem
+
+__all__ = [
+    "ESTIMATORS",
+    "IPS",
+    "SNIPS",
+    "DM",
+    "DR",
+    "SNDR",
+    "SwitchDR",
+    "DRos",
+    "MIPS",
+    "OffCEM",
+    "Estimator",
+    "ips",
+    "snips",
+    "dm",
+    "dr",
+    "sndr",
+    "switch_dr",
+    "dros",
+    "mips",
+    "offcem",
+    "mean_and_error",
+    "effective_sample_size",
+    "slope",
+    "scales",
+    "shrunk_rates",
+    "Log",
+    "LogError",
+    "Problem",
+    "read_log",
+    "evaluate",
+    "Estimate",
+    "Evaluation",
+    "Difference",
+    "replay",
+    "Replay",
+    "contest",
+    "Contest",
+    "read_tree",
+    "write_example_log",
+]

@@ -1,0 +1,63 @@
+"""A vector over arms for every row of a log: probabilities of a policy, or predictions of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+CHUNK = 4_000_000  # numbers that are multiplied at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ByRow:
+    """Rows that share a vector share its storage: a policy without contexts has one vector, however long the log is."""
+
+    table: Floats  # (kinds, arms)
+    kind: Places  # (n,) which vector a row has
+
+    @staticmethod
+    def same(vector: Floats, n: int) -> ByRow:
+        """One vector, (arms,), for all n rows."""
+        return ByRow(vector[None, :], np.zeros(n, np.intp))
+
+    @staticmethod
+    def each(matrix: Floats) -> ByRow:
+        """A vector of its own for each row: (n, arms)."""
+        return ByRow(matrix, np.arange(len(matrix)))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all rows have the same vector."""
+        return len(self.table) == 1
+
+    def at(self, places: Places) -> Floats:
+        """The value of each row's arm: (n,)."""
+        return np.asarray(self.table[self.kind, places])
+
+    def dot(self, other: ByRow) -> Floats:
+        """The sum over arms of the products, row by row: (n,)."""
+        if self.constant or other.constant:
+            products = self.table @ other.table.T if self.constant else (other.table @ self.table.T).T
+            return np.asarray(products[0, other.kind] if self.constant else products[self.kind, 0])
+        pairs, place = np.unique(self.kind * len(other.table) + other.kind, return_inverse=True)
+        one, two = np.divmod(pairs, len(other.table))
+        found = np.empty(len(pairs))
+        step = max(1, CHUNK // self.table.shape[1])
+        for low in range(0, len(pairs), step):
+            part = slice(low, low + step)
+            found[part] = np.einsum("ij,ij->i", self.table[one[part]], other.table[two[part]])
+        return found[place]
+
+    def pooled(self, group: Places) -> ByRow:
+        """The sums over groups of arms, given the group of each arm: a vector over groups."""
+        order = np.argsort(group, kind="stable")
+        first = np.flatnonzero(np.diff(group[order], prepend=-1))
+        return ByRow(np.add.reduceat(self.table[:, order], first, axis=1), self.kind)
+
+    def map(self, table: Floats) -> ByRow:
+        """The same rows with another table."""
+        return ByRow(table, self.kind)

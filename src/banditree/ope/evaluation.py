@@ -1,0 +1,280 @@
+"""What a policy would have earned in place of the one that wrote a log, by several estimators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidType, InvalidValue
+from banditree.ope import adaptive as adaptively
+from banditree.ope import chances, prepare
+from banditree.ope import model as models
+from banditree.ope.estimators import effective_sample_size, mean_and_error
+from banditree.ope.kinds import DM, Estimator, chosen
+from banditree.ope.log import Log
+from banditree.ope.rows import Rows
+from banditree.ope.slope import slope
+from banditree.ope.verdict import Difference, Judgement, judge
+from banditree.output.tables import Table
+from banditree.output.words import count
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+Z = 1.96  # standard errors to either side in an interval
+TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")  # the verdict goes by the first
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one estimator says."""
+
+    estimator: Estimator
+    value: float  # the expected reward of one decision
+    se: float  # standard error; NaN where there is none
+    ess: float  # effective sample size: how many rows of equal weight would tell as much
+    largest: float  # weight of a row
+    scores: Floats = field(repr=False, compare=False)  # (n,)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval: value ± 1.96 se."""
+        return self.value - Z * self.se, self.value + Z * self.se
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """What `evaluate` answers. ``result["dr"]`` is one estimate, ``result.table()`` has all; printing shows both."""
+
+    estimates: tuple[Estimate, ...]
+    logging: Estimate  # the policy that wrote the log: the mean of its rewards
+    unsupported: float  # share of the target's probability on arms without rows
+    missing: tuple[Any, ...]  # those arms, the likeliest first
+    rows: int
+    adaptive: bool
+    estimated: bool  # whether the propensities were estimated from the log itself
+    notes: tuple[str, ...]
+    inputs: Rows = field(repr=False)
+
+    def __getitem__(self, name: Any) -> Estimate:
+        label = name.label if isinstance(name, Estimator) else name
+        found = [each for each in self.estimates if label in (each.estimator.label, each.estimator.name)]
+        if len(found) != 1:
+            labels = ", ".join(repr(each.estimator.label) for each in self.estimates)
+            raise InvalidValue(f"{'several' if found else 'no'} estimates of {label!r}; there are {labels}")
+        return found[0]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in (each.estimator, each.estimator.label, each.estimator.name) for each in self.estimates)
+
+    @property
+    def trusted(self) -> Estimate:
+        """The estimate that the verdict goes by: dr where it is there, else the next best."""
+        return min(self.estimates, key=lambda each: TRUSTED.index(each.estimator.name))
+
+    def judge(self, name: str = "The target", confidence: float = 0.95) -> Judgement:
+        """Compare the target with the logging policy, at a confidence of your own."""
+        return judge(self, name=name, confidence=confidence)
+
+    @cached_property
+    def _judgement(self) -> Judgement:
+        return judge(self)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: better than the logging policy, worse, or what would tell."""
+        return self._judgement.sentence
+
+    @property
+    def answer(self) -> str:
+        """The verdict in a word: "better", "worse", "same" or "cannot tell"."""
+        return self._judgement.answer
+
+    @property
+    def difference(self) -> Difference | None:
+        """Target minus logging policy, by the estimator that the verdict goes by; None where it has no error."""
+        return self._judgement.difference
+
+    @property
+    def caveat(self) -> tuple[str, ...]:
+        """What to know of the intervals that leave a bias out, where there are any."""
+        names = [each.estimator.name for each in self.estimates if not each.estimator.holds]
+        if not names:
+            return ()
+        biases = "the model's error, or differences between the arms of a cluster"
+        return (f"the intervals of {', '.join(dict.fromkeys(names))} leave out their bias ({biases})",)
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight of a row: target over logging policy."""
+        return float(self.inputs.weights.max())
+
+    def table(self) -> Table:
+        """One row per estimator: value, standard error, interval, effective sample size, and its setting."""
+        columns = ("estimator", "value", "se", "interval", "ess", "setting")
+        return Table(
+            columns,
+            [
+                (e.estimator.name, e.value, e.se, e.interval, round(e.ess, 1), e.estimator.setting)
+                for e in self.estimates
+            ],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and strings for machines; None for what is not a number."""
+        from banditree.catalogue.plain import plain
+
+        names = [each.estimator.name for each in self.estimates]
+        keys = [each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label for each in self]
+        found: dict[str, Any] = plain(
+            {
+                "estimates": {
+                    key: {
+                        "value": e.value,
+                        "se": e.se,
+                        "interval": e.interval,
+                        "ess": e.ess,
+                        "setting": e.estimator.setting,
+                    }
+                    for key, e in zip(keys, self.estimates, strict=True)
+                },
+                "logging": {"value": self.logging.value, "se": self.logging.se, "interval": self.logging.interval},
+                "verdict": self.verdict,
+                "answer": self.answer,
+                "rows": self.rows,
+                "unsupported": self.unsupported,
+                "missing": self.missing,
+                "largest_weight": self.largest_weight,
+                "adaptive": self.adaptive,
+                "notes": self.notes,
+            }
+        )
+        return found
+
+    def to_html(self, *, title: str = "Evaluation") -> str:
+        """The whole result as one web page with pictures of the intervals, the weights and the support."""
+        from banditree.ope.page import page
+
+        return page({"target": self}, self.verdict, title=title)
+
+    def __str__(self) -> str:
+        low, high = self.logging.interval
+        lines = [
+            self.verdict,
+            "",
+            str(self.table()),
+            "",
+            f"The logging policy earned {self.logging.value:.4g} per decision ({low:.4g} to {high:.4g}) on "
+            f"{count(self.rows, 'row')}. Largest weight {self.largest_weight:.4g}; "
+            f"{100 * self.unsupported:.3g}% of the target is on arms without rows.",
+        ]
+        return "\n".join([*lines, *(f"- {note}" for note in (*self.notes, *self.caveat))])
+
+    __repr__ = __str__
+
+
+def evaluate(
+    log: Log,
+    target: Any,
+    *,
+    tree: Tree | None = None,
+    behaviour: Any = None,
+    estimators: Any = None,
+    model: Any = None,
+    adaptive: bool = False,
+    rng: Any = 0,
+) -> Evaluation:
+    """Estimate what ``target`` would have earned per decision in place of the policy that wrote ``log``.
+
+    ``target`` and ``behaviour`` (the logging policy) are a policy, {arm: probability}, or probabilities in the order of
+    ``tree.arms``, (arms,) or (n, arms). ``behaviour`` is needed by mips, offcem and ``adaptive=True`` alone; it is
+    deduced where each arm's propensity is constant and they sum to 1. ``estimators`` are names in
+    ``bt.ope.ESTIMATORS``, or estimators with a setting such as ``bt.ope.MIPS(depth=1)``; by default all that the data
+    allow. ``model`` predicts rewards: None for rates of arms shrunk towards their clusters, (n, arms) predictions, or a
+    scikit-learn estimator, which is fitted on the context and one indicator for the arm and each cluster above it; both
+    fits are cross-fitted over folds that ``rng`` draws. ``adaptive=True`` is for a log that a learning policy wrote:
+    rows are weighted so that the intervals hold (`bt.ope.scales`).
+
+    >>> import banditree as bt
+    >>> tree = bt.Tree({"x": ["a", "b"], "y": ["c"]})
+    >>> table = {"arm": ["a", "b", "c", "a"], "reward": [1, 0, 1, 1], "p": [0.5, 0.25, 0.25, 0.5]}
+    >>> log = bt.read_log(table, arm="arm", reward="reward", propensity="p")
+    >>> result = bt.evaluate(log, {"a": 0.5, "c": 0.5}, tree=tree, estimators=["ips", "snips", bt.ope.MIPS(depth=1)])
+    >>> [(row.estimator, row.value) for row in result.table()]
+    [('ips', 1.0), ('snips', 1.0), ('mips', 0.8333333333333333)]
+    """
+    if not isinstance(log, Log):
+        how = "read it first with bt.read_log(file, arm=..., reward=..., propensity=...)"
+        raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
+    tree = prepare.tree_of(tree, target)
+    places = log.places(tree)
+    wanted = chosen(estimators)
+    notes = list(log.notes)
+    rows = prepare.rows_of(log, places, tree, target, behaviour, notes)
+    if rows.behaviour is None and adaptive:
+        raise InvalidType(
+            "adaptive=True needs the probabilities of all arms at every row; give the logging policy's as "
+            "behaviour=, (n, arms) in the order of tree.arms: policy.propensities() at each decision"
+        )
+    if rows.behaviour is None or tree.depth == 0:
+        wanted = prepare.without_clusters(wanted, rows, notes, named=estimators is not None)
+    if any(each.needs_model for each in wanted):
+        rows = replace(rows, model=models.fitted(model, log, places, tree, in_order=adaptive, rng=rng))
+    if adaptive:
+        assert rows.behaviour is not None
+        rows = replace(rows, scale=adaptively.scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
+    elif log.contexts is None and chances.changing(log, places, tree):
+        notes.append(
+            "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are "
+            "too narrow; give its probabilities as behaviour= and ask for adaptive=True"
+        )
+    vague = log.contexts is None or (rows.target.constant and model is None)
+    estimates = tuple(_estimate(each, rows, vague=vague) for each in wanted)
+    missing, unsupported = prepare.unsupported_by(rows)
+    prepare.check_weights(rows, unsupported, notes)
+    return Evaluation(
+        estimates=estimates,
+        logging=_logging(rows),
+        unsupported=unsupported,
+        missing=missing,
+        rows=len(log),
+        adaptive=adaptive,
+        estimated=log.estimated,
+        notes=tuple(notes),
+        inputs=rows,
+    )
+
+
+def _estimate(estimator: Estimator, rows: Rows, *, vague: bool) -> Estimate:
+    """The estimate, with the setting that SLOPE chooses where it is not given.
+
+    ``vague``: predictions do not depend on the row, so that their spread says nothing of the direct method's error.
+    """
+    choices = estimator.choices(rows)
+    if len(choices) > 1:
+        tried = [mean_and_error(each.scores(rows), rows.scale) for each in choices]
+        estimator = choices[slope(tried)]
+    scores, weights = estimator.scores(rows), estimator.weights(rows)
+    value, se = mean_and_error(scores, rows.scale)
+    if isinstance(estimator, DM) and vague:
+        se = math.nan
+    counted = weights if rows.scale is None else weights * rows.scale
+    return Estimate(estimator, value, se, effective_sample_size(counted), float(weights.max()), scores)
+
+
+@dataclass(frozen=True)
+class _Logging(Estimator):
+    name = "logging policy"
+
+
+def _logging(rows: Rows) -> Estimate:
+    value, se = mean_and_error(rows.rewards)
+    return Estimate(_Logging(), value, se, float(len(rows.rewards)), 1.0, rows.rewards)

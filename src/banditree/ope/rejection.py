@@ -1,0 +1,160 @@
+"""Learning policies on a log, by rejection: a row counts where the policy chooses the arm that was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import whole
+from banditree.ope.log import Log
+from banditree.ope.prepare import LOG_PROPENSITIES
+from banditree.output.tables import Table
+from banditree.output.words import count
+from banditree.simulation.one_seed import asks_for_dim, key_of
+from banditree.stream import seed_sequence
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+STEPS = 4_000_000  # rows of all orders of one policy, by default
+MOST, CHECKPOINTS = 20, 200
+Z = 1.96
+
+
+class Replay(Table):
+    """What `replay` answers: a table with one row per policy, and curves. ``replay.plot()`` draws them.
+
+    The columns are policy, reward (the mean per accepted row), se, interval and accepted (rows per order). The standard
+    error is that of a single order: the orders share their rows.
+    """
+
+    times: NDArray[np.int64]  # accepted rows after which the curves are read
+    curves: dict[str, Floats]  # {policy: (orders, times)}: the mean reward so far
+    orders: int
+    notes: tuple[str, ...]
+
+    def __init__(self, runs: Mapping[str, list[Floats]], notes: list[str]) -> None:
+        rows = []
+        for name, orders in runs.items():
+            accepted = float(np.mean([len(rewards) for rewards in orders]))
+            means = [float(rewards.mean()) for rewards in orders if len(rewards)]
+            errors = [rewards.std(ddof=1) / np.sqrt(len(rewards)) for rewards in orders if len(rewards) > 1]
+            mean = float(np.mean(means)) if means else float("nan")
+            se = float(np.mean(errors)) if errors else float("nan")
+            shown = int(accepted) if accepted == round(accepted) else accepted
+            rows.append((name, mean, se, (mean - Z * se, mean + Z * se), shown))
+        super().__init__(("policy", "reward", "se", "interval", "accepted"), sorted(rows, key=lambda row: -row[1]))
+        shortest = min((len(rewards) for orders in runs.values() for rewards in orders), default=0)
+        self.times = np.unique(np.linspace(1, shortest, min(CHECKPOINTS, shortest)).astype(np.int64))
+        self.curves = {
+            name: np.array([(np.cumsum(rewards)[self.times - 1] / self.times) for rewards in orders])
+            for name, orders in runs.items()
+        }
+        self.orders = len(next(iter(runs.values())))
+        self.notes = tuple(notes)
+
+    def table(self) -> Table:
+        """The table alone."""
+        return self[:]
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the mean reward over accepted rows, with bands over the orders; returns the Axes."""
+        from banditree import plots
+
+        return plots.rewards(self.times, self.curves, **options)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *(f"- {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+
+def replay(
+    policies: Any,
+    log: Any,
+    *,
+    tree: Tree,
+    orders: int | None = None,
+    rng: Any = 0,
+) -> Replay:
+    """Let policies learn on a randomised log, as if they had been live (Li, Chu, Langford and Wang 2011).
+
+    For each row the policy chooses. Where that is the arm that was shown, it learns from the reward and the row counts;
+    other rows are passed over. On a log in which all arms were equally likely, the accepted rows are what the policy
+    would have met. Where they were not, each row is first kept with probability p_min / p, its propensity p against the
+    smallest of the log, which makes them so; a log without propensities is refused. The first order of the rows is that
+    of time, ``orders`` - 1 others are random. A policy is built as in `simulate`, by ``factory(tree, rng=rng)``; one
+    that needs ``dim`` is given that of the log's contexts.
+
+    >>> import banditree as bt
+    >>> table = {"arm": [0, 1, 0, 1] * 200, "click": [1, 0, 1, 1] * 200, "p": [0.5] * 800}
+    >>> log = bt.read_log(table, arm="arm", reward="click", propensity="p")
+    >>> found = bt.replay({"TS": bt.TS}, log, tree=bt.Tree(2), orders=2)
+    >>> found[0].policy, bool(found[0].reward > 0.8), found.orders
+    ('TS', True, 2)
+    """
+    if not isinstance(policies, Mapping) or not policies:
+        raise InvalidType(f"policies {policies!r:.60} must be a mapping such as {{'TS': bt.TS, 'TSC': bt.TSC}}")
+    if not isinstance(log, Log):
+        raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; read it first with bt.read_log")
+    if not isinstance(tree, Tree):
+        raise InvalidType(f"tree {tree!r:.60} must be the bt.Tree of the arms")
+    if log.propensities is None:
+        raise InvalidValue(f"replay: {LOG_PROPENSITIES}")
+    orders = int(np.clip(STEPS // len(log), 1, MOST)) if orders is None else whole("orders", orders, 1)
+    root = seed_sequence(rng)
+    log = log.in_time()
+    places = log.places(tree)
+    assert log.propensities is not None
+    notes, keep = list(log.notes), log.propensities.min() / log.propensities  # (n,)
+    even = bool(keep.min() > 1 - 1e-6)
+    unseen = tree.n_arms - len(np.unique(places))
+    if unseen:
+        notes.append(
+            f"{count(unseen, 'arm')} of the tree without rows: a policy that chooses one learns nothing from it"
+        )
+    if not even:
+        notes.append(f"the log is not uniform: of {len(log):,} rows about {keep.sum():,.0f} are kept, to make it so")
+    runs: dict[str, list[Floats]] = {str(name): [] for name in policies}
+    for order in range(orders):
+        shuffle = np.random.default_rng(_seed(root, order, 0))
+        rows = np.arange(len(log)) if order == 0 else shuffle.permutation(len(log))
+        rows = rows if even else rows[shuffle.random(len(log)) < keep[rows]]
+        for name, factory in policies.items():
+            policy = built(factory, tree, log, _seed(root, order, key_of(str(name))))
+            runs[str(name)].append(_accepted(policy, tree, log, places, rows))
+    return Replay(runs, notes)
+
+
+def _seed(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
+
+
+def built(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
+    """The policy that a factory makes on a tree; one that needs ``dim`` is given that of the log's contexts."""
+    if log.contexts is not None and asks_for_dim(factory):
+        return factory(tree, dim=log.contexts.shape[1], rng=seed)
+    return factory(tree, rng=seed)
+
+
+def _accepted(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:
+    """The rewards of the rows in which the policy chose the arm that was shown, in their order."""
+    choose, update = policy.choose, policy.update
+    arms = tree.ids(places[rows]).tolist()
+    rewards = log.rewards[rows].tolist()
+    found = []
+    if log.contexts is None or getattr(policy, "dim", log.contexts.shape[1]) is None:
+        for arm, reward in zip(arms, rewards, strict=True):
+            if choose() == arm:
+                update(arm, reward)
+                found.append(reward)
+    else:
+        for arm, reward, context in zip(arms, rewards, log.contexts[rows], strict=True):
+            if choose(context) == arm:
+                update(arm, reward, context)
+                found.append(reward)
+    return np.array(found, np.float64)

@@ -1,0 +1,76 @@
+"""What the estimators read of a log: weights, predictions, and the probabilities of clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidValue
+from banditree.ope import estimators
+from banditree.ope.by_row import ByRow
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A log with a target: one entry per row in every array."""
+
+    tree: Tree
+    places: Places  # (n,) the arm that was shown, by its place in tree.arms
+    rewards: Floats  # (n,)
+    propensities: Floats  # (n,)
+    target: ByRow  # probabilities of the arms
+    behaviour: ByRow | None  # those of the logging policy, where they are known
+    model: ByRow | None = None  # predicted rewards
+    scale: Floats | None = field(default=None)  # (n,) weights of the rows of a learning policy's log
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Target over logging policy: (n,)."""
+        return np.asarray(self.target.at(self.places) / self.propensities)
+
+    @cached_property
+    def predicted(self) -> Floats:
+        """What the model predicts for the arm that was shown: (n,)."""
+        assert self.model is not None
+        return self.model.at(self.places)
+
+    @cached_property
+    def direct(self) -> Floats:
+        """What the model predicts for the target: (n,)."""
+        assert self.model is not None
+        return self.target.dot(self.model)
+
+    def of_cluster(self, depth: int) -> tuple[Floats, Floats]:
+        """The probability of the shown arm's cluster at ``depth``, for the target and the logging policy: (n,) both."""
+        assert self.behaviour is not None
+        group = clusters(self.tree, depth)
+        at = group[self.places]
+        target, behaviour = (each.pooled(group).at(at) for each in (self.target, self.behaviour))
+        if not (behaviour > 0).all():
+            row = int((behaviour <= 0).argmax())
+            arm = self.tree.arms[int(self.places[row])]
+            raise InvalidValue(
+                f"behaviour gives the cluster of arm {arm!r} probability 0, but row {row} of the log shows it"
+            )
+        return target, behaviour
+
+    def cluster_weights(self, depth: int) -> Floats:
+        """Target over logging policy, by cluster: (n,)."""
+        return estimators.ratio(*self.of_cluster(depth))
+
+
+def clusters(tree: Tree, depth: int) -> Places:
+    """Number the clusters at a depth of the tree, 0, 1, ...: (arms,). An arm that hangs higher up is one by itself."""
+    shape = tree.shape
+    level = shape.level_of()
+    at = shape.node_of.astype(np.intp)
+    while (deeper := level[at] > depth).any():
+        at = np.where(deeper, shape.parent[at], at)
+    return np.unique(at, return_inverse=True)[1].astype(np.intp)

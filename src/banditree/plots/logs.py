@@ -1,0 +1,109 @@
+"""Pictures of logs: rewards of a replay, intervals of estimates, weights of rows, support of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.output.words import count
+from banditree.plots.lines import add_legend, label, new_axes
+from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
+
+Floats = NDArray[np.float64]
+ARMS = 30  # bars of a picture
+
+
+def rewards(times: NDArray[np.int64], curves: Mapping[str, Floats], *, ax: Any = None, title: str | None = None) -> Any:
+    """Mean reward so far over accepted rows, {policy: (orders, times)}, with bands of one sd. Returns the Axes."""
+    with house_style():
+        ax = new_axes() if ax is None else ax
+        styles = looks(curves)
+        for name, values in sorted(curves.items(), key=lambda item: -float(item[1][:, -1].mean())):
+            mean, look = values.mean(axis=0), styles[name]
+            ax.plot(times, mean, look.dashes, color=look.color, label=label(name))
+            if len(values) > 1:
+                spread = values.std(axis=0, ddof=1)
+                ax.fill_between(times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
+        ax.set(xlabel="accepted rows", ylabel="mean reward so far", title=title)
+        orders = len(next(iter(curves.values())))
+        add_legend(ax, title="one order" if orders == 1 else f"mean ± 1 sd,\n{count(orders, 'order')}")
+    return ax
+
+
+def intervals(
+    names: Sequence[str],
+    values: Sequence[float],
+    errors: Sequence[float],
+    *,
+    reference: tuple[float, float] | None = None,
+    faint: Sequence[bool] | None = None,
+    ax: Any = None,
+) -> Any:
+    """Values with 95% intervals, one line per name from top to bottom. Returns the Axes.
+
+    ``reference`` is the value and the standard error of what they are compared with: a line and a band. ``faint`` marks
+    those whose interval is not the whole story, with open circles.
+    """
+    with house_style():
+        ax = new_axes() if ax is None else ax
+        at = np.arange(len(names))[::-1]
+        if reference is not None:
+            value, error = reference
+            ax.axvspan(value - 1.96 * error, value + 1.96 * error, color=GREY, alpha=0.18, linewidth=0)
+            ax.axvline(value, color=GREY, linewidth=1.2, linestyle="--", label="logging policy")
+        known = np.isfinite(errors)
+        reach = np.where(known, 1.96 * np.nan_to_num(np.asarray(errors, float)), 0.0)
+        open_ones = np.zeros(len(names), bool) if faint is None else np.asarray(faint, bool)
+        for some, fill in ((~open_ones, BLUE), (open_ones, "white")):
+            ax.errorbar(np.asarray(values)[some], at[some], xerr=reach[some], fmt="o", color=BLUE, capsize=3,
+                        markerfacecolor=fill, elinewidth=1.4, markersize=5)  # fmt: skip
+        ax.set_yticks(at, [label(name) for name in names])
+        ax.set_ylim(-0.6, len(names) - 0.4)
+        ax.set_xlabel("reward per decision, with 95% intervals")
+        if reference is not None:
+            add_legend(ax)
+    return ax
+
+
+def weights(values: Floats, *, ax: Any = None) -> Any:
+    """How the weight of all rows adds up, from the heaviest row on. Returns the Axes."""
+    with house_style():
+        ax = new_axes() if ax is None else ax
+        ordered = np.sort(values)[::-1]
+        total = ordered.sum()
+        shares = np.cumsum(ordered) / total if total > 0 else np.zeros(len(ordered))
+        rows = np.arange(1, len(ordered) + 1) / len(ordered)
+        few = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
+        ax.plot([0, *(100 * rows[few])], [0, *(100 * shares[few])], color=BLUE, label="this target")
+        ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1.0, label="equal weights")
+        ax.set(xlim=(0, 100), ylim=(0, 102), xlabel="rows, heaviest first (%)", ylabel="share of the weight (%)")
+        add_legend(ax)
+    return ax
+
+
+def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = None) -> Any:
+    """The target's probability of each arm beside its share of the log's rows: (arms,) both. Returns the Axes.
+
+    The likeliest arms of the target come first; those without rows are marked.
+    """
+    with house_style():
+        ax = new_axes() if ax is None else ax
+        order = np.argsort(-target, kind="stable")[:ARMS]
+        at = np.arange(len(order))
+        ax.bar(at - 0.2, 100 * target[order], 0.4, color=BLUE, label="target")
+        ax.bar(at + 0.2, 100 * shown[order], 0.4, color=GREY, label="rows of the log")
+        missing = [i for i, place in enumerate(order) if shown[place] == 0 and target[place] > 0]
+        if missing:
+            ax.scatter(missing, 100 * target[order][missing], marker="x", color=ORANGE, zorder=3, label="never shown")
+        turned = len(order) > 8 or max(len(str(names[place])) for place in order) > 6
+        ax.set_xticks(at, [label(str(names[place])) for place in order], rotation=90 if turned else 0)
+        ax.tick_params(axis="x", labelsize="small")
+        ax.grid(visible=False, axis="x")
+        ax.set_xlim(-0.7, len(order) - 0.3)
+        more = f" (the first {ARMS} of {len(target):,})" if len(target) > ARMS else ""
+        ax.set(xlabel=f"arm{more}", ylabel="share (%)")
+        add_legend(ax)
+    return ax

@@ -1,0 +1,332 @@
+// The walks for Python: a belief, a rule and the arrays they share with NumPy.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "beliefs/beta.hpp"
+#include "beliefs/counts.hpp"
+#include "beliefs/gaussian.hpp"
+#include "beliefs/linear.hpp"
+#include "bindings/checked.hpp"
+#include "bindings/walk.hpp"
+#include "policy/descent.hpp"
+#include "rules/best_arm.hpp"
+#include "rules/thompson.hpp"
+#include "rules/ucb.hpp"
+
+namespace nb = nanobind;
+
+namespace banditree {
+namespace {
+
+PyTypeObject* plain_array = nullptr;  // numpy.ndarray, once the module is loaded
+
+// A Python float, int or bool as a double. False for anything else, which Python then converts or explains: no code of the
+// user's runs in the middle of a step.
+bool to_double(nb::handle value, double& out) {
+    PyObject* object = value.ptr();
+    if (PyFloat_Check(object)) {
+        out = PyFloat_AS_DOUBLE(object);
+        return true;
+    }
+    if (!PyLong_Check(object)) return false;
+    out = PyLong_AsDouble(object);
+    if (out == -1.0 && PyErr_Occurred()) {  // beyond the range of doubles
+        PyErr_Clear();
+        return false;
+    }
+    return true;
+}
+
+// A context ready to use: none where none is needed, else doubles of the right length and size, in a plain NumPy array (a
+// masked one is another type). They are copied before they are looked at, because another thread may change the array.
+bool to_context(nb::handle value, std::size_t dim, std::vector<double>& copy, const double*& out) {
+    out = nullptr;
+    if (dim == 0 || value.is_none()) return dim == 0 && value.is_none();
+    Doubles given;
+    if (Py_TYPE(value.ptr()) != plain_array || !nb::try_cast(value, given, false)) return false;
+    if (given.ndim() != 1 || given.shape(0) != dim || !aligned(given.data())) return false;
+    copy.assign(given.data(), given.data() + dim);
+    out = copy.data();
+    for (std::size_t i = 0; i < dim; ++i)
+        if (!(std::fabs(out[i]) <= largest)) return false;  // NaN too
+    return true;
+}
+
+template <class Rows>
+std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bool flag, std::int32_t* summary) {
+    if (rule == "UCB") return std::make_unique<Walker<Rows, UCB>>(std::move(rows), UCB{c, flag});
+    if constexpr (!std::is_same_v<Rows, CountsRows>) {  // counts have nothing to sample from
+        if (rule == "Thompson") return std::make_unique<Walker<Rows, Thompson>>(std::move(rows), Thompson{});
+        if (rule == "BestArm") return std::make_unique<Walker<Rows, BestArm>>(std::move(rows), BestArm{summary, flag});
+    }
+    throw nb::value_error("no such rule for this belief");
+}
+
+// `arrays` are those of Rows.native_arrays().
+std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
+                                const std::string& rule, double c, bool flag, std::int32_t* summary, double* scale,
+                                bool fades) {
+    const std::size_t n_arrays = belief == "Beta" ? 3 : belief == "Gaussian" ? 5 : belief == "Counts" ? 2 : 9;
+    require(nb::len(arrays) == n_arrays, "a belief needs all of its arrays");
+    require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
+    auto array = [&](std::size_t i, std::size_t a_node = 1) {
+        return numbers<double>(arrays[i], n_nodes * a_node, "a belief's arrays must be doubles, one row per node");
+    };
+    if (belief == "Beta") {
+        static_assert(sizeof(BetaRows::Node) == 4 * sizeof(double));
+        auto* nodes = reinterpret_cast<BetaRows::Node*>(array(0, 4));
+        const std::size_t n_priors = nb::len(nb::object(arrays[1])) == 1 ? 1 : n_nodes;  // one for all
+        const char* what = "a prior needs doubles, one per node or one for all";
+        const double *a = numbers<double>(arrays[1], n_priors, what), *b = numbers<double>(arrays[2], n_priors, what);
+        bool small = false;
+        for (std::size_t i = 0; i < n_priors; ++i) small |= a[i] < 1.0 || b[i] < 1.0;
+        BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, scale, fades, small};
+        rows.reset();
+        return with_rule(rows, rule, c, flag, summary);
+    }
+    if (belief == "Gaussian")
+        return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4), scale}, rule, c, flag, summary);
+    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1), scale}, rule, c, flag, summary);
+    if (belief == "Linear")
+        return with_rule(LinearRows{array(0), array(1), array(2, dim * dim), array(3, dim), array(4), array(5, dim),
+                                    array(6, dim * (dim + 1) / 2), array(7, dim), array(8), dim, v, scale, fades, n_nodes},
+                         rule, c, flag, summary);
+    throw nb::value_error("no such belief");
+}
+
+// What `learn` answers, if not the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
+constexpr std::int64_t learned = -1, left = -2;
+
+constexpr std::size_t most_few = 256;  // rewards that `learn_few` takes
+
+// A copy of n numbers, empty for None: what is checked is what is used, whatever another thread does to the array.
+std::vector<double> copied(nb::object array, std::size_t n) {
+    if (array.is_none()) return {};
+    Doubles given;
+    if (!nb::try_cast(array, given, false)) throw nb::type_error("numbers must be doubles");
+    require(given.ndim() == 1 && given.shape(0) == n && aligned(given.data()), "there must be one number per reward");
+    return {given.data(), given.data() + n};
+}
+
+// A copy of positions of arms.
+template <class Int>
+std::vector<Int> copied(const Positions& arms, const Tree& tree) {
+    require(aligned(arms.data()), "positions must be aligned");
+    std::vector<Int> found(arms.shape(0));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::int64_t arm = arms.data()[i];
+        require(arm >= 0 && arm < tree.n_arms, "arms must be positions of arms");
+        found[i] = static_cast<Int>(arm);
+    }
+    return found;
+}
+
+// Contexts as rows of doubles: none where none are needed, else one for each of n decisions or rewards.
+const double* rows_of(nb::object contexts, std::size_t n, std::size_t dim, Doubles& keep) {
+    if (contexts.is_none() != (dim == 0) || (dim > 0 && !nb::try_cast(contexts, keep, false)))
+        throw nb::value_error("contexts do not fit this policy");
+    if (dim == 0) return nullptr;
+    require(keep.ndim() == 2 && keep.shape(0) == n && keep.shape(1) == dim && aligned(keep.data()),
+            "contexts must have one row each");
+    for (std::size_t i = 0; i < n * dim; ++i)
+        require(std::fabs(keep.data()[i]) <= largest, "contexts must be finite, and not too large");
+    return keep.data();
+}
+
+nb::object positions_of(const std::vector<std::int32_t>& found) {
+    auto* copy = new std::int32_t[found.size() + 1];
+    std::copy(found.begin(), found.end(), copy);
+    nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(copy, {found.size()}, owner));
+}
+
+// Limits as Python holds them: with the arrays of the tree kept alive.
+struct BoundLimits {
+    Tree tree;
+    Limits limits;
+    nb::object keep;
+};
+
+// The limits in a Python object, null for None.
+const Limits* limits_of(const BoundWalk& self, nb::object within) {
+    if (within.is_none()) return nullptr;
+    const BoundLimits& bound = nb::cast<const BoundLimits&>(within);
+    require(self.walk->tree.parent == bound.tree.parent, "these limits are for another tree");
+    require(bound.limits.n_allowed > 0, "one arm at least must be allowed");
+    return &bound.limits;
+}
+
+}  // namespace
+
+void bind_walk(nb::module_& m) {
+    plain_array = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("ndarray").ptr());
+    // `choose` and `update` come without the policy's lock, and are refused while the walk is closed; the others hold it.
+    nb::class_<BoundWalk>(m, "Walk")
+        .def(
+            "__init__",
+            [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, const std::string& belief,
+               nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
+               nb::object summary, nb::object stream, nb::object careful, double explore, nb::object scale,
+               double fade) {
+                const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
+                constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+                require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
+                            n_arms <= n_nodes,
+                        "start, parent, content and node_of do not fit together");
+                require(aligned(start.data()) && aligned(parent.data()) && aligned(content.data()) && aligned(node_of.data()),
+                        "a tree needs arrays that are aligned");
+                const Tree tree{start.data(), parent.data(), content.data(), node_of.data(), static_cast<std::int32_t>(n_arms),
+                                static_cast<std::int32_t>(n_nodes)};
+                require_tree(tree);
+                std::int32_t* kept = nullptr;
+                require(summary.is_none() == (rule != "BestArm"), "a rule needs a summary, or takes none");
+                if (!summary.is_none()) {
+                    kept = numbers<std::int32_t>(summary, n_nodes, "summary must have one node per node");
+                    for (std::size_t i = 0; i < n_nodes; ++i)
+                        require(static_cast<std::uint32_t>(kept[i]) < n_nodes, "summary names a node that is not there");
+                }
+                Stream* rng = nullptr;
+                if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("stream must be a Stream");
+                require(fade > 0.0 && fade <= 1.0 && explore >= 0.0 && explore <= 1.0, "fade and explore are parts of 1");
+                double* counts = numbers<double>(scale, 1, "scale must be one double");
+                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, counts, fade < 1.0);
+                walk->tree = tree;
+                walk->rng = rng;
+                walk->explore = explore;
+                walk->fade = fade;
+                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream, scale);
+                new (self) BoundWalk{std::move(walk), keep, careful};
+            },
+            nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
+            nb::arg("node_of").noconvert(), nb::arg("belief"),
+            nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
+            nb::arg("summary").none(), nb::arg("stream"), nb::arg("careful").none() = nb::none(), nb::arg("explore"),
+            nb::arg("scale"), nb::arg("fade"))
+        .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
+        .def(
+            "close",
+            [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
+        .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
+        .def("reset", [](BoundWalk& self) { self.walk->reset(); })
+        .def_prop_rw(
+            "narrowest", [](BoundWalk& self) { return self.walk->narrowest(); },
+            [](BoundWalk& self, std::int32_t children) {
+                self.walk->narrowest() = children;
+                self.walk->reset();
+            })
+        .def(
+            "choose",
+            [](BoundWalk& self, nb::handle context) -> std::int32_t {
+                const double* x;
+                if (self.closed || !to_context(context, self.walk->dim(), self.context, x)) return -1;
+                return self.walk->choose(x);
+            },
+            nb::arg("context").none())
+        .def(
+            "choose_many",
+            [](BoundWalk& self, std::size_t m, nb::object contexts) -> nb::object {
+                if (m > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+                    throw nb::value_error("too many decisions at once");
+                Doubles keep;
+                const double* x = rows_of(contexts, m, self.walk->dim(), keep);
+                auto* found = new std::int32_t[m ? m : 1];
+                nb::capsule owner(found, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+                if (!self.walk->choose_many(x, m, found)) return nb::none();
+                return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(found, {m}, owner));
+            },
+            nb::arg("m"), nb::arg("contexts").none())
+        .def(
+            "update",
+            [](BoundWalk& self, std::int32_t arm, nb::handle reward, nb::handle context) {
+                double r;
+                const double* x;
+                if (self.closed || arm < 0 || arm >= self.walk->tree.n_arms || !to_double(reward, r) ||
+                    !self.walk->supports(r) || !to_context(context, self.walk->dim(), self.context, x))
+                    return false;
+                return self.walk->update(arm, r, x);
+            },
+            nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
+        .def(
+            "learn_few",  // positions and rewards in lists: all of them, or none where something is not ready to use
+            [](BoundWalk& self, nb::list arms, nb::list rewards) {
+                Walk& walk = *self.walk;
+                const std::size_t n = nb::len(arms);
+                if (self.closed || walk.dim() > 0 || nb::len(rewards) != n || n > most_few) return false;
+                std::array<std::int64_t, most_few> where;
+                std::array<double, most_few> sums;
+                for (std::size_t i = 0; i < n; ++i) {
+                    const nb::handle arm = arms[i];
+                    if (!PyLong_CheckExact(arm.ptr()) || !to_double(rewards[i], sums[i]) || !walk.supports(sums[i])) return false;
+                    int overflow = 0;
+                    where[i] = PyLong_AsLongLongAndOverflow(arm.ptr(), &overflow);
+                    if (overflow || where[i] < 0 || where[i] >= walk.tree.n_arms) return false;
+                }
+                return walk.learn(where.data(), sums.data(), nullptr, nullptr, n);
+            },
+            nb::arg("arms"), nb::arg("rewards"))
+        .def(
+            "learn",  // all rows, or none of them
+            [](BoundWalk& self, Positions arms, nb::object rewards, nb::object plays, nb::object contexts) {
+                Walk& walk = *self.walk;
+                const std::size_t n = arms.shape(0);
+                const std::vector<std::int64_t> where = copied<std::int64_t>(arms, walk.tree);
+                const std::vector<double> sums = copied(rewards, n), counts = copied(plays, n);
+                require(sums.size() == n && (plays.is_none() || counts.size() == n), "there must be one number per reward");
+                Doubles keep;
+                const double* x = rows_of(contexts, n, walk.dim(), keep);
+                for (std::size_t i = 0; i < n; ++i)
+                    if (!walk.allows(sums[i], counts.empty() ? 1.0 : counts[i])) return static_cast<std::int64_t>(i);
+                return walk.learn(where.data(), sums.data(), counts.empty() ? nullptr : counts.data(), x, n) ? learned : left;
+            },
+            nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())
+        .def(
+            "limits",
+            [](BoundWalk& self, Positions arms, bool only) {
+                std::vector<std::int32_t> named = copied<std::int32_t>(arms, self.walk->tree);
+                require(!named.empty() || !only, "one arm at least must be allowed");
+                return BoundLimits{self.walk->tree, Limits(self.walk->tree, std::move(named), only), self.keep};
+            },
+            nb::arg("arms").noconvert(), nb::arg("only"))
+        .def(
+            "choose_within",
+            [](BoundWalk& self, nb::object within, nb::handle context) -> std::int32_t {
+                const double* x;
+                const Limits* limits = limits_of(self, within);
+                if (!to_context(context, self.walk->dim(), self.context, x)) return -1;
+                return limits ? self.walk->choose_within(*limits, x) : self.walk->choose(x);
+            },
+            nb::arg("limits").none(), nb::arg("context").none())
+        .def(
+            "slate",
+            [](BoundWalk& self, std::size_t k, nb::object within, nb::handle context) -> nb::object {
+                const double* x;
+                const Limits* limits = limits_of(self, within);
+                if (k > static_cast<std::size_t>(limits ? limits->n_allowed : self.walk->tree.n_arms))
+                    throw nb::value_error("there are not so many arms");
+                if (!to_context(context, self.walk->dim(), self.context, x)) return nb::none();
+                std::vector<std::int32_t> found;
+                if (!self.walk->slate(limits, x, k, found)) return nb::none();
+                return positions_of(found);
+            },
+            nb::arg("k"), nb::arg("limits").none(), nb::arg("context").none());
+    nb::class_<BoundLimits>(m, "Limits")
+        .def_prop_ro("n_allowed", [](const BoundLimits& self) { return self.limits.n_allowed; })
+        .def(
+            "allowed",
+            [](const BoundLimits& self, std::int32_t node) {
+                if (node < 0 || node >= self.tree.n_nodes) throw nb::index_error("no such node");
+                std::vector<std::int32_t> found;
+                self.limits.allowed(self.tree, node, found);
+                return positions_of(found);
+            },
+            nb::arg("node"));
+}
+
+}  // namespace banditree

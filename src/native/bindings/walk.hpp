@@ -1,0 +1,26 @@
+// A walk as Python holds it: with the arrays and the stream that it points into kept alive.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <vector>
+
+#include "policy/descent.hpp"
+
+namespace banditree {
+
+struct BoundWalk {
+    std::unique_ptr<Walk> walk;
+    nanobind::object keep;
+    nanobind::object careful;  // learns in Python, given an arm, a reward and a context, what the walk refuses to
+    std::vector<double> context = {};  // scratch: a copy of the one at hand
+    bool closed = false;  // refuses steps while the tree or the evidence is being changed
+};
+
+void bind_stream(nanobind::module_& m);
+void bind_walk(nanobind::module_& m);
+void bind_simulate(nanobind::module_& m);
+void bind_winning(nanobind::module_& m);
+
+}  // namespace banditree

@@ -1,0 +1,421 @@
+// The walk down the tree and the update up it. Twin of banditree/policy/descent.py: the same steps, draw for draw.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "numerics/sums.hpp"
+#include "numerics/vectors.hpp"
+#include "policy/limits.hpp"
+#include "shortcuts/shortcut.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
+
+namespace banditree {
+
+// LARGEST of errors/checks.py, of a reward or an entry of a context: sums of them and of their squares stay finite.
+constexpr double largest = 1e100;
+constexpr double least_scale = 0x1p-20;  // LEAST_SCALE of beliefs/base.py
+constexpr double most_plays = 1e15;  // MOST_PLAYS there: of one row of a batch
+
+// What Python and the simulator see of a walk, whatever its belief and rule.
+struct Walk {
+    virtual ~Walk() = default;
+    virtual std::size_t dim() const = 0;
+    // One decision from today's beliefs: the position of an arm, or -1 where scores are not numbers.
+    virtual std::int32_t choose(const double* context) = 0;
+    // The same among the arms that the limits allow.
+    virtual std::int32_t choose_within(const Limits& limits, const double* context) = 0;
+    virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
+    // k different arms, best first, from one draw per node: (k,). There are at least k; limits may be null.
+    virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
+    virtual bool supports(double reward) const = 0;
+    // Whether this may be the sum of so many rewards.
+    virtual bool allows(double sum, double plays) const = 0;
+    // False, with nothing changed, where the belief would lose digits: the readable engine learns such a reward.
+    virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
+    // The same for n rows of rewards, each the sum of plays[i] rewards of one arm (one where plays is null), contexts end to
+    // end.
+    virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+                       std::size_t n) = 0;
+    // Python has changed the evidence: forget what was derived from it.
+    virtual void reset() = 0;
+    // Nodes with at least this many children are walked by an exact shortcut, where there is one; the largest number there
+    // is turns off all shortcuts, also those that do not depend on the width.
+    virtual std::int32_t& narrowest() = 0;
+
+    Tree tree;
+    Stream* rng = nullptr;
+    double fade = 1.0;             // what all evidence counts after one more reward
+    double explore = 0.0;          // this part of the decisions is any allowed arm, each with the same chance
+    std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
+};
+
+template <class Rows, class Rule>
+struct Walker final : Walk {
+    static constexpr std::size_t block = 65536;  // scores held at once when many decisions are made together
+    Rows rows;
+    Rule rule;
+    Shortcut<Rows, Rule> shortcut;
+    std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
+    std::vector<std::int32_t> n_ties, path;              // scratch: (m,); the last way down or up, the root first
+    std::vector<std::int32_t> among;                     // scratch: the children that limits leave to choose from
+
+    Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)) {}
+
+    std::size_t dim() const override { return rows.dim(); }
+
+    std::int32_t choose(const double* context) override {
+        if (explores()) return static_cast<std::int32_t>(rng->integers(static_cast<std::uint64_t>(tree.n_arms)));
+        const Decisions one = prepare(context, nullptr, 1);
+        std::int32_t node = 0;
+        path.assign(1, node);
+        while (tree.n_children(node) > 0) {
+            std::int32_t step = 0;
+            if (tree.n_children(node) > 1 && !pick(node, one, &step)) return -1;
+            node = tree.first(node) + step;
+            path.push_back(node);
+        }
+        return tree.content[node];
+    }
+
+    std::int32_t choose_within(const Limits& limits, const double* context) override {
+        if (explores()) return limits.uniform(*rng);
+        const Decisions one = prepare(context, nullptr, 1);
+        std::int32_t node = 0;
+        path.assign(1, node);
+        while (tree.n_children(node) > 0) {
+            if (!step_within(limits, one, &node)) return -1;
+            path.push_back(node);
+        }
+        return tree.content[node];
+    }
+
+    // Each node is drawn once and its order stays, so the best arm left is always the next one depth first.
+    bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) override {
+        if (explores()) {
+            pick_any(limits, k, found);
+            return true;
+        }
+        const Decisions one = prepare(context, nullptr, 1);
+        found.clear();
+        std::vector<std::int32_t> waiting{0};
+        while (found.size() < k) {
+            const std::int32_t node = waiting.back();
+            waiting.pop_back();
+            if (tree.n_children(node) == 0) {
+                found.push_back(tree.content[node]);
+                continue;
+            }
+            list_children(limits, node);
+            if (among.size() > 1) {
+                score_listed(limits, node, one);
+                if (!sort_listed()) return false;
+            }
+            waiting.insert(waiting.end(), among.rbegin(), among.rend());
+        }
+        return true;
+    }
+
+    // Decisions that stand at the same node are scored together; nodes are visited depth first, left to right.
+    bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
+        if (explore > 0.0) {  // each decision draws first whether it explores
+            for (std::size_t i = 0; i < m; ++i)
+                if ((found[i] = choose(contexts ? contexts + i * rows.dim() : nullptr)) < 0) return false;
+            return true;
+        }
+        struct Group {
+            std::int32_t node;
+            std::size_t from, to;  // the decisions who[from] .. who[to - 1]
+        };
+        std::vector<std::int32_t> who(m), step(m), sorted(m);
+        for (std::size_t i = 0; i < m; ++i) who[i] = static_cast<std::int32_t>(i);
+        std::vector<Group> waiting{{0, 0, m}};
+        while (!waiting.empty()) {
+            const auto [node, from, to] = waiting.back();
+            waiting.pop_back();
+            const std::int32_t k = tree.n_children(node);
+            if (k == 0) {
+                for (std::size_t i = from; i < to; ++i) found[who[i]] = tree.content[node];
+                continue;
+            }
+            std::fill(step.begin() + from, step.begin() + to, 0);
+            const std::size_t widest = std::max<std::size_t>(static_cast<std::size_t>(k), rows.dim() * rows.dim());
+            const std::size_t at_once = std::max<std::size_t>(1, block / widest);
+            for (std::size_t at = from; k > 1 && at < to; at += at_once) {
+                const std::size_t size = std::min(at_once, to - at);
+                if (!pick(node, prepare(contexts, who.data() + at, size), step.data() + at)) return false;
+            }
+            // A stable sort by child keeps each group's decisions in order; the first child ends up on top.
+            sort_by(step.data() + from, k, who.data() + from, sorted.data() + from, to - from);
+            for (std::size_t end = to; end > from;) {
+                std::size_t begin = end - 1;
+                while (begin > from && step[begin - 1] == step[end - 1]) --begin;
+                waiting.push_back({tree.first(node) + step[begin], begin, end});
+                end = begin;
+            }
+        }
+        return true;
+    }
+
+    void reset() override {
+        rows.reset();
+        shortcut.reset();
+    }
+    std::int32_t& narrowest() override { return shortcut.narrowest; }
+
+    bool supports(double reward) const override {
+        return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
+    }
+
+    bool allows(double sum, double plays) const override {
+        if (!(plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest)) return false;
+        return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite end stays one
+    }
+
+    bool update(std::int32_t arm, double reward, const double* context) override {
+        find(arm);
+        if constexpr (Rows::contextual)
+            if (!rows.meet(context, nullptr, 1) && !rows.even(path)) return false;
+        observe_one(arm, reward, 1.0, context);
+        for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
+        return true;
+    }
+
+    bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+               std::size_t n) override {
+        const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0;
+        if constexpr (Rows::contextual) {
+            if (many) return false;  // NumPy multiplies large matrices sooner
+            const bool sure = rows.meet(contexts, plays, n);
+            for (std::size_t i = 0; i < n && !sure; ++i) {
+                find(static_cast<std::int32_t>(arms[i]));
+                if (!rows.even(path)) return false;
+            }
+        } else if (many) {
+            learn_all_nodes(arms, rewards, plays, n);
+            return true;
+        }
+        std::vector<std::int32_t> touched;
+        for (std::size_t i = 0; i < n; ++i) {
+            observe_one(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
+                    contexts ? contexts + i * rows.dim() : nullptr);
+            if constexpr (Rule::summarises) touched.insert(touched.end(), path.begin(), path.end() - 1);
+        }
+        std::sort(touched.begin(), touched.end(), std::greater<>());  // a child's number is above its parent's
+        touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+        for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
+        return true;
+    }
+
+  private:
+    // Instead of letting all evidence fade with each reward, the reward counts more: what evidence counts is `scale` of what
+    // is stored. Once in a while the two are brought together again.
+    void observe_one(std::int32_t arm, double reward, double count, const double* context) {
+        if (fade == 1.0) return observe(arm, reward, count, context);
+        double& scale = *rows.scale;
+        if (scale * fade < least_scale) {
+            for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, scale);
+            scale = 1.0;
+            reset();
+        }
+        scale *= fade;
+        observe(arm, reward / scale, count / scale, context);
+    }
+
+    bool explores() {
+        if (!(explore > 0.0) || rng->random() >= explore) return false;
+        path.clear();
+        return true;
+    }
+
+    // Many rewards at once: what each arm got, then one pass from the leaves up.
+    void learn_all_nodes(const std::int64_t* arms, const double* rewards, const double* plays, std::size_t n) {
+        struct Sum {
+            double count = 0.0, total = 0.0;
+        };
+        std::vector<Sum> sums(static_cast<std::size_t>(tree.n_nodes));
+        for (std::size_t i = 0; i < n; ++i) {
+            Sum& here = sums[static_cast<std::size_t>(tree.node_of[arms[i]])];
+            here.count += plays ? plays[i] : 1.0;
+            here.total += rewards[i];
+        }
+        for (std::int32_t node = tree.n_nodes; node-- > 0;) {
+            const Sum here = sums[static_cast<std::size_t>(node)];
+            if (here.count == 0.0) continue;
+            if (node > 0) {
+                Sum& above = sums[static_cast<std::size_t>(tree.parent[node])];
+                above.count += here.count;
+                above.total += here.total;
+            }
+            rows.observe(node, here.total, here.count, nullptr);
+        }
+        shortcut.reset();
+        for (std::int32_t node = tree.n_nodes; Rule::summarises && node-- > 0;)
+            if (tree.n_children(node) > 0 && sums[static_cast<std::size_t>(node)].count > 0.0)
+                rule.summarise(tree, rows, node);
+    }
+
+    // The way up is mostly the way down just taken; looking it up costs a miss of the cache per level in a large tree.
+    void find(std::int32_t arm) {
+        if (!path.empty() && tree.content[path.back()] == arm) return;
+        path.clear();
+        for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
+        std::reverse(path.begin(), path.end());
+    }
+
+    // `count` rewards of sum `reward`, for every node on the way up.
+    void observe(std::int32_t arm, double reward, double count, const double* context) {
+        find(arm);
+        for (std::size_t i = path.size(); i-- > 0;) {
+            rows.observe(path[i], reward, count, context);
+            if (i > 0) shortcut.follow(tree, rows, path[i - 1], path[i]);
+        }
+    }
+
+    // One step down among the children that are allowed. False where a score is NaN.
+    bool step_within(const Limits& limits, const Decisions& one, std::int32_t* node) {
+        if constexpr (!Rule::summarises) {  // else what stands for a cluster may depend on limits further down
+            const Limits::Children* excluded = limits.at(*node);
+            std::int32_t step = 0;
+            if (!limits.only && !excluded) {
+                if (tree.n_children(*node) > 1 && !pick(*node, one, &step)) return false;
+                *node = tree.first(*node) + step;
+                return true;
+            }
+            const std::size_t n_left = static_cast<std::size_t>(tree.n_children(*node)) - excluded->size();
+            if (!limits.only && n_left > 1 && shortcut.covers_some(tree, rows, *node)) {
+                evaluations += static_cast<std::int64_t>(n_left);
+                step = shortcut.pick(tree, rows, rule, *node, one.context(0), *rng, excluded);
+                *node = tree.first(*node) + step;
+                return step >= 0;
+            }
+        }
+        return step_listed(limits, one, node);
+    }
+
+    bool step_listed(const Limits& limits, const Decisions& one, std::int32_t* node) {
+        list_children(&limits, *node);
+        std::int32_t step = 0;
+        if (among.size() > 1) {
+            score_listed(&limits, *node, one);
+            step = highest_place(scores.data(), among.size(), *rng);
+            if (step < 0) return false;
+        }
+        *node = among[static_cast<std::size_t>(step)];
+        return true;
+    }
+
+    // The children of a node that are left to choose from, into `among`.
+    void list_children(const Limits* limits, std::int32_t node) {
+        if (limits) return limits->allowed(tree, node, among);
+        among.resize(static_cast<std::size_t>(tree.n_children(node)));
+        std::iota(among.begin(), among.end(), tree.first(node));
+    }
+
+    // Scores of the children listed, in order, into `scores`: (k,).
+    void score_listed(const Limits* limits, std::int32_t node, const Decisions& one) {
+        evaluations += static_cast<std::int64_t>(among.size());
+        if (scores.size() < among.size()) scores.resize(among.size());
+        rule.score_some(tree, rows, node, limits, among, one, *rng, scores.data());
+    }
+
+    // Sorts the children listed by their scores, the highest first, ties in random order. False where a score is NaN.
+    bool sort_listed() {
+        const std::size_t k = among.size();
+        std::vector<std::size_t> order(k);
+        std::iota(order.begin(), order.end(), 0);
+        for (std::size_t i = 0; i < k; ++i)
+            if (std::isnan(scores[i])) return false;
+        std::stable_sort(order.begin(), order.end(), [this](std::size_t i, std::size_t j) { return scores[i] > scores[j]; });
+        for (std::size_t from = 0, to; from < k; from = to) {
+            for (to = from + 1; to < k && scores[order[to]] == scores[order[from]];) ++to;
+            for (std::size_t i = to - 1; i > from; --i) std::swap(order[i], order[from + rng->integers(i - from + 1)]);
+        }
+        std::vector<std::int32_t> sorted(k);
+        for (std::size_t i = 0; i < k; ++i) sorted[i] = among[order[i]];
+        among.swap(sorted);
+        return true;
+    }
+
+    // k different arms, every order of every set of them with the same chance: the first k steps of a shuffle.
+    void pick_any(const Limits* limits, std::size_t k, std::vector<std::int32_t>& found) {
+        const auto n = static_cast<std::size_t>(limits ? limits->n_allowed : tree.n_arms);
+        std::unordered_map<std::size_t, std::size_t> swapped;  // ranks that are no longer where they started
+        const auto at = [&swapped](std::size_t i) { return swapped.count(i) ? swapped[i] : i; };
+        found.clear();
+        for (std::size_t i = 0; i < k; ++i) {
+            const std::size_t j = i + rng->integers(n - i), rank = at(j);
+            swapped[j] = at(i);
+            found.push_back(limits ? limits->arm(static_cast<std::int32_t>(rank)) : static_cast<std::int32_t>(rank));
+        }
+    }
+
+    // Sort keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so great
+    // that the counts alone would take longer.
+    static void sort_by(std::int32_t* key, std::int32_t k, std::int32_t* value, std::int32_t* scratch, std::size_t n) {
+        if (static_cast<std::size_t>(k) > 16 * n) {
+            std::vector<std::pair<std::int32_t, std::int32_t>> both(n);
+            for (std::size_t i = 0; i < n; ++i) both[i] = {key[i], value[i]};
+            std::stable_sort(both.begin(), both.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+            for (std::size_t i = 0; i < n; ++i) std::tie(key[i], value[i]) = both[i];
+            return;
+        }
+        std::vector<std::size_t> place(static_cast<std::size_t>(k) + 1);
+        for (std::size_t i = 0; i < n; ++i) ++place[key[i] + 1];
+        for (std::size_t c = 1; c < place.size(); ++c) place[c] += place[c - 1];
+        for (std::size_t i = 0; i < n; ++i) scratch[place[key[i]]++] = value[i];
+        std::copy(scratch, scratch + n, value);
+        std::size_t at = 0;
+        for (std::int32_t c = 0; c < k; ++c)
+            for (; at < place[c]; ++at) key[at] = c;
+    }
+
+    // The contexts of m decisions, as the belief wants them: those of the decisions `who`, or the first where it is null.
+    Decisions prepare(const double* contexts, const std::int32_t* who, std::size_t m) {
+        const std::size_t stride = rows.stride();
+        if (prepared.size() < m * stride) prepared.resize(m * stride);
+        for (std::size_t j = 0; stride && j < m; ++j)
+            rows.prepare(contexts + (who ? static_cast<std::size_t>(who[j]) : 0) * rows.dim(), prepared.data() + j * stride);
+        return {m, prepared.data(), stride};
+    }
+
+    // The child with the highest score for each of m decisions, ties at random: (m,). False where a score is NaN.
+    bool pick(std::int32_t node, const Decisions& decisions, std::int32_t* winners) {
+        const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
+        evaluations += static_cast<std::int64_t>(k * m);
+        if (shortcut.covers(tree, rows, node)) {
+            for (std::size_t j = 0; j < m; ++j) {
+                winners[j] = shortcut.pick(tree, rows, rule, node, decisions.context(j), *rng, nullptr);
+                if (winners[j] < 0) return false;
+            }
+            return true;
+        }
+        if (scores.size() < k * m) scores.resize(k * m);
+        rule.score(tree, rows, node, decisions, *rng, scores.data());
+        if (m == 1) {
+            *winners = highest_place(scores.data(), k, *rng);
+            return *winners >= 0;
+        }
+        if (best.size() < m) best.resize(m), n_ties.resize(m);
+        in_vectors([this, k, m, winners]() BANDITREE_INLINE {
+            highest_of_columns(scores.data(), k, m, best.data(), winners, n_ties.data());
+        });
+        for (std::size_t j = 0; j < m; ++j) {
+            if (n_ties[j] == 1) continue;  // else there are ties, or a score that is not a number
+            column.resize(k);
+            for (std::size_t i = 0; i < k; ++i) column[i] = scores[i * m + j];
+            winners[j] = highest_place(column.data(), k, *rng);
+            if (winners[j] < 0) return false;
+        }
+        return true;
+    }
+};
+
+}  // namespace banditree

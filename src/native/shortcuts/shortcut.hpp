@@ -1,0 +1,148 @@
+// Which nodes are walked by an exact shortcut, and how it follows the beliefs: Thompson's rule on Beta beliefs and UCB's on
+// counts have one for wide nodes, Thompson's rule on linear beliefs has one for all.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "beliefs/beta.hpp"
+#include "beliefs/counts.hpp"
+#include "beliefs/linear.hpp"
+#include "rules/thompson.hpp"
+#include "rules/ucb.hpp"
+#include "shortcuts/few_roots.hpp"
+#include "shortcuts/wide.hpp"
+#include "shortcuts/wide_ucb.hpp"
+#include "tree/shape.hpp"
+
+namespace banditree {
+
+// What a shortcut needs of a belief and a rule: a pair of numbers that says all about a child, and the choice among
+// classes of them. `narrowest`: with fewer children plain scores are faster (docs/exact-sampling.md has the crossings).
+// `untouched`: no reward was ever seen below a node, and its children share one prior. Then they are all alike.
+struct ThompsonOnBeta {
+    using Wide = WideThompson;
+    static bool untouched(const BetaRows& rows, std::int32_t node) { return rows.untouched(node); }
+    static constexpr std::int32_t narrowest = 48;
+    // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
+    // Where evidence fades, children are alike whose stored evidence is, if they share one prior.
+    static bool holds(const BetaRows& rows) { return !rows.on_log_odds && (!rows.fades || rows.step == 0); }
+    static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) {
+        if (!rows.fades) return rows.posterior(node);
+        return {rows.a[0] + rows.nodes[node].successes, rows.b[0] + rows.nodes[node].failures};
+    }
+    static std::int32_t pick(Wide& wide, const BetaRows& rows, const Thompson&, std::int32_t, std::int32_t first, Stream& rng,
+                             const Excluded& gone) {
+        if (!rows.fades) return wide.pick(rng, gone);
+        return wide.pick_faded(rng, gone, rows.a[0], rows.b[0], [&rows, first](std::int32_t child, Stream& stream) {
+            const auto [a, b] = rows.posterior(first + child);
+            return stream.beta(a, b);
+        });
+    }
+};
+
+struct UCBOnCounts {
+    using Wide = WideUCB;
+    static bool untouched(const CountsRows& rows, std::int32_t node) { return rows.count[node] == 0.0; }
+    static constexpr std::int32_t narrowest = 40;
+    struct Pair {
+        double count, total;
+    };
+    static bool holds(const CountsRows&) { return true; }
+    static Pair pair(const CountsRows& rows, std::int32_t node) { return {rows.count[node], rows.total[node]}; }
+    static std::int32_t pick(Wide& wide, const CountsRows& rows, const UCB& rule, std::int32_t node, std::int32_t, Stream& rng,
+                             const Excluded& gone) {
+        return wide.pick(rule.width(rows, node), *rows.scale, rng, gone);
+    }
+};
+
+// The children of a node that a pick leaves out, by their nodes; null where none is.
+using Listed = const std::vector<std::int32_t>*;
+
+// For other beliefs and rules every node is walked plainly.
+template <class Rows, class Rule>
+struct Shortcut {
+    void reset() {}
+    bool covers(const Tree&, const Rows&, std::int32_t) const { return false; }
+    // Whether it can also pick among some of the children.
+    bool covers_some(const Tree&, const Rows&, std::int32_t) const { return false; }
+    std::int32_t pick(const Tree&, const Rows&, const Rule&, std::int32_t, const double*, Stream&, Listed) { return 0; }
+    void follow(const Tree&, const Rows&, std::int32_t, std::int32_t) {}
+    std::int32_t narrowest = 0;
+};
+
+template <class Way, class Rows, class Rule>
+struct WideNodes {
+    static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
+    std::int32_t narrowest = Way::narrowest;
+
+    // Forget everything: Python has changed the evidence.
+    void reset() { wide.clear(); }
+
+    // Where nearly every child is a class of its own (fractional rewards), classes pay from twice the width on.
+    bool covers(const Tree& tree, const Rows& rows, std::int32_t node) const {
+        if (narrowest == never) return false;
+        if (Way::untouched(rows, node)) return true;
+        const std::int32_t k = tree.n_children(node);
+        if (k < narrowest || !Way::holds(rows)) return false;
+        const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
+        if (k >= 2 * narrowest || cluster >= wide.size() || !wide[cluster]) return true;
+        return 2 * wide[cluster]->n_classes() <= static_cast<std::size_t>(k);
+    }
+
+    bool covers_some(const Tree& tree, const Rows& rows, std::int32_t node) const { return covers(tree, rows, node); }
+
+    std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*, Stream& rng,
+                      Listed listed) {
+        const Excluded gone{listed, tree.first(node)};
+        // Children alike have the same chance, and need not be looked at.
+        if (Way::untouched(rows, node)) {
+            const std::size_t n_left = static_cast<std::size_t>(tree.n_children(node)) - gone.size();
+            return gone.left(static_cast<std::int32_t>(rng.integers(n_left)));
+        }
+        const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
+        if (wide.size() <= cluster) wide.resize(cluster + 1);
+        if (!wide[cluster]) {
+            wide[cluster] = std::make_unique<typename Way::Wide>(tree.n_children(node));
+            for (std::int32_t i = 0; i < tree.n_children(node); ++i) {
+                const auto [x, y] = Way::pair(rows, tree.first(node) + i);
+                wide[cluster]->add(i, x, y);
+            }
+        }
+        return Way::pick(*wide[cluster], rows, rule, node, tree.first(node), rng, gone);
+    }
+
+    // The belief of a child of this node has changed.
+    void follow(const Tree& tree, const Rows& rows, std::int32_t node, std::int32_t child) {
+        const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
+        if (cluster >= wide.size() || !wide[cluster]) return;
+        const auto [x, y] = Way::pair(rows, child);
+        wide[cluster]->move(child - tree.first(node), x, y);
+    }
+
+  private:
+    std::vector<std::unique_ptr<typename Way::Wide>> wide;  // by cluster, made when first needed
+};
+
+template <>
+struct Shortcut<BetaRows, Thompson> : WideNodes<ThompsonOnBeta, BetaRows, Thompson> {};
+template <>
+struct Shortcut<CountsRows, UCB> : WideNodes<UCBOnCounts, CountsRows, UCB> {};
+
+template <>
+struct Shortcut<LinearRows, Thompson> {
+    std::int32_t narrowest = 2;
+    FewRoots few_roots;
+
+    void reset() {}
+    void follow(const Tree&, const LinearRows&, std::int32_t, std::int32_t) {}
+    bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= narrowest; }
+    bool covers_some(const Tree&, const LinearRows&, std::int32_t) const { return false; }
+    std::int32_t pick(const Tree& tree, LinearRows& rows, const Thompson&, std::int32_t node, const double* context,
+                      Stream& rng, Listed) {
+        return few_roots.pick(rows, tree.first(node), static_cast<std::size_t>(tree.n_children(node)), context, rng);
+    }
+};
+
+}  // namespace banditree

@@ -1,0 +1,215 @@
+"""banditree evaluate, as a new user types it: from a log that `decide` wrote to a verdict, and what goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import banditree as bt
+from banditree import ope
+from banditree.catalogue import write_example
+from banditree.cli.main import application
+
+TREE = bt.Tree({"shoes": ["s1", "s2", "s3"], "hats": ["h1", "h2"], "bags": ["b1"]})
+MEANS = {"s1": 0.05, "s2": 0.1, "s3": 0.05, "h1": 0.4, "h2": 0.3, "b1": 0.1}
+OPTIONS = ["--arm", "item", "--reward", "click", "--propensity", "pscore", "--path", "kind"]
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(application(), [str(each) for each in arguments])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A log of decisions with their propensities, the last rewards still to come, and the items."""
+    policy = bt.TS(TREE, explore=0.5, rng=1)
+    rng = np.random.default_rng(2)
+    log, items = tmp_path / "log.csv", tmp_path / "items.csv"
+    with log.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["at", "item", "pscore", "click"])
+        for step in range(2000):
+            decision = policy.decide()
+            click = "" if step >= 1990 else int(rng.random() < MEANS[str(decision.arm)])
+            writer.writerow([step, decision.arm, decision.propensity, click])
+    with items.open("w", newline="") as file:
+        csv.writer(file).writerows([["item", "kind"], *([arm, TREE.path(arm)[0]] for arm in TREE.arms)])
+    return log, items
+
+
+def test_from_a_log_of_decide_to_a_verdict(files: tuple[Path, Path]) -> None:
+    log, items = files
+    result = call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC,TS", "--time", "at")
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"^TSC? is better than the logging policy: 0\.\d+ per decision against 0\.\d+", result.stdout)
+    assert "Learned from 995 rows, evaluated on 995 rows (by dr)." in result.stdout
+    assert "logging policy" in result.stdout
+    assert "10 rows without a reward yet: left out" in result.stdout
+    quiet = call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC,TS", "--time", "at", "--quiet")
+    assert len(quiet.stdout.splitlines()) == 1
+
+
+def test_json_has_every_estimate(files: tuple[Path, Path]) -> None:
+    log, items = files
+    found = json.loads(call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC,TS", "--json").stdout)
+    assert set(found["policies"]) == {"TSC", "TS"}
+    assert set(found["policies"]["TS"]) == set(ope.ESTIMATORS)
+    assert found["policies"]["TS"]["dm"]["se"] is None
+    assert found["policies"]["TS"]["dr"]["value"] > found["logging"]["value"]
+    assert found["verdict"] in found["verdicts"].values()
+
+
+def test_the_command_says_what_python_says(files: tuple[Path, Path]) -> None:
+    log, items = files
+    found = json.loads(call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC", "--json").stdout)
+    first, rest = bt.read_log(log, arm="item", reward="click", propensity="pscore").split(0.5)
+    policy = bt.TSC(TREE, rng=0)
+    policy.learn(first)
+    result = bt.evaluate(rest, policy)
+    assert found["policies"]["TSC"]["snips"]["value"] == pytest.approx(result["snips"].value)
+    assert found["policies"]["TSC"]["mips"]["se"] == pytest.approx(result["mips"].se)
+
+
+class Pictures(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.alts: list[str] = []
+        self.others: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "img":
+            assert (given["src"] or "").startswith("data:image/svg+xml;base64,")
+            self.alts.append(given["alt"] or "")
+        if tag in ("script", "link", "iframe"):
+            self.others.append(tag)
+
+
+def test_the_page_has_intervals_weights_and_support(files: tuple[Path, Path], tmp_path: Path) -> None:
+    log, items = files
+    page = tmp_path / "page.html"
+    result = call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC,TS", "--html", page)
+    assert result.exit_code == 0, result.stderr
+    assert "Wrote" in result.stderr
+    seen = Pictures()
+    seen.feed(page.read_text(encoding="utf-8"))
+    assert seen.others == []
+    for name in ("TSC", "TS"):
+        for words in (f"estimates for {name}", f"weights of {name}", f"Support of {name}"):
+            assert any(words in alt for alt in seen.alts), words
+    alone = bt.evaluate(bt.read_log(log, arm="item", reward="click", propensity="pscore"), bt.TS(TREE, rng=0))
+    assert alone.verdict.split(":")[0] in alone.to_html(title="<b>")
+    assert "<b>" not in alone.to_html(title="<b>")
+
+
+def test_names_in_a_log_are_text_on_the_page(tmp_path: Path) -> None:
+    bad = "<script>alert(1)</script>"
+    table = {"a": [bad, "b"] * 50, "r": [0, 1] * 50, "p": [0.5] * 100}
+    result = bt.evaluate(bt.read_log(table, arm="a", reward="r", propensity="p"), {bad: 0.5, "b": 0.3, "<i>c": 0.2})
+    seen = Pictures()
+    seen.feed(result.to_html())
+    assert seen.others == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (["--propensity", "score"], "no such column; did you mean 'pscore'?"),
+        (["--arm", "product"], "no such column"),
+        (["--items", "missing.csv"], "does not exist"),
+        (["--policy", "BEST"], "must be one of"),
+        (["--policy", "LinTS"], "needs contexts; name their columns as --context"),
+        (["--share", "2"], "0.99"),
+        (["--html", "LOG"], "it is the file that is read"),
+    ],
+)
+def test_wrong_inputs_are_a_sentence(files: tuple[Path, Path], change: list[str], words: str) -> None:
+    log, items = files
+    change = [str(log) if each == "LOG" else each for each in change]
+    result = call("evaluate", log, *OPTIONS, "--items", items, *change)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_a_log_without_propensities_says_what_to_log(files: tuple[Path, Path]) -> None:
+    log, items = files
+    options = ["--arm", "item", "--reward", "click", "--items", str(items), "--path", "kind", "--policy", "TS"]
+    result = call("evaluate", log, *options)
+    assert result.exit_code == 2
+    assert "policy.decide().propensity" in result.stderr
+    estimated = call("evaluate", log, *options, "--propensity", "estimated")
+    assert estimated.exit_code == 0, estimated.stderr
+    assert "propensities are estimated" in " ".join(estimated.stdout.split())
+
+
+def test_an_arm_that_is_not_among_the_items(files: tuple[Path, Path]) -> None:
+    log, items = files
+    items.write_text("item,kind\ns1,shoes\nh1,hats\n")
+    result = call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TS")
+    assert result.exit_code == 2
+    assert "4 arms of the log" in result.stderr
+
+
+def test_without_items_the_arms_are_flat(files: tuple[Path, Path]) -> None:
+    log, _ = files
+    options = ["--arm", "item", "--reward", "click", "--propensity", "pscore", "--policy", "TS", "--json"]
+    found = json.loads(call("evaluate", log, *options).stdout)
+    assert "mips" not in found["policies"]["TS"]
+    assert any("flat" in note for note in found["notes"])
+    assert "give their file as --items" in call("evaluate", log, *options, "--path", "kind").stderr
+
+
+def test_rewards_that_are_not_rates_and_contexts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    n = 1000
+    arms, x = rng.integers(3, size=n), rng.random(n)
+    rows = zip(arms, 20 + 5 * arms * x + rng.standard_normal(n), [1 / 3] * n, x, strict=True)
+    log = tmp_path / "log.csv"
+    with log.open("w", newline="") as file:
+        csv.writer(file).writerows([["item", "paid", "p", "x"], *rows])
+    options = ["--arm", "item", "--reward", "paid", "--propensity", "p", "--context", "x", "--policy", "TS,LinTS"]
+    found = json.loads(call("evaluate", log, *options, "--json").stdout)
+    assert found["policies"]["TS"]["dr"]["value"] > 23  # the last arm earns 25, all of them 22.5
+    assert found["policies"]["LinTS"]["dr"]["value"] > 23
+    refused = call("evaluate", log, *options[:-1], "UCB1")
+    assert "takes rewards from 0 to 1" in refused.stderr
+
+
+def test_the_examples_are_real_logs(tmp_path: Path) -> None:
+    write_example(tmp_path / "items.csv")
+    for policy, name in (("random", "a.csv"), ("thompson", "b.csv.gz")):
+        result = call("example", tmp_path / name, "--log", policy)
+        assert result.exit_code == 0
+        assert "banditree evaluate" in result.stdout
+        log = bt.read_log(tmp_path / name, arm="item", reward="click", propensity="propensity", time="timestamp")
+        assert (len(log), len(log.ids)) == (10_000, 80)
+    assert call("example", tmp_path / "c.txt", "--log", "random").exit_code == 2
+    assert "must be one of 'random', 'thompson'" in call("example", tmp_path / "c.csv", "--log", "other").stderr
+    (tmp_path / "a.csv").write_text("mine")
+    assert "is there already" in call("example", tmp_path / "a.csv", "--log", "random").stderr
+
+
+def test_a_catalogue_from_a_log() -> None:
+    table = {"a": ["s1", "h1", "s1"], "r": [1, 0, 0]}
+    catalogue = bt.read_catalogue(bt.read_log(table, arm="a", reward="r"), tree=TREE)
+    assert catalogue.plays is not None
+    assert catalogue.successes is not None
+    assert dict(zip(TREE.arms, catalogue.plays.tolist(), strict=True))["s1"] == 2
+    assert catalogue.successes.sum() == 1
+    paid = bt.read_log({"a": ["s1", "h1", "s1"], "r": [10, 4, 14]}, arm="a", reward="r")
+    found = bt.read_catalogue(paid, tree=TREE)
+    assert found.reward_mean is not None
+    assert found.reward_sd is not None
+    assert (found.reward_mean[0], found.reward_sd[0]) == (12, pytest.approx(np.sqrt(8)))
+    with pytest.raises(bt.errors.InvalidType, match="give the tree of its arms"):
+        bt.read_catalogue(paid)
+    with pytest.raises(bt.errors.InvalidType, match="name the column of the items"):
+        bt.read_catalogue(table)
