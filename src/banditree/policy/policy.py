@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, saved
-from banditree.beliefs.priors import Prior, beside, by_node, parts, resolved
+from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
 from banditree.policy.holding import Closed, Held
-from banditree.policy.state import State, build, transferred
+from banditree.policy.state import State, build, priors_of_new, transferred
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -298,19 +298,9 @@ class Policy(Held):
         With ``prior="cluster"`` they start from what the arms beside them have shown: their mean, and as sure as they
         are alike; where those were hardly tried, from the arms of the cluster above. ``prior=bt.Beta(2, 8)`` sets it.
         """
-        own: dict[Any, Belief] = {}
-        if prior == "cluster" and isinstance(arms, Mapping):
-            closed = self._closed(changes=False)
-            with self._lock, closed as state:
-                for arm, clusters in arms.items():
-                    found = beside(state.given, state.tree, state.rows, self.belief, tuple(clusters))
-                    own |= {} if found is None else {arm: found}
-        elif prior is not None:
-            if type(prior) is not type(self.belief):
-                raise InvalidType(
-                    f"prior={prior!r} must be 'cluster', or a {type(self.belief).__name__} as the policy has"
-                )
-            own = dict.fromkeys(arms, prior)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
+            own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
