@@ -9,8 +9,8 @@ import typer
 
 from banditree.catalogue.read import read_tree
 from banditree.cli import options
+from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command
-from banditree.cli.outcomes import mistakes
 from banditree.errors import InvalidValue
 from banditree.service.settings import DEFAULT_POLICY, Settings
 
@@ -61,7 +61,7 @@ def serve_command(
 
     Example: banditree serve items.csv --arm item --path category,subcategory
     """
-    with mistakes():
+    with exit_on_error():
         settings = Settings(
             policy=policy,
             explore=explore,
@@ -73,7 +73,7 @@ def serve_command(
             learn_late=learn_late,
             shadow=shadow,
         )
-        tree = read_tree(items, arm=options.split("--arm", [arm]), path=options.split("--path", path))
+        tree = read_tree(items, arm=options.split_names("--arm", [arm]), path=options.split_names("--path", path))
         from banditree.service.serve import serve
 
         arms = {str(route[-1]): [str(name) for name in route[:-1]] for route in tree.paths()}

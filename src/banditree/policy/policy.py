@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, saved
-from banditree.beliefs.priors import Prior, beside, by_node, parts, resolved
+from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
-from banditree.policy.state import State, build, transferred
-from banditree.policy.turns import Closed, Turns
+from banditree.policy.holding import Closed, Held
+from banditree.policy.state import State, build, priors_of_new, transferred
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -26,7 +25,7 @@ from banditree.tree.build import Name
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 
 
-class Policy(Turns):
+class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     ``belief`` is the prior of every node, or a mapping that gives some nodes their own: keys are arms, names of
@@ -74,7 +73,7 @@ class Policy(Turns):
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         others = set(vars(self))  # what a class derived from this one has set already
-        self._lock = RLock()
+        super().__init__()
         self._name = type(self).__name__
         _checked(tree)
         self.belief, own = parts(belief)
@@ -301,18 +300,9 @@ class Policy(Turns):
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        own: dict[Any, Belief] = {}
-        if prior == "cluster" and isinstance(arms, Mapping):
-            with self.held(changes=False) as state:
-                for arm, clusters in arms.items():
-                    found = beside(state.given, state.tree, state.rows, self.belief, tuple(clusters))
-                    own |= {} if found is None else {arm: found}
-        elif prior is not None:
-            if type(prior) is not type(self.belief):
-                raise InvalidType(
-                    f"prior={prior!r} must be 'cluster', or a {type(self.belief).__name__} like the policy's"
-                )
-            own = dict.fromkeys(arms, prior)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
+            own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
