@@ -50,6 +50,7 @@ def beside(act: Callable[[], object]) -> Iterator[None]:
     stop, before = threading.Event(), sys.getswitchinterval()
 
     def again_and_again() -> None:
+        sys.settrace(None)  # coverage's own lock must not be held at the moment of the fork
         while not stop.is_set():
             act()
 

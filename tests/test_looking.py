@@ -71,7 +71,7 @@ def test_linear_rows_say_what_they_need(engine: str) -> None:
 
 def test_best(engine: str) -> None:
     policy = bt.TSC(SHOP, rng=1)
-    with pytest.raises(InvalidValue, match="no arm was tried yet"):
+    with pytest.raises(InvalidValue, match="no arm has been tried yet"):
         policy.best()
     policy.update("h1", 0)
     assert policy.best() == "h1"  # the only one tried, though others are expected to be better

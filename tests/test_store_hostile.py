@@ -212,7 +212,7 @@ EVIDENCE: list[tuple[str, Callable[[Any, Any], Any], str]] = [
     ("wide TSC", put("rows.failures", slice(None), np.nan), "not finite"),
     ("UCT", put("rows.count", 0, 1.0), "count of a cluster is not the sum over its arms"),
     ("UCT", lambda header, arrays: arrays["rows.total"].__imul__(1e150), "too large for so few rewards"),
-    ("LinTSC", put("rows.gram", 5, np.nan), "gram has entries that are not finite"),
+    ("LinTSC", put("rows.gram", 5, np.nan), "linear evidence is not finite"),
     (
         "LinTSC",
         lambda header, arrays: np.negative(arrays["rows.gram"], arrays["rows.gram"]),

@@ -42,7 +42,7 @@ class Held:
     def _free_lock(self) -> Any:
         """The lock, for steps that the engine makes whole; an error inside of `held`."""
         if self._is_held():
-            raise InvalidValue(f"this {self._name} is held; choose and update before or after `with policy.held()`")
+            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with policy.held()`")
         return self._lock
 
     def _mended(self, outermost: bool = True) -> State:

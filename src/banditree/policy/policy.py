@@ -160,7 +160,7 @@ class Policy(Held):
         """
         if n is not None or self.dim is None:
             if n is None:
-                raise InvalidType(f"say how many decisions, for example {self._name}.choose_many(100)")
+                raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
         ready = inputs.contexts(contexts, n, self.dim, self._name)
         only, exclude = inputs.listed(only), inputs.listed(exclude)

@@ -44,6 +44,7 @@ def serve(
         service.guarded, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE
     )
     tree: Tree = engine.state.policy.tree
+    listening.listen(config.backlog)  # whoever reads the next line may connect at once, and waits for uvicorn
     shown = f"[{host}]" if ":" in host else host
     print(f"banditree serves {tree.n_arms:,} arms at http://{shown}:{listening.getsockname()[1]}", flush=True)
     # uvicorn raises the signals that ended it once more, for whoever was there before

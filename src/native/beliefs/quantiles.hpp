@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "numerics/math.hpp"
+
 namespace banditree {
 
 // The quantiles of Beta(a, b) at two levels, from a sum over a grid of log odds.
@@ -12,7 +14,9 @@ class BetaEnds {
     static constexpr int points = 257;
     std::vector<double> z = std::vector<double>(points), mass = z;
 
-    static double softplus(double x) { return x > 0.0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+    // ln(1 + e^x)
+    static double softplus(double x) { return x > 0.0 ? x + ln_one_plus(exp(-x)) : ln_one_plus(exp(x)); }
+    static double ln_one_plus(double x) { return x < 1e-3 ? x * (1.0 - x * (1. / 2 - x * (1. / 3 - x * (1. / 4)))) : ln(1.0 + x); }
 
     double at(double level) const {  // interpolated, as np.interp does
         const auto above = std::lower_bound(mass.begin(), mass.end(), level);
@@ -24,7 +28,7 @@ class BetaEnds {
 
   public:
     void of(double a, double b, double low, double high, double* ends) {
-        const double centre = std::log(a) - std::log(b), width = 8.0 * std::sqrt(1.0 / a + 1.0 / b);
+        const double centre = ln(a) - ln(b), width = 8.0 * std::sqrt(1.0 / a + 1.0 / b);
         double top = -INFINITY;
         for (int i = 0; i < points; ++i) {
             const double step = -1.0 + 2.0 * i / (points - 1);
@@ -32,17 +36,17 @@ class BetaEnds {
             mass[i] = -a * softplus(-z[i]) - b * softplus(z[i]);
             top = std::max(top, mass[i]);
         }
-        double before = std::exp(mass[0] - top), sum = 0.0;
+        double before = exp(mass[0] - top), sum = 0.0;
         mass[0] = 0.0;
         for (int i = 1; i < points; ++i) {
-            const double here = std::exp(mass[i] - top);
+            const double here = exp(mass[i] - top);
             sum += (here + before) * (z[i] - z[i - 1]);
             before = here;
             mass[i] = sum;
         }
         for (double& each : mass) each /= sum;
-        ends[0] = std::exp(-softplus(-at(low)));
-        ends[1] = std::exp(-softplus(-at(high)));
+        ends[0] = exp(-softplus(-at(low)));
+        ends[1] = exp(-softplus(-at(high)));
     }
 };
 
