@@ -193,7 +193,7 @@ def test_limits_check_their_arguments() -> None:
             limits.allowed(node)
     with pytest.raises(ValueError, match="another tree"):
         walk_of(other).choose_within(limits, None)
-    with pytest.raises(ValueError, match="so many"):
+    with pytest.raises(ValueError, match="that many"):
         walk.slate(3, limits, None)
 
 
