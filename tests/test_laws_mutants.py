@@ -16,6 +16,7 @@ from banditree import testing
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.testing import LAWS, LawBroken
 from tests.helpers import DIM, SHOP, make
+from tests.test_laws_decisions import MUTANTS as DECISION_MUTANTS
 
 
 class Plain:
@@ -110,7 +111,7 @@ def test_policies_of_users_pass() -> None:
 
 # Broken ones. Each is named by the law that must catch it.
 
-ARM, SEED, CHOOSING, ADD_UP, RENAME, ORDER, STORE, MOVE, BAD = LAWS
+ARM, SEED, CHOOSING, ADD_UP, RENAME, ORDER, STORE, MOVE, BAD, *_ = LAWS
 
 
 class NotAnArm(Plain):
@@ -285,22 +286,22 @@ def test_a_law_catches_its_mutant(law: str, mutant: type[Plain], says: str) -> N
 
 
 def test_every_law_has_a_mutant() -> None:
-    assert {law for law, _, _ in MUTANTS} == set(LAWS)
+    assert {law for law, _, _ in (*MUTANTS, *DECISION_MUTANTS)} == set(LAWS)
 
 
 # The same for policies of this package, whose arrays are compared.
 
 
 class CountingTSC(bt.TSC):
-    def choose(self, context: Any = None) -> Any:
-        arm = super().choose(context)
+    def choose(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Any:
+        arm = super().choose(context, only=only, exclude=exclude)
         self.update(arm, 0)
         return arm
 
 
 class ForgetfulTSC(bt.TSC):
-    def update_many(self, arms: Any, rewards: Any, *, contexts: Any = None) -> None:
-        super().update_many(arms[1:], rewards[1:], contexts=contexts)
+    def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
+        super().update_many(arms[1:], rewards[1:], plays=plays, contexts=contexts)
 
 
 class DroppingTSC(bt.TSC):
@@ -335,5 +336,7 @@ def test_a_failing_policy_keeps_its_own_error_with_a_note() -> None:
 def test_options() -> None:
     testing.check_policy(lambda tree, rng: make("LinTS", tree, rng, dim=4), trees=[SHOP], rng=7)
     testing.check_policy(bt.HTS, trees=[bt.Tree(1)], rng=np.random.SeedSequence(3))
-    with pytest.raises(InvalidValue, match="'gravity' is no law"):
+    with pytest.raises(InvalidValue, match="skip: 'gravity' is no law"):
         testing.check_policy(bt.TS, skip=["gravity"])
+    with pytest.raises(InvalidValue, match="require: 'gravity' is no law"):
+        testing.check_policy(bt.TS, require=["gravity"])

@@ -234,6 +234,9 @@ def pieces(policy: bt.Policy) -> dict[str, Any]:
         "flag": False,
         "summary": built.summary,
         "stream": native_stream(0),
+        "explore": 0.0,
+        "scale": rows.scale,
+        "fade": 1.0,
     }
 
 
@@ -249,6 +252,9 @@ def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
         {"dim": 40_000},
         {"belief": "Gamma"},
         {"rule": "None"},
+        *({"explore": odd} for odd in (-0.1, 1.1, np.nan)),
+        *({"fade": odd} for odd in (0.0, 1.1, np.nan)),
+        *({"scale": odd} for odd in (None, np.ones(2), np.ones(1, np.float32), misaligned(np.ones(1)))),
     ]
     for field in ("start", "parent", "content", "node_of"):
         array = given[field]

@@ -8,23 +8,23 @@ import pytest
 from numpy.typing import NDArray
 
 from banditree import problems
-from banditree.problems import Instance, Problem
+from banditree.problems import Drifting, DriftingInstance, Instance, Problem
 
 EXAMPLES = problems.examples()
 
 
 @pytest.fixture(params=sorted(problems.registry))
-def problem(request: pytest.FixtureRequest) -> Problem:
+def problem(request: pytest.FixtureRequest) -> Problem | Drifting:
     return EXAMPLES[request.param]
 
 
-def truth(instance: Instance) -> NDArray[np.float64]:
+def truth(instance: Instance | DriftingInstance) -> NDArray[np.float64]:
     found = instance.means if instance.theta is None else instance.theta
     assert found is not None
     return found
 
 
-def same(a: Instance, b: Instance) -> bool:
+def same(a: Instance | DriftingInstance, b: Instance | DriftingInstance) -> bool:
     return dict(a.trees) == dict(b.trees) and np.array_equal(truth(a), truth(b)) and a.rewards == b.rewards
 
 
@@ -36,19 +36,19 @@ def test_every_problem_has_an_example_and_a_public_name() -> None:
         assert repr(EXAMPLES[name]).startswith(f"{name}(")
 
 
-def test_the_same_rng_gives_the_same_instance(problem: Problem) -> None:
+def test_the_same_rng_gives_the_same_instance(problem: Problem | Drifting) -> None:
     assert same(problem.instance(3), problem.instance(3))
     assert same(problem.instance(np.random.SeedSequence(3)), problem.instance(np.random.SeedSequence(3)))
     assert same(problem.instance(np.random.default_rng(3)), problem.instance(np.random.default_rng(3)))
 
 
-def test_other_seeds_give_other_instances_unless_it_is_fixed(problem: Problem) -> None:
+def test_other_seeds_give_other_instances_unless_it_is_fixed(problem: Problem | Drifting) -> None:
     assert same(problem.instance(3), problem.instance(4)) == problem.fixed
     rng = np.random.default_rng(0)
     assert same(problem.instance(rng), problem.instance(rng)) == problem.fixed
 
 
-def test_trees_share_their_arms_and_the_first_is_the_default(problem: Problem) -> None:
+def test_trees_share_their_arms_and_the_first_is_the_default(problem: Problem | Drifting) -> None:
     instance = problem.instance(1)
     assert instance.tree is next(iter(instance.trees.values()))
     assert instance.arms == instance.tree.arms
@@ -59,7 +59,7 @@ def test_trees_share_their_arms_and_the_first_is_the_default(problem: Problem) -
         assert all(tree.clusters.values())
 
 
-def test_expected_and_best_agree(problem: Problem) -> None:
+def test_expected_and_best_agree(problem: Problem | Drifting) -> None:
     instance = problem.instance(2)
     context = instance.context(np.random.default_rng(0))
     assert (context is None) == (instance.dim is None)
@@ -69,7 +69,7 @@ def test_expected_and_best_agree(problem: Problem) -> None:
     np.testing.assert_allclose(values, by_hand, rtol=1e-12, atol=1e-15)
 
 
-def test_rewards_lie_in_their_support_and_average_to_what_is_expected(problem: Problem) -> None:
+def test_rewards_lie_in_their_support_and_average_to_what_is_expected(problem: Problem | Drifting) -> None:
     """Within 5 standard errors for three arms; an expectation moved by 10 standard errors must be caught."""
     instance = problem.instance(5)
     low, high = instance.rewards.support
@@ -86,7 +86,7 @@ def test_rewards_lie_in_their_support_and_average_to_what_is_expected(problem: P
         assert abs(drawn.mean() - (mean + 10 * error)) > 5 * error
 
 
-def test_the_same_stream_gives_the_same_rewards_and_contexts(problem: Problem) -> None:
+def test_the_same_stream_gives_the_same_rewards_and_contexts(problem: Problem | Drifting) -> None:
     instance = problem.instance(5)
     one, two = np.random.default_rng(1), np.random.default_rng(1)
     for _ in range(5):

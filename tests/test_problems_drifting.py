@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +68,7 @@ def test_both_engines_give_the_same_run_draw_for_draw(name: str, problem: Any, e
         runs = bt.simulate({name: algorithm}, moving, **options)
 
     def on_stream(tree: bt.Tree, *, rng: Any, dim: int | None = None) -> bt.Policy:
-        more = {} if dim is None else {"dim": dim}
+        more: dict[str, Any] = {} if dim is None else {"dim": dim}
         return algorithm(tree, rng=native_stream(rng), **more)
 
     with engines.using("readable"):
@@ -168,10 +170,25 @@ def test_a_problem_that_remembers_meets_every_policy_afresh(problem: Any) -> Non
 
 
 def test_an_object_that_cannot_be_copied_is_named() -> None:
+    class Locked(Turning):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lock = threading.Lock()
+
     problem = Keeps()
-    problem.only.open_file = open(__file__)  # type: ignore[attr-defined]  # noqa: SIM115
-    with problem.only.open_file, pytest.raises(bt.errors.ProblemFailed, match="the same object again"):  # type: ignore[attr-defined]
+    problem.only = Locked()
+    with pytest.raises(bt.errors.ProblemFailed, match="the same object again"):
         bt.simulate([bt.TS], problem, horizon=10, seeds=1)
+
+
+def test_forgetting_wins_after_a_change_and_loses_a_little_without_one() -> None:
+    policies: dict[str, Any] = {"keeps": bt.TS, "forgets": partial(bt.TS, half_life=300)}
+    still = unstructured(n_arms=10, n_clusters=3)
+    moving = bt.simulate(policies, drifting(still, every=500), horizon=2500, seeds=24).compare("forgets", "keeps")
+    lost = bt.simulate(policies, still, horizon=2500, seeds=24).compare("forgets", "keeps")
+    assert moving.z < -4
+    assert lost.z > 4
+    assert lost.difference < -moving.difference
 
 
 def test_it_says_what_it_is() -> None:

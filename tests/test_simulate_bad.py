@@ -37,7 +37,7 @@ def simulate(policies: Any = (bt.TS,), problem: Any = BOUNDED, **options: Any) -
         ({"seeds": b"ab"}, InvalidType, "seeds=b'ab'"),
         ({"seeds": np.array(3)}, InvalidType, "seeds=array"),
         ({"seeds": 10**10}, InvalidValue, "seeds=10000000000 must be from 1 to 10000000"),
-        ({"checkpoints": ""}, InvalidType, "checkpoints=''"),
+        ({"checkpoints": ""}, InvalidValue, "checkpoints=''"),
         ({"checkpoints": 10**8, "horizon": 10**9}, InvalidValue, "checkpoints=100000000"),
         ({"progress": "no"}, InvalidType, "progress='no'"),
         ({"policies": "TS"}, InvalidType, "policies='TS' must be a mapping"),

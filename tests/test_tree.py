@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -314,3 +316,16 @@ def test_bad_labels_paths_and_linkage() -> None:
 def test_bad_depth(depth: Any) -> None:
     with pytest.raises((InvalidType, InvalidValue), match=f"depth={depth!r}"):
         bt.Tree(3).cut(depth)
+
+
+def test_a_tree_that_comes_in_unaligned_memory_is_aligned() -> None:
+    """Some transports hand out arrays that begin anywhere in a buffer; the native engine needs them aligned."""
+    tree = bt.Tree({"a": ["x", "y"], "b": ["z"]})
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(tree, protocol=5, buffer_callback=buffers.append)
+    moved = [memoryview(b"." + bytes(buffer.raw()))[1:] for buffer in buffers]
+    again = pickle.loads(data, buffers=moved)  # noqa: S301 (made here)
+    assert moved
+    assert again == tree
+    assert all(getattr(again.shape, field.name).flags.aligned for field in fields(again.shape))
+    assert bt.TSC(again, rng=0).choose() in ("x", "y", "z")

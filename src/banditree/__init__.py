@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from banditree import ope, plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.ope import evaluate, read_log, replay
-    from banditree.simulation import Runs, on, simulate
+    from banditree.simulation import Runs, Sweep, on, simulate, sweep
     from banditree.tree import clustering
 
 __version__ = "0.1.0"
@@ -58,9 +58,11 @@ _NAMES = {
     "evaluate": "ope",
     "on": "simulation",
     "read_catalogue": "catalogue",
+    "Sweep": "simulation",
     "read_log": "ope",
     "replay": "ope",
     "simulate": "simulation",
+    "sweep": "simulation",
 }
 
 
@@ -104,6 +106,7 @@ __all__ = [
     "Policy",
     "Rule",
     "Runs",
+    "Sweep",
     "TSMax",
     "Thompson",
     "Tree",
@@ -123,6 +126,7 @@ __all__ = [
     "read_log",
     "replay",
     "simulate",
+    "sweep",
     "testing",
     "theory",
 ]

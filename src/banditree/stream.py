@@ -157,3 +157,9 @@ def reseed(stream: np.random.Generator | Stream) -> None:
         stream.seed(fresh.generate_state(4, np.uint64))
     else:
         stream.bit_generator.state = type(stream.bit_generator)(fresh).state
+
+
+def unlock(stream: np.random.Generator | Stream) -> None:
+    """Free the lock that a NumPy generator holds while it draws, after a fork in which the thread that drew is gone."""
+    if not isinstance(stream, Stream):
+        stream.bit_generator.lock._at_fork_reinit()  # type: ignore[attr-defined]

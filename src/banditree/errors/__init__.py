@@ -74,3 +74,4 @@ class Interrupted(KeyboardInterrupt):
     """A simulation was stopped by Ctrl-C. ``runs`` holds the finished seeds, or None if there are none."""
 
     runs: Any = None
+    sweep: Any = None  # of `bt.sweep`: the combinations that were finished

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from banditree.output.frames import frame
 from banditree.output.words import visible
 
 
@@ -55,22 +56,68 @@ class Table(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return (self[i] for i in range(len(self)))
 
-    def __str__(self) -> str:
-        shown = [[_text(value) for value in row] for row in self._rows[: self.SHOWN]]
-        widths = [max(map(len, column)) for column in zip(self.columns, *shown, strict=True)]
-        left = [
-            all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in self._rows[: self.SHOWN])
+    def to_frame(self) -> Any:
+        """The table as a data frame of pandas, Polars or PyArrow, whichever is installed.
+
+        An interval becomes two columns, ``interval_low`` and ``interval_high``; a path is text, its names joined by /.
+        """
+        columns: dict[str, list[Any]] = {}
+        for name in self.columns:
+            values = self[name]
+            if values and all(_numbers(value) and len(value) == 2 for value in values):
+                columns[f"{name}_low"], columns[f"{name}_high"] = (list(ends) for ends in zip(*values, strict=True))
+            else:
+                columns[name] = [_text(value) if isinstance(value, tuple) else value for value in values]
+        return frame(columns)
+
+    def to_latex(self) -> str:
+        r"""The table in LaTeX, for the package booktabs: numbers as they are printed, all rows.
+
+        >>> print(Table(["name", "share"], [("a_1", 0.25), ("b", 0.5)]).to_latex())
+        \begin{tabular}{lr}
+        \toprule
+        name & share \\
+        \midrule
+        a\_1 & 0.25 \\
+        b & 0.5 \\
+        \bottomrule
+        \end{tabular}
+        """
+        to_left = self._left(self._rows)
+        lines = [" & ".join(_latex(_text(value)) for value in row) + r" \\" for row in (self.columns, *self._rows)]
+        columns = "".join("l" if left else "r" for left in to_left)
+        parts = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
+        return "\n".join([*parts, r"\end{tabular}"])
+
+    def _left(self, rows: Sequence[Sequence[Any]]) -> list[bool]:
+        """Which columns are text, and so start at the left."""
+        return [
+            all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in rows)
             for i in range(len(self.columns))
         ]
+
+    def shown(self) -> tuple[list[list[str]], list[bool], str]:
+        """What is printed: the first rows as texts, which columns are words, and how many rows are left out."""
+        first, more = self._rows[: self.SHOWN], len(self) - self.SHOWN
+        texts = [[_text(value) for value in row] for row in first]
+        return texts, self._left(first), f"... and {more:,} more rows" if more > 0 else ""
+
+    def __str__(self) -> str:
+        shown, words, note = self.shown()
+        widths = [max(map(len, column)) for column in zip(self.columns, *shown, strict=True)]
         lines = [
             "  ".join(
-                cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in zip(line, widths, left, strict=True)
+                cell.ljust(w) if to_left else cell.rjust(w)
+                for cell, w, to_left in zip(line, widths, words, strict=True)
             ).rstrip()
             for line in (self.columns, *shown)
         ]
-        if len(self) > self.SHOWN:
-            lines.append(f"... and {len(self) - self.SHOWN:,} more rows")
-        return "\n".join(lines)
+        return "\n".join([*lines, note] if note else lines)
+
+    def _repr_html_(self) -> str:
+        from banditree.output import notebook
+
+        return notebook.table(self)
 
     __repr__ = __str__
 
@@ -87,3 +134,16 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return visible(" / ".join(map(str, value))) or "(all)"
     return visible(value)
+
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "…": r"\dots{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def _latex(text: str) -> str:
+    return "".join(SPECIAL.get(sign, sign) for sign in text)

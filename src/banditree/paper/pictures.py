@@ -12,6 +12,7 @@ import numpy as np
 from banditree import plots
 from banditree.paper.figures import DEFAULT, Figure
 from banditree.simulation.runs import Runs
+from banditree.simulation.statistics import over_seeds
 from banditree.tree import clustering
 
 
@@ -43,8 +44,9 @@ def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -
             final = regret[:, -1]  # (seeds,)
             xs, means, sds = series.setdefault(setting.line or policy, ([], [], []))
             xs.append(setting.x)
-            means.append(float(final.mean()))
-            sds.append(float(final.std(ddof=1)) if len(final) > 1 else 0.0)
+            found = over_seeds(final)
+            means.append(found.mean)
+            sds.append(found.sd if found.seeds > 1 else 0.0)
     n_seeds = len(next(iter(runs.values())).seeds)
     return plots.sweep(
         series,

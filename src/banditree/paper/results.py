@@ -153,11 +153,9 @@ def load_results(out: str | Path) -> Results:
 
 def _rows(runs: Runs, *, at_end: bool) -> list[tuple[Any, ...]]:
     """(policy, time, seeds, mean, sd, se) for every policy and time, or at the last time alone."""
-    n = len(runs.seeds)
     found: list[tuple[Any, ...]] = []
-    for policy, regret in runs.regret.items():
-        mean = regret.mean(axis=0)  # (times,)
-        sd = regret.std(axis=0, ddof=1) if n > 1 else np.full(len(runs.times), np.nan)  # (times,)
-        for at, time in list(enumerate(runs.times.tolist()))[-1 if at_end else 0 :]:
-            found.append((policy, time, n, float(mean[at]), float(sd[at]), float(sd[at] / np.sqrt(n))))
+    for policy in runs.policies:
+        over = runs.over_seeds(policy)  # (times,) each
+        rows = zip(runs.times.tolist(), over.mean.tolist(), over.sd.tolist(), over.se.tolist(), strict=True)
+        found += [(policy, time, over.seeds, *numbers) for time, *numbers in list(rows)[-1 if at_end else 0 :]]
     return found

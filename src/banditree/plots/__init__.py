@@ -2,7 +2,7 @@
 
 from banditree.plots.files import data, save
 from banditree.plots.functions import function
-from banditree.plots.lines import regret, sheet, sweep
+from banditree.plots.lines import panels, regret, sheet, sweep
 from banditree.plots.logs import intervals, rewards, support, weights
 from banditree.plots.style import LOOKS, Look, looks
 
@@ -13,6 +13,7 @@ __all__ = [
     "function",
     "intervals",
     "looks",
+    "panels",
     "regret",
     "rewards",
     "save",

@@ -46,13 +46,14 @@ def regret(
         styles = looks(runs.regret, runs.built)
         for i, name in enumerate(order):
             values = runs.regret[name]  # (seeds, times)
-            mean, look = values.mean(axis=0), styles[name]
+            over, look = runs.over_seeds(name), styles[name]
+            mean = over.mean
             # Ten marks a line, each line's shifted against the others', so that marks do not hide each other.
             every = max(1, len(runs.times) // 10)
             ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=label(name),
                     markevery=(i * every // max(1, len(order)), every))  # fmt: skip
             if band is not None and len(values) > 1:
-                spread = values.std(axis=0, ddof=1) / (np.sqrt(len(values)) if band == "se" else 1.0)
+                spread = over.se if band == "se" else over.sd
                 ax.fill_between(runs.times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
         for (name, curve), dashes in zip(curves.items(), ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1))), strict=False):
             ax.plot(runs.times, curve, linestyle=dashes, color=GREY, label=name)
@@ -103,6 +104,36 @@ def sweep(
             ax.xaxis.get_major_locator().set_params(integer=True)
         add_legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
+
+
+def panels(
+    series: Sequence[Mapping[str, Any]], *, titles: Sequence[str], ticks: Sequence[str] | None = None, **words: Any
+) -> Any:
+    """Several `sweep` pictures beside each other with one scale; returns the Axes, or an array of them.
+
+    ``ticks`` are words below the places 0, 1, ... of the axis.
+    """
+    if len(series) == 1:
+        found = [sweep(series[0], **({"title": titles[0] or None} | words))]
+    else:
+        with house_style():
+            from matplotlib import pyplot
+
+            size = (SIZE[0] * min(len(series), 3) * 0.8, SIZE[1] * -(-len(series) // 3))
+            rows = -(-len(series) // 3)
+            _, grid = pyplot.subplots(rows, min(len(series), 3), figsize=size, layout="constrained", sharey=True,
+                                      squeeze=False)  # fmt: skip
+            for ax in grid.flat[len(series) :]:
+                ax.set_visible(False)
+            found = list(grid.flat[: len(series)])
+        for ax, each, title in zip(found, series, titles, strict=True):
+            sweep(each, ax=ax, title=title, **words)
+        for ax in found[:-1]:  # one for all
+            ax.get_legend().remove()
+    for ax in found:
+        if ticks is not None:
+            ax.set_xticks(range(len(ticks)), ticks)
+    return found[0] if len(found) == 1 else np.array(found, object)
 
 
 def new_axes() -> Any:

@@ -111,8 +111,9 @@ class Walk:
         self.explore, self.fade = explore, fade
         self._lock = RLock()  # a step takes several Python operations, so threads take turns
         self.closed = False
-        self._unfinished: Change | None = None  # the change that an exception in `_apply` interrupted
-        self.evaluations = 0  # number of children scored so far: the paper's computational cost
+        self._unfinished: Change | None = None  # the change that an exception interrupted in `_apply`
+        self._undo: Change | None = None  # takes back what was made so far of several changes that belong together
+        self.evaluations = 0  # children scored so far: the paper's computational cost
         self.min_wide = 2**31 - 1  # the readable engine takes no shortcuts
 
     def close(self, closed: bool = True) -> None:
@@ -125,8 +126,11 @@ class Walk:
         self._lock = RLock()
 
     def reset(self) -> None:
-        """Complete a change that was interrupted. The readable engine caches nothing else."""
+        """Complete a change that was interrupted, or take back some. Nothing else here derives from the evidence."""
         with self._lock:
+            if self._undo is not None:
+                self._apply(self._undo)
+                self._undo = None
             if self._unfinished is not None:
                 self._apply(self._unfinished)
 
@@ -297,10 +301,12 @@ class Walk:
             bad = first_not_allowed(rewards, plays, self.rows.support)
             if bad is not None:
                 return bad
-            if self.fade < 1:  # each reward makes earlier ones fade, so keep the order given
+            if self.fade < 1:  # each reward lets the others fade: in the order given
+                self._undo = self._as_it_is()
                 for i, arm in enumerate(arms.tolist()):
                     count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
                     self._learn_one(self.shape.path_up(int(self.shape.node_of[arm])), float(rewards[i]), count, x)
+                self._undo = None
                 return LEARNED
             batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
             touched = self.shape.touched(batch.count)
@@ -324,8 +330,13 @@ class Walk:
             self.reset()
             self._apply(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
 
+    def _as_it_is(self) -> Change:
+        """The change back to the evidence of now."""
+        arrays = [*self.rows.arrays().values(), self.rows.scale]
+        return Change([(array, slice(None), array.copy()) for array in arrays], self.shape.inner[::-1].tolist())
+
     def _apply(self, change: Change) -> None:
-        """Apply a change that was computed beforehand: all of it, or none of it.
+        """Make a change that was computed beforehand: all of it, or none of it.
 
         An exception such as Ctrl-C may come between any two steps of Python. Before the change is noted, nothing has
         happened; afterwards, `reset`, which the policy then calls, applies all of it again, with the same result.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from banditree.stream import reseed as reseeded
+from banditree.stream import unlock
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
@@ -31,8 +32,9 @@ def _after_fork() -> None:
     """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
     for policy in list(_policies):
         policy._lock = RLock()
+        unlock(policy._stream)
         policy._state.readable.free()
-        policy._mend(True)
+        policy._mended()
     for policy in list(_unseeded):
         reseeded(policy._stream)
 

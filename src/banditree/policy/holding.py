@@ -1,80 +1,82 @@
-"""Exclusive access to a policy: one thread at a time, and consistent after any exception."""
+"""Whose turn it is with a policy: one thread at a time, and all is whole again after an exception such as Ctrl-C."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
+from types import TracebackType
+from typing import Any
 
 from banditree.errors import InvalidValue
 from banditree.policy.state import State
 
 
 class Held:
-    """Base of objects with a state that several threads use in turn."""
+    """What a policy needs for exclusive access to its state.
 
-    _state: State
+    An exception may come between any two steps of Python. ``with self._lock`` gives the lock back whenever it comes; a
+    generator or an ``__enter__`` that took the lock might keep it. So the policy's own methods write just that.
+    """
+
     _name: str
+    _state: State
 
     def __init__(self) -> None:
         self._lock = RLock()
 
     @contextmanager
     def held(self, *, changes: bool = True) -> Iterator[State]:
-        """Take exclusive access: calls from other threads block until it ends.
+        """Exclusive access: calls from other threads block until it ends.
 
-        ``changes`` says that the evidence may change; the engine then discards what it derived from it.
+        ``changes`` says that the evidence may be another afterwards; the engine then forgets what it derived from it.
         """
-        outermost = not self._is_held()
-        with self._lock:
-            self._mend(outermost)
-            self._state.walk.close()
-            try:
-                yield self._state
-            finally:
-                self._state.readable.reset()
-                if changes:
-                    self._state.walk.reset()
-                if outermost:
-                    self._state.walk.close(False)  # of the new walk if there is one; the old one then stays closed
+        closed = self._closed(changes=changes)
+        with self._lock, closed as state:
+            yield state
 
-    def _exclusive(self) -> _Exclusive:
-        """Take exclusive access for the policy's own steps, which the engine keeps consistent."""
-        return _Exclusive(self)
+    def _closed(self, *, changes: bool) -> Closed:
+        """What the holder of the lock enters to have the walk to itself. Made before the lock is taken."""
+        return Closed(self, outermost=not self._is_held(), changes=changes)
 
-    def _mend(self, outermost: bool) -> None:
-        """Repair what an exception such as Ctrl-C has left: a change half applied, or a walk that is still closed."""
-        self._state.readable.reset()
-        if outermost and self._state.walk.closed:
-            self._state.walk.reset()
-            self._state.walk.close(False)
+    def _free_lock(self) -> Any:
+        """The lock, for steps that the engine makes whole; an error inside of `held`."""
+        if self._is_held():
+            raise InvalidValue(f"this {self._name} is held; choose and update before or after `with policy.held()`")
+        return self._lock
+
+    def _mended(self, outermost: bool = True) -> State:
+        """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
+        state = self._state
+        state.readable.reset()
+        if outermost and state.walk.closed:
+            state.walk.reset()
+            state.walk.close(False)
+        return state
 
     def _is_held(self) -> bool:
         owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         return owned
 
-    def _refuse_if_held(self) -> None:
-        if self._is_held():
-            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with policy.held()`")
 
+class Closed:
+    """A walk that refuses `choose` and `update`, which come without the policy's lock.
 
-class _Exclusive:
-    """Hold the lock of a policy in a ``with`` block; `contextmanager` would take as long as a step of the walk."""
+    Where an exception comes before or after it, the walk stays closed until the next call mends it.
+    """
 
-    __slots__ = ("policy",)
-
-    def __init__(self, policy: Held) -> None:
-        self.policy = policy
+    def __init__(self, owner: Held, *, outermost: bool, changes: bool) -> None:
+        self.owner, self.outermost, self.changes = owner, outermost, changes
 
     def __enter__(self) -> State:
-        self.policy._refuse_if_held()
-        self.policy._lock.acquire()
-        try:
-            self.policy._mend(True)
-        except BaseException:
-            self.policy._lock.release()
-            raise
-        return self.policy._state
+        state = self.owner._mended(self.outermost)
+        state.walk.close()
+        return state
 
-    def __exit__(self, *_: object) -> None:
-        self.policy._lock.release()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        state = self.owner._state  # the new one, if there is one; the old one then stays closed
+        state.readable.reset()
+        if self.changes:
+            state.walk.reset()
+        if self.outermost:
+            state.walk.close(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,15 @@ from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, MOST_PLAYS, refuse_masked, shown
+from banditree.policy import features
+
+
+def listed(values: Any) -> Any:
+    """Read what may run code of the user's, which may change the tree: once, and before the policy is locked."""
+    if hasattr(values, "to_pylist"):  # PyArrow's arrays hold scalars of their own
+        return values.to_pylist()
+    plain = values is None or isinstance(values, str | bytes | list | tuple | set | frozenset | np.ndarray)
+    return values if plain or not isinstance(values, Iterable) else list(values)
 
 
 def reward(value: Any, rows: Rows, arm: Any) -> float:
@@ -54,9 +64,15 @@ def rewards(values: Any, n: int) -> Floats:
 def plays(values: Any, n: int) -> Floats:
     """Return how many rewards each of n rows stands for, in a new array; the engines check the range."""
     refuse_masked("plays", values)
-    array = np.asarray(values)
-    if array.shape != (n,) or (n and array.dtype.kind not in "iuf"):
-        raise InvalidValue(f"plays must be {n} numbers, one for each row; these have shape {array.shape}")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidValue(f"{n} arms but plays in lists of different lengths; give one number for each arm") from None
+    if array.shape != (n,):
+        raise InvalidValue(f"{n} arms but plays of shape {array.shape}; give one number for each arm, in a flat list")
+    if n and array.dtype.kind not in "iuf":
+        odd = next((value for value in values if isinstance(value, bool) or not isinstance(value, int | float)), values)
+        raise InvalidType(f"plays {odd!r} is a {type(odd).__name__}; give numbers")
     return np.array(array, np.float64)
 
 
@@ -96,7 +112,7 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
         raise InvalidValue(f"{owner} needs contexts of {dim} numbers each; pass contexts=X")
     if n is None:
         try:
-            n = len(value)
+            n = 1 if isinstance(value, Mapping | str) else len(value)
         except TypeError:
             raise InvalidType(f"{owner} needs contexts of {dim} numbers each, one row each; not {value!r}") from None
     return _floats(value, (n, dim), f"{owner} needs {n} contexts of {dim} numbers each", "contexts")
@@ -105,6 +121,7 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
 def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
     """Return finite floats of this shape, in a new array that no other thread can change."""
     refuse_masked("contexts", value)
+    features.refuse_named(value, what, need)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -113,8 +130,11 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
         array = np.empty(shape)  # an empty list of contexts
     if array.shape != shape:
         raise InvalidValue(f"{need}, a shape of {shape}; this one has shape {array.shape}")
+    if array.dtype.kind in "OSU":
+        array = np.asarray(value, dtype=object)  # each as it was given: one text among numbers makes text of all
+        array = features.from_objects(array, value, what, need)
     if array.dtype.kind not in "biuf":
-        raise InvalidType(f"{need}; {value!r} holds something else")
+        raise InvalidType(f"{need}; {what} holds values of type {array.dtype}")
     array = np.array(array, np.float64, order="C")
     ready = np.abs(array) <= LARGEST  # false for NaN
     if not ready.all():

@@ -14,7 +14,8 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 from banditree.tree.shape import Shape
 
-MANY = 64  # with more arms named than this, check whether naming the others is shorter
+NO_ARM = "only and exclude leave no arm to choose from; allow at least one"
+MANY = 64  # arms named, from which on it is worth a look whether there are fewer others
 
 
 class AnyLimits(Protocol):
@@ -95,14 +96,16 @@ def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool]
     if len(arms) > MANY and 2 * len(arms) > tree.n_arms:
         others = np.ones(tree.n_arms, bool)
         others[arms] = False
-        return np.flatnonzero(others), not allowed
+        arms, allowed = np.flatnonzero(others), not allowed
+    if allowed and not len(arms):
+        raise InvalidValue(NO_ARM)
     return arms, allowed
 
 
 def check(limits: AnyLimits) -> None:
     """Refuse limits that leave no arm."""
     if not limits.n_allowed:
-        raise InvalidValue("only and exclude leave no arm to choose from; allow at least one")
+        raise InvalidValue(NO_ARM)
 
 
 def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:

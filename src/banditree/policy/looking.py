@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from banditree.output.tables import Row, Table
 from banditree.policy.state import State
 from banditree.tree.build import Name
 
+if TYPE_CHECKING:
+    from banditree.policy.policy import Policy
+
 COLUMNS = ("path", "plays", "mean", "interval")
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
@@ -20,6 +23,14 @@ def table(state: State, context: Any) -> Table:
     """Return one row per node, the root first."""
     nodes = np.arange(state.tree.shape.n_nodes)
     return Table(COLUMNS, list(zip(state.tree.paths_of_nodes(), *_columns(state, nodes, context), strict=True)))
+
+
+def html(policy: Policy) -> str:
+    """The policy in a notebook: what it is, and its table."""
+    from banditree.output import notebook
+    from banditree.output.words import visible
+
+    return notebook.titled(visible(repr(policy)), notebook.table(policy.table()))
 
 
 def row(state: State, key: Any) -> Row:
@@ -53,16 +64,18 @@ def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any]
 
 
 def _node(state: State, key: Any) -> int:
-    tree = state.tree
-    if isinstance(key, tuple):
+    tree, path = state.tree, key if isinstance(key, tuple) else (key,)
+    plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
+    if isinstance(key, tuple) and plain:
         node = tree.cluster_at(key)
         if node is not None:
             return node
-        if key and key[-1] in tree and state.given.path(key[-1]) == key:
+        if key and key[-1] in tree and key in (state.given.path(key[-1]), tree.path(key[-1])):
             return int(tree.shape.node_of[tree.position(key[-1])])
         if state.given.cluster_at(key) is not None:
             raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
+    if isinstance(key, tuple):
         raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")
-    if key not in tree and tree.cluster_at((key,)) is not None:
-        return tree.cluster_at((key,)) or 0
+    if plain and key not in tree and tree.cluster_at(path) is not None:
+        return tree.cluster_at(path) or 0
     return int(tree.shape.node_of[tree.position(key)])

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, saved
-from banditree.beliefs.priors import Prior, beside, by_node, parts, resolved
+from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import positive, real, whole
+from banditree.errors.checks import real, whole
 from banditree.output.tables import Row, Table
 from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
 from banditree.policy.decision import Decision
-from banditree.policy.holding import Held
-from banditree.policy.state import State, build, transferred
+from banditree.policy.holding import Closed, Held
+from banditree.policy.state import State, build, priors_of_new, transferred
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -26,7 +26,7 @@ PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal
 
 
 class Policy(Held):
-    """Choose arms by walking down a tree, and learn from rewards.
+    """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     ``belief`` is the prior of every node, or a mapping that gives some nodes their own: keys are arms, names of
     clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a node;
@@ -71,8 +71,8 @@ class Policy(Held):
         *,
         strict: bool,
     ) -> None:
-        """Do the work of __init__; not ``strict`` when loading, as priors may be for arms that have left the tree."""
-        others = set(vars(self))  # what a subclass has already set
+        """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
+        others = set(vars(self))  # what a class derived from this one has set already
         super().__init__()
         self._name = type(self).__name__
         _checked(tree)
@@ -84,9 +84,11 @@ class Policy(Held):
         self.rule.check(self.belief)
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         half_life = options["half_life"]
-        self.half_life = None if half_life is None else positive("half_life", half_life)
-        self.explore = real("explore", options["explore"], 0, 1, why="the fraction of decisions made at random")
-        self._engine = engines.engine()  # a change of the tree keeps this engine
+        self.half_life = None if half_life is None else real("half_life", half_life, 1, why="a number of rewards")
+        if half_life is not None:
+            rule.check_fading()
+        self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
+        self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
         self._state = self._grown(tree, own, rng)
         self._ours = {"_ours", *vars(self)} - others  # attributes that a copy makes anew; the others are passed to it
@@ -135,7 +137,9 @@ class Policy(Held):
             position = state.walk.choose(context)
             if position >= 0:
                 return state.arms[position]
-        with self._exclusive() as state:
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        with self._free_lock():
+            state = self._mended()
             within = self._limits(state, only, exclude)
             return state.arms[self._chosen(state, within, context)]
 
@@ -156,10 +160,12 @@ class Policy(Held):
         """
         if n is not None or self.dim is None:
             if n is None:
-                raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
-            n = whole("n", n, 0, 2**31 - 1, why="the number of decisions")
-        with self._exclusive() as state:
-            ready = inputs.contexts(contexts, n, self.dim, self._name)
+                raise InvalidType(f"say how many decisions, for example {self._name}.choose_many(100)")
+            n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
+        ready = inputs.contexts(contexts, n, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        with self._free_lock():
+            state = self._mended()
             m = len(ready) if ready is not None else n or 0
             within = self._limits(state, only, exclude)
             if within is None:
@@ -179,11 +185,14 @@ class Policy(Held):
         flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
         ``explore`` applies, the whole slate is random.
         """
-        with self._exclusive() as state:
+        ready = inputs.context(context, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        with self._free_lock():
+            state = self._mended()
             within = self._limits(state, only, exclude)
             n = state.tree.n_arms if within is None else within.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
-            found = state.walk.slate(k, within, inputs.context(context, self.dim, self._name))
+            found = state.walk.slate(k, within, ready)
             if found is None:
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
             return [state.arms[position] for position in found.tolist()]
@@ -196,17 +205,21 @@ class Policy(Held):
         >>> bt.TSC(tree, rng=7).decide(exclude=["h2"]).propensity
         0.25
         """
-        with self.held(changes=False) as state:
+        ready = inputs.context(context, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             within = self._limits(state, only, exclude)
-            position = self._chosen(state, within, context)
-            ready = inputs.context(context, self.dim, self._name)
+            position = self._chosen(state, within, ready)
             return decision.decided(state, within, ready, position, self.explore)
 
     def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
-        """Return the probability of choosing each arm now, in the order of ``tree.arms``: (arms,), with sum 1."""
-        with self.held(changes=False) as state:
+        """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
+        ready = inputs.context(context, self.dim, self._name)
+        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             within = self._limits(state, only, exclude)
-            ready = inputs.context(context, self.dim, self._name)
             return decision.propensities(state, within, ready, self.explore)
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
@@ -225,11 +238,12 @@ class Policy(Held):
         position = state.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
         if position >= 0 and state.walk.update(position, reward, context):
             return
-        with self._exclusive() as state:
+        with self._free_lock():
+            state = self._mended()
             position = state.tree.position(arm)
             ready = inputs.reward(reward, state.rows, arm), inputs.context(context, self.dim, self._name)
             if not state.walk.update(position, *ready):
-                with self.held():  # the native engine refuses rewards with which it would lose digits
+                with Closed(self, outermost=True, changes=True):  # the native engine would lose digits with it
                     state.readable.update(position, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
@@ -244,18 +258,22 @@ class Policy(Held):
                 listed = [state.position_of.get(arm, -1) for arm in arms]
                 if state.walk.learn_lists(listed, rewards):
                     return
-        arms = list(arms) if isinstance(arms, Iterator) else arms
-        with self._exclusive() as state:
-            positions = state.tree.positions(arms)
-            n = len(positions)
-            ready = (
-                inputs.rewards(rewards, n),
-                None if plays is None else inputs.plays(plays, n),
-                inputs.contexts(contexts, n, self.dim, self._name),
-            )
+        arms = inputs.listed(arms)
+        tree = self._state.tree
+        positions = tree.positions(arms)
+        n = len(positions)
+        ready = (
+            inputs.rewards(rewards, n),
+            None if plays is None else inputs.plays(plays, n),
+            inputs.contexts(contexts, n, self.dim, self._name),
+        )
+        with self._free_lock():
+            state = self._mended()
+            if state.tree is not tree:  # another thread has changed it meanwhile, or what was passed as it was read
+                positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
             answer = state.walk.learn(positions, *ready)
             if answer == descent.LEFT:
-                with self.held():
+                with Closed(self, outermost=True, changes=True):
                     answer = state.readable.learn(positions, *ready)
             if answer >= 0:
                 counted = None if ready[1] is None else float(ready[1][answer])
@@ -264,7 +282,8 @@ class Policy(Held):
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
-        with self.held() as state:
+        closed = self._closed(changes=True)
+        with self._lock, closed as state:
             state.readable.forget(factor)
 
     def learn(self, log: Any) -> None:
@@ -281,18 +300,9 @@ class Policy(Held):
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        own: dict[Any, Belief] = {}
-        if prior == "cluster" and isinstance(arms, Mapping):
-            with self.held(changes=False) as state:
-                for arm, clusters in arms.items():
-                    found = beside(state.given, state.tree, state.rows, self.belief, tuple(clusters))
-                    own |= {} if found is None else {arm: found}
-        elif prior is not None:
-            if type(prior) is not type(self.belief):
-                raise InvalidType(
-                    f"prior={prior!r} must be 'cluster', or a {type(self.belief).__name__} like the policy's"
-                )
-            own = dict.fromkeys(arms, prior)
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
+            own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
@@ -300,8 +310,8 @@ class Policy(Held):
         self._change(lambda tree: tree.move_arms(arms))
 
     def remove_arms(self, arms: Iterable[Any]) -> None:
-        """Remove arms and their evidence: an arm that is added again starts at the prior."""
-        gone = list(arms) if isinstance(arms, Iterator) else arms
+        """Take arms out, with their evidence: one that comes back starts at the prior."""
+        gone = inputs.listed(arms)
         self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
@@ -312,8 +322,9 @@ class Policy(Held):
         """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
         new = self._grown(_checked(make(before)), self._state.own_priors | dict(own or {}))
-        with self.held() as old:
-            if old.given is not before:  # another thread has changed it in the meantime
+        closed = self._closed(changes=True)
+        with self._lock, closed as old:
+            if old.given is not before:  # another thread has changed it meanwhile
                 new = self._grown(_checked(make(old.given)), old.own_priors | dict(own or {}))
             self._state = transferred(old, new)  # one step: the whole change, or none of it
 
@@ -324,9 +335,8 @@ class Policy(Held):
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        return build(
-            tree, own, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade)
-        )
+        options = engines.Options(self._engine, self._stream, self.explore, fade)
+        return build(tree, own, walked, rows, self.rule, options)
 
     # Inspecting
 
@@ -335,25 +345,30 @@ class Policy(Held):
 
         With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
         """
-        with self.held(changes=False) as state:
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             ready = None if context is None else inputs.context(context, self.dim, self._name)
             return looking.table(state, ready)
 
     def __getitem__(self, node: Any) -> Row:
-        """Return the row of `table` for an arm, or for the node at a path such as ("clothes", "hats")."""
-        with self.held(changes=False) as state:
+        """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             return looking.row(state, node)
 
     def best(self, context: Any = None) -> Name:
-        """Return the arm with the highest expected reward among those tried."""
-        with self.held(changes=False) as state:
+        """The arm with the highest expected reward among those tried."""
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
             return looking.best(state, inputs.context(context, self.dim, self._name))
 
     def __repr__(self) -> str:
         depth = "" if self.depth is None else f", depth={self.depth}"
         return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
 
-    # Saving
+    _repr_html_ = looking.html
+
+    # Keeping
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
@@ -374,8 +389,9 @@ class Policy(Held):
         return saving.reduced(self)
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the evidence, and what derives from it, by saved arrays: {name: (nodes, ...)}."""
-        with self.held() as state:
+        """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
+        closed = self._closed(changes=True)
+        with self._lock, closed as state:
             saved.put_back(state.tree.shape, state.rows, rows)
             state.refresh(self.rule)
 

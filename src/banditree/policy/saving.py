@@ -50,7 +50,8 @@ def to_bytes(policy: Policy) -> bytes:
 def _encoded(policy: Policy) -> list[Any]:
     from banditree.output import container
 
-    with policy.held(changes=False) as state:
+    closed = policy._closed(changes=False)
+    with policy._lock, closed as state:
         parent, content, arms, names = policy.tree.to_arrays()
         header = {
             "policy": type(policy).__name__,
@@ -156,7 +157,8 @@ def _built(
     policy = kind.__new__(kind)
     with _whole(source, also=belief is None and rule is None):
         strict = strict and belief is not None
-        policy._start(tree, prior, rule_or_saved, saved.depth, stream, OPTIONS | saved.options, strict=strict)
+        start = None if rng is None else stream  # without a seed a fork draws afresh
+        policy._start(tree, prior, rule_or_saved, saved.depth, start, OPTIONS | saved.options, strict=strict)
     with _whole(source):
         policy.restore(_rows(arrays, policy, content.version))
     return policy

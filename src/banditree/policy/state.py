@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, Rows
+from banditree.beliefs.priors import beside
+from banditree.errors import InvalidType
 from banditree.policy import descent, engines
 from banditree.rules import Rule
 from banditree.tree import Tree
@@ -73,3 +76,17 @@ def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[n
     found = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
     here, there = np.array(found, np.intp).reshape(-1, 2).T
     return new.tree.shape.node_of[here], old.tree.shape.node_of[there]
+
+
+def priors_of_new(
+    state: State, belief: Belief, arms: Mapping[Any, Sequence[Any]], prior: Belief | str | None
+) -> dict[Any, Belief]:
+    """What new arms start from, where it is not the policy's own prior: what arms beside them showed, or as given."""
+    if prior is None or not isinstance(arms, Mapping):
+        return {}
+    if prior == "cluster":
+        found = {arm: beside(state.given, state.tree, state.rows, belief, tuple(above)) for arm, above in arms.items()}
+        return {arm: each for arm, each in found.items() if each is not None}
+    if not isinstance(prior, Belief) or type(prior) is not type(belief):
+        raise InvalidType(f"prior={prior!r} must be 'cluster', or a {type(belief).__name__} as the policy has")
+    return dict.fromkeys(arms, prior)

@@ -40,7 +40,7 @@ from banditree.problems.smooth import bumps, sine_kmeans, surface
 from banditree.problems.strong import strong_dominance
 from banditree.tree import Tree
 
-registry: dict[str, Callable[..., Problem]] = {
+registry: dict[str, Callable[..., Problem | Drifting]] = {
     function.__name__: function
     for function in (
         strong_dominance,
@@ -60,7 +60,7 @@ registry: dict[str, Callable[..., Problem]] = {
 }
 
 
-def examples() -> dict[str, Problem]:
+def examples() -> dict[str, Problem | Drifting]:
     """A small problem of every registered kind, for tests and for trying things out.
 
     >>> examples()["unstructured"]

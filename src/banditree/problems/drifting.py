@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.problems.instance import Floats, Instance
-from banditree.problems.problem import Problem
 from banditree.problems.rewards import Rewards
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
@@ -37,27 +36,39 @@ def drifting(problem: Any, every: int = 5_000) -> Drifting:
         raise InvalidType(f"problem={problem!r:.60} must be a problem with instance(rng) that does not drift itself")
     if getattr(problem, "fixed", False):
         raise InvalidValue(f"the means of {problem!r:.60} never change: every seed meets the same instance")
-    found = Drifting("drifting", Instance, {"problem": problem, "every": every}, slow=getattr(problem, "slow", False))
+    found = Drifting(problem, every, slow=bool(getattr(problem, "slow", False)))
     instance = found.instance(0)
     if np.array_equal(instance.truth(0), instance.truth(1)):
         raise InvalidValue(f"the means of {problem!r:.60} never change: two of its instances have the same")
     return found
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Drifting(Problem):
+@dataclass(frozen=True, eq=False)
+class Drifting:
     """A problem whose instances change with time; built by `drifting`."""
+
+    problem: Any
+    every: int
+    slow: bool = False
+    name: ClassVar[str] = "drifting"
+    fixed: ClassVar[bool] = False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"problem": self.problem, "every": self.every}
+
+    def __repr__(self) -> str:
+        return f"drifting(problem={self.problem!r}, every={self.every})"
 
     def instance(self, rng: Any) -> DriftingInstance:
         """One instance; ``rng`` is an int, a SeedSequence or a Generator."""
         root = seed_sequence(rng)
-        problem, every = self.parameters["problem"], self.parameters["every"]
-        first = problem.instance(root)
+        first = self.problem.instance(root)
         if type(first) is not Instance:
             raise InvalidType(
-                f"{problem!r:.60} gives {first!r:.60}; only problems that give a bt.problems.Instance can drift"
+                f"{self.problem!r:.60} gives {first!r:.60}; only problems that give a bt.problems.Instance can drift"
             )
-        return DriftingInstance(first, problem, root, every)
+        return DriftingInstance(first, self.problem, root, self.every)
 
 
 class DriftingInstance:
@@ -115,7 +126,7 @@ class DriftingInstance:
         if truth is None or set(drawn.arms) != set(self.arms) or truth.shape[1:] != ((self.dim,) if self.dim else ()):
             raise InvalidValue(f"instances of {self.problem!r:.60} have different arms or contexts; it cannot drift")
         if drawn.arms == self.arms:
-            return np.ascontiguousarray(truth)
+            return np.require(truth, requirements=["C", "A"])
         return np.ascontiguousarray(truth[drawn.tree.positions(self.arms)])
 
     def context(self, rng: Any) -> Floats | None:

@@ -2,5 +2,6 @@
 
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on, simulate
+from banditree.simulation.sweeping import Sweep, sweep
 
-__all__ = ["Runs", "on", "simulate"]
+__all__ = ["Runs", "Sweep", "on", "simulate", "sweep"]

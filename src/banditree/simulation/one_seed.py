@@ -59,6 +59,7 @@ def asks_for_dim(factory: Factory) -> bool:
     """Whether a factory has a parameter ``dim`` that was not given: the length of the contexts, as LinTS has.
 
     >>> import banditree as bt
+    >>> from functools import partial
     >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
     (True, False, False)
     """
@@ -200,8 +201,9 @@ class Plan:
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
         parameter = getattr(instance.rewards, "concentration", getattr(instance.rewards, "sd", 0.0))
-        drifts = isinstance(instance, DriftingInstance)
-        changes = {"every": instance.every, "next_truth": instance.truth} if drifts else {}
+        changes: dict[str, Any] = {}
+        if isinstance(instance, DriftingInstance):
+            changes = {"every": instance.every, "next_truth": instance.truth}
         players, runs = [], []
         for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
@@ -214,7 +216,7 @@ class Plan:
             for policy in policies.values():
                 held.enter_context(policy.held())
             seconds = native.run(
-                truth=np.ascontiguousarray(truth),
+                truth=np.require(truth, requirements=["C", "A"]),
                 dim=instance.dim or 0,
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,

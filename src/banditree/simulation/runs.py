@@ -15,12 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue, MissingExtra, missing_extra
+from banditree.errors import BadFile, InvalidValue
 from banditree.output.files import read_whole, write_whole
+from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.output.words import count
+from banditree.simulation.joining import joined
 from banditree.simulation.run import Run, one_engine
-from banditree.simulation.statistics import student
+from banditree.simulation.statistics import OverSeeds, over_seeds, student
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -217,12 +219,10 @@ class Runs:
         at, n = self._at(time), len(self.seeds)
         rows = []
         for name, regret in self.regret.items():
-            mean, sd = float(regret[:, at].mean()), float(regret[:, at].std(ddof=1)) if n > 1 else float("nan")
-            se = float(sd / np.sqrt(n))
-            reach = student(n) * se
+            found = over_seeds(regret[:, at])
             microseconds = 1e6 * self.seconds[name] / (n * int(self.times[-1]))
             cost = float(np.mean(self.evaluations[name]))
-            rows.append((name, mean, sd, se, (mean - reach, mean + reach), cost, microseconds))
+            rows.append((name, found.mean, found.sd, found.se, found.interval, cost, microseconds))
         rows.sort(key=lambda row: row[1])
         ranked = [(*row[:5], rank, *row[5:], self.engine[row[0]]) for rank, row in enumerate(rows, start=1)]
         columns = ("policy", "mean", "sd", "se", "interval", "rank", "evaluations", "microseconds", "engine")
@@ -235,10 +235,30 @@ class Runs:
         ours, theirs = (self.regret[name][:, self._at(time)] for name in (a, b))
         difference = ours - theirs
         difference[np.abs(difference) <= ROUNDING * np.maximum(np.abs(ours), np.abs(theirs))] = 0.0
-        n = len(difference)
-        mean, se = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-        z = mean / se if se > 0 else float("nan")
-        return Comparison(a, b, mean, se, z, n)
+        found = over_seeds(difference)
+        z = found.mean / found.se if found.se > 0 else float("nan")
+        return Comparison(a, b, found.mean, found.se, z, found.seeds)
+
+    def over_seeds(self, policy: str) -> OverSeeds:
+        """Mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
+        self._check(policy)
+        return over_seeds(self.regret[policy])
+
+    def join(self, other: Runs) -> Runs:
+        """These runs and others of the same problem: more policies on the same seeds, or the same on more seeds.
+
+        ``runs | others`` is the same. Give both simulations the same ``rng``, or seeds do not mean the same instances.
+
+        >>> import banditree as bt
+        >>> problem = bt.problems.strong_dominance()
+        >>> runs, later = (bt.simulate([p], problem, horizon=10, seeds=2) for p in (bt.TS, bt.TSC))
+        >>> (runs | later).policies
+        ('TS', 'TSC')
+        """
+        return joined(self, other)
+
+    def __or__(self, other: Any) -> Runs:
+        return self.join(other) if isinstance(other, Runs) else NotImplemented
 
     def plot(self, **options: Any) -> Any:
         """Mean regret over time with bands; see `banditree.plots.regret` for the options. Returns the Axes."""
@@ -254,17 +274,7 @@ class Runs:
 
     def to_frame(self) -> Any:
         """A row for every policy, seed and time, in the library that is installed: pandas, Polars or PyArrow."""
-        columns = dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True))
-        try:
-            import narwhals
-        except ImportError:
-            raise missing_extra("frames", "data frames need narwhals") from None
-        for backend in ("pandas", "polars", "pyarrow"):
-            try:
-                return narwhals.from_dict(columns, backend=backend).to_native()
-            except ModuleNotFoundError:
-                continue
-        raise MissingExtra("no data frame library is installed; pip install pandas, polars or pyarrow")
+        return frame(dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file that any tool reads; what does not fit its columns is in the first line, a comment."""
@@ -322,6 +332,13 @@ class Runs:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
             raise BadFile(f"{path} is damaged: {error}") from None
 
+    def _title(self) -> str:
+        return f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
+
     def __repr__(self) -> str:
-        head = f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
-        return f"{head}\n{self.table()}"
+        return f"{self._title()}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        from banditree.output import notebook
+
+        return notebook.titled(self._title(), notebook.table(self.table()))

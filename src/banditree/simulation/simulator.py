@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
-from banditree.errors.checks import whole
+from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on
 from banditree.simulation.run import Run
@@ -23,6 +23,7 @@ from banditree.stream import seed_sequence
 __all__ = ["LONGEST", "On", "Streams", "on", "simulate"]
 
 LONGEST = 10**12  # steps of a run: a day or more, and well inside what 64 bits count
+LOG = 100  # times that are even on a log axis, where the first ones are not the same
 MOST = 10**7  # seeds, and checkpoints: more would not fit into memory
 
 Found = dict[str, Run | PolicyFailed]  # by policy
@@ -35,7 +36,7 @@ def simulate(
     horizon: int,
     seeds: int | Iterable[int],
     rng: Any = 0,
-    checkpoints: int | Iterable[int] = 100,
+    checkpoints: int | str | Iterable[int] = 100,
     replicates: int | Iterable[int] = 1,
     delay: int = 0,
     batch: int = 1,
@@ -48,6 +49,9 @@ def simulate(
     list of classes takes their names. ``seeds`` is a number or a list of seed indices. The result depends on ``rng``,
     the names and the engine alone: not on jobs, backends, checkpoints, or what else runs. Built-in policies on built-in
     problems run in the native engine without the GIL; others are stepped from Python.
+
+    Regret is written down at 100 times, evenly spaced; ``checkpoints`` is another number of them, "log" for times that
+    are even on a log axis, or the times themselves.
 
     With ``replicates`` every policy runs that many times on the instance of each seed: ``runs.regret`` is the mean, and
     ``runs.replicates`` has each run, which tells the luck of a run from the differences between instances. A list of
@@ -209,8 +213,11 @@ def _numbers(what: str, given: int | Iterable[int]) -> list[int]:
     return list(range(whole(f"{what}s", given, 1, MOST, why="how many")))
 
 
-def _times(checkpoints: int | Iterable[int], horizon: int) -> NDArray[np.int64]:
-    """When regret is written down: evenly spaced or as given, the last being the horizon."""
+def _times(checkpoints: int | str | Iterable[int], horizon: int) -> NDArray[np.int64]:
+    """When regret is written down: evenly spaced, even on a log axis, or as given, the last being the horizon."""
+    if isinstance(checkpoints, str):
+        choice("checkpoints", checkpoints, ("log",))
+        return np.unique(np.rint(np.geomspace(1, horizon, LOG)).astype(np.int64))
     if _several(checkpoints):
         given = [whole("checkpoint", at, 1, horizon) for at in checkpoints]
         return np.unique(np.array([*given, horizon], np.int64))

@@ -1,10 +1,15 @@
-"""Student's t: how wide an interval of a mean over few seeds has to be, and how likely a mean is above 0."""
+"""What many seeds tell: their mean, how far they spread, and how wide an interval of a mean has to be (Student's t)."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 MANY = 1000  # degrees of freedom, above which the normal distribution is corrected by the first term that it lacks
 
@@ -51,3 +56,35 @@ def _within(angle: float, degrees: int) -> float:
         total += term
         term *= (k - 1) / k * cosine**2
     return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """Mean, standard deviation and standard error over seeds, of one number or of an array of them."""
+
+    mean: Any
+    sd: Any  # NaN for a single seed, of which nothing is known
+    se: Any
+    seeds: int
+
+    @property
+    def interval(self) -> tuple[Any, Any]:
+        """The ends of a 95% interval of the mean, by Student's t."""
+        reach = student(self.seeds) * self.se
+        return self.mean - reach, self.mean + reach
+
+
+def over_seeds(values: NDArray[np.float64]) -> OverSeeds:
+    """Summarise values with one row per seed: (seeds, ...).
+
+    >>> found = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))
+    >>> found.mean, round(found.sd, 4), round(found.se, 4)
+    (3.0, 1.8257, 0.9129)
+    """
+    n = len(values)
+    mean = values.mean(axis=0)
+    sd = values.std(axis=0, ddof=1) if n > 1 else np.full_like(mean, np.nan)
+    se = sd / math.sqrt(n)
+    if values.ndim == 1:
+        mean, sd, se = float(mean), float(sd), float(se)
+    return OverSeeds(mean, sd, se, n)

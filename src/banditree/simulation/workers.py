@@ -96,7 +96,7 @@ def _on_threads(
     stop: CtrlC,
     most: int = 1,
 ) -> Iterator[Any]:
-    """``most`` seeds are a task, where an instance is drawn as it is needed: handing out a task costs as short runs do."""
+    """Up to ``most`` seeds are a task: handing one out costs as much as a short run."""
     monitor = new_monitor()
     drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
     tasks: Iterator[tuple[Any, ...]]

@@ -21,6 +21,10 @@ class Shape:
     node_of: Ints  # (arms,) the leaf of each arm, in the user's order
     levels: Ints  # (levels + 1,) first node of each level; level 0 is the root
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Align what was unpickled: some transports, such as Dask's, hand out arrays that begin anywhere in memory."""
+        self.__dict__.update({name: np.require(array, requirements=["C", "A"]) for name, array in state.items()})
+
     @property
     def n_nodes(self) -> int:
         return len(self.parent)

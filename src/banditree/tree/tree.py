@@ -319,5 +319,8 @@ class Tree:
     def __str__(self) -> str:
         return text.tree_as_text(self)
 
-    _names: tuple[Name | None, ...]  # cluster names breadth-first, starting with None for the root
+    def _repr_html_(self) -> str:
+        return text.tree_as_html(self)
+
+    _names: tuple[Name | None, ...]  # cluster names breadth-first, the root's first (None)
     _lookup: Lookup

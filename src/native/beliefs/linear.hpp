@@ -70,17 +70,27 @@ struct LinearRows {
         if (some_rooted) root_moments(first, k, prepared);
     }
 
-    // Computes what n rewards in these contexts add to the diagonal of x x', for `even`; plays as in Walk::learn.
-    void meet(const double* x, const double* plays, std::size_t n) {
+    // Meets n rewards in these contexts, with plays as in Walk::learn. True where updates by them keep their digits at every
+    // node, whatever the contexts: (B^-1)_ii is at most 1 / precision, and no B_ii is above the trace of the root's sums.
+    // Else `even` looks at the nodes themselves.
+    bool meet(const double* x, const double* plays, std::size_t n) {
+        double trace = 0.0;
+        for (std::size_t i = 0; i < d; ++i) trace += gram[i * d + i];
+        for (std::size_t row = 0; row < n; ++row) {
+            double square = 0.0;
+            for (std::size_t i = 0; i < d; ++i) square += x[row * d + i] * x[row * d + i];
+            trace += (plays ? plays[row] : 1.0) * square;
+        }
+        if (fades || (!some_rooted && trace * widest <= (inflated - 1.0) * v)) return true;
         std::fill(squares.begin(), squares.end(), 0.0);
         for (std::size_t row = 0; row < n; ++row)
             for (std::size_t i = 0; i < d; ++i) squares[i] += (plays ? plays[row] : 1.0) * x[row * d + i] * x[row * d + i];
+        return false;
     }
 
     // Whether updates by these contexts keep their digits at all nodes of a path: the new B_ii times the old (B^-1)_ii
     // bounds the loss.
     bool even(const std::vector<std::int32_t>& path) const {
-        if (fades) return true;
         bool all = true;
         for (const std::int32_t node : path) {
             const double* b = gram + static_cast<std::size_t>(node) * d * d;

@@ -159,6 +159,7 @@ const Limits* limits_of(const BoundWalk& self, nb::object within) {
     if (within.is_none()) return nullptr;
     const BoundLimits& bound = nb::cast<const BoundLimits&>(within);
     require(self.walk->tree.parent == bound.tree.parent, "these limits are for another tree");
+    require(bound.limits.n_allowed > 0, "one arm at least must be allowed");
     return &bound.limits;
 }
 

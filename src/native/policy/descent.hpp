@@ -181,10 +181,8 @@ struct Walker final : Walk {
 
     bool update(std::int32_t arm, double reward, const double* context) override {
         find(arm);
-        if constexpr (Rows::contextual) {
-            rows.meet(context, nullptr, 1);
-            if (!rows.even(path)) return false;
-        }
+        if constexpr (Rows::contextual)
+            if (!rows.meet(context, nullptr, 1) && !rows.even(path)) return false;
         observe_one(arm, reward, 1.0, context);
         for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
         return true;
@@ -194,9 +192,9 @@ struct Walker final : Walk {
                std::size_t n) override {
         const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0;
         if constexpr (Rows::contextual) {
-            if (many) return false;  // NumPy multiplies large matrices faster
-            rows.meet(contexts, plays, n);
-            for (std::size_t i = 0; i < n; ++i) {
+            if (many) return false;  // NumPy multiplies large matrices sooner
+            const bool sure = rows.meet(contexts, plays, n);
+            for (std::size_t i = 0; i < n && !sure; ++i) {
                 find(static_cast<std::int32_t>(arms[i]));
                 if (!rows.even(path)) return false;
             }

@@ -9,7 +9,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.simulation.statistics import student
+from banditree.simulation.statistics import over_seeds, student
 
 Floats = NDArray[np.float64]
 
@@ -48,8 +48,8 @@ class Measured:
 
 def mean(sample: Floats) -> Measured:
     """The mean over seeds: (seeds,)."""
-    n = len(sample)
-    return Measured(float(sample.mean()), float(sample.std(ddof=1)) / sqrt(n) if n > 1 else nan, n)
+    found = over_seeds(sample)
+    return Measured(found.mean, found.se, found.seeds)
 
 
 def jackknife(function: Callable[[Floats], float], samples: Floats) -> Measured:

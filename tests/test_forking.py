@@ -1,0 +1,127 @@
+"""Processes that are forked with policies in them: nobody waits for a thread that is not there, streams part."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import banditree as bt
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+WAIT = 60  # seconds; only where a child hangs
+
+
+def in_a_child(act: Callable[[], object]) -> str:
+    """What ``repr(act())`` is in a forked process; "hangs" where it does not come back."""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, about forks beside threads
+        child = os.fork()
+    if child == 0:  # nothing of the tests' own runs on here
+        try:
+            os.write(write, repr(act()).encode())
+        except BaseException as error:
+            os.write(write, f"failed: {error!r}".encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    try:
+        ready, _, _ = select.select([read], [], [], WAIT)
+        return os.read(read, 10_000).decode() if ready else "hangs"
+    finally:
+        os.close(read)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@contextmanager
+def beside(act: Callable[[], object]) -> Iterator[None]:
+    """Another thread that does something all the time."""
+    stop, before = threading.Event(), sys.getswitchinterval()
+
+    def again_and_again() -> None:
+        while not stop.is_set():
+            act()
+
+    thread = threading.Thread(target=again_and_again)
+    sys.setswitchinterval(1e-5)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(before)
+
+
+def works(policy: bt.Policy) -> bool:
+    """A few calls of all kinds."""
+    policy.choose()
+    policy.choose_many(3)
+    policy.update("a", 1)
+    policy.update_many(["a", "b"], [1, 0], plays=[2, 1])
+    policy.add_arms({"in the child": ("x",)})
+    policy.forget(0.5)
+    return policy.slate(2, exclude=["a"])[0] in policy.tree
+
+
+def test_a_fork_while_another_thread_edits(engine: str) -> None:
+    policy = bt.TSC(bt.Tree({"x": ["a", "b"], "y": ["c"]}), rng=1)
+
+    def edit() -> None:
+        policy.add_arms({"new": ("y",)})
+        policy.update_many(["a", "new"], [1, 0])
+        policy.remove_arms(["new"])
+        policy.forget(0.9)
+
+    with beside(edit):
+        found = {in_a_child(lambda: works(policy)) for _ in range(12)}
+    assert found == {"True"}
+    assert works(policy)
+
+
+def test_a_fork_while_another_thread_draws(engine: str) -> None:
+    """NumPy's generators hold a lock of their own while they draw."""
+    policy = bt.TS(bt.Tree(["a", "b", "c"]), rng=1)
+    with beside(lambda: policy.choose_many(20_000)):
+        found = {in_a_child(lambda: policy.choose_many(5).shape) for _ in range(12)}
+    assert found == {"(5,)"}
+
+
+def test_streams_part_where_no_seed_was_given(engine: str, tmp_path: Path) -> None:
+    tree = bt.Tree(1000)
+    bt.TS(tree).save(tmp_path / "policy")
+    unseeded = {
+        "built": bt.TS(tree),
+        "loaded": bt.load(tmp_path / "policy"),
+        "from bytes": bt.from_bytes(bt.TS(tree).to_bytes()),
+    }
+    seeded = {
+        "built": bt.TS(tree, rng=3),
+        "loaded": bt.load(tmp_path / "policy", rng=3),
+        "with a generator": bt.TS(tree, rng=np.random.default_rng(3)),
+    }
+    for what, policy in unseeded.items():
+        runs = [in_a_child(lambda p=policy: p.choose_many(5).tolist()) for _ in range(2)]  # type: ignore[misc]
+        runs.append(repr(policy.choose_many(5).tolist()))
+        assert len(set(runs)) == 3, what
+    for what, policy in seeded.items():
+        runs = [in_a_child(lambda p=policy: p.choose_many(5).tolist()) for _ in range(2)]  # type: ignore[misc]
+        runs.append(repr(policy.choose_many(5).tolist()))
+        assert len(set(runs)) == 1, what
+
+
+def test_beliefs_are_those_of_the_parent(engine: str) -> None:
+    policy = bt.TSC(bt.Tree({"x": ["a", "b"], "y": ["c"]}))
+    policy.update_many(["a", "b"], [1, 0])
+    assert in_a_child(lambda: [row.plays for row in policy.table()]) == repr([row.plays for row in policy.table()])
