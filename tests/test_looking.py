@@ -80,7 +80,7 @@ def test_best(engine: str) -> None:
     policy.update("b1", 1)
     assert policy.best() == "b1"
     policy.forget(0)
-    with pytest.raises(InvalidValue, match="no arm was tried yet"):
+    with pytest.raises(InvalidValue, match="no arm has been tried yet"):
         policy.best()
 
 

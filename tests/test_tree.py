@@ -292,9 +292,9 @@ def test_bad_labels_paths_and_linkage() -> None:
         ([[0, 1, 2]], "shape"),
         ([0, 1], "shape"),
         ([[0, 0, 1, 2]], "not a linkage"),
-        ([[0, 3, 1, 2], [1, 2, 1, 3]], "no linkage"),
-        ([[0, 1.5, 1, 2]], "no linkage"),
-        ([[-1, 1, 1, 2]], "no linkage"),
+        ([[0, 3, 1, 2], [1, 2, 1, 3]], "not a linkage"),
+        ([[0, 1.5, 1, 2]], "not a linkage"),
+        ([[-1, 1, 1, 2]], "not a linkage"),
     ]
     for merges, says in bad_linkage:
         with pytest.raises(InvalidValue, match=says):

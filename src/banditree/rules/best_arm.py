@@ -36,7 +36,7 @@ class BestArm(Thompson):
     def check(self, belief: Belief) -> None:
         super().check(belief)
         if self.best == "posterior" and belief.dim is not None:
-            raise InvalidValue("with contexts, no single arm has the best posterior mean; use best='empirical'")
+            raise InvalidValue("the arm with the best posterior mean depends on the context; use best='empirical'")
 
     def check_fading(self) -> None:
         if self.best == "posterior":  # a mean of few rewards moves towards the prior sooner than one of many
