@@ -46,7 +46,7 @@ def test_rewards_that_are_not_rates() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(InvalidType, match="known means and no plays"):
+    with pytest.raises(InvalidType, match="known means but no plays"):
         Catalogue(TREE, means=[0.1] * 4).policy(bt.TS)
     for weight in (0.0, -1.0, 1.5, float("nan")):
         with pytest.raises(InvalidValue, match="weight"):
