@@ -205,6 +205,6 @@ def test_two_columns_make_one_id() -> None:
 )
 def test_a_tuple_as_an_id_is_refused_with_the_way_to_join_it(build: Any) -> None:
     with pytest.raises(
-        bt.errors.InvalidType, match=r"\('Heat', 1995\) is a tuple; .* join it to one, such as 'Heat, 1995'"
+        bt.errors.InvalidType, match=r"\('Heat', 1995\) is a tuple; .* join it into one string, such as 'Heat, 1995'"
     ):
         build()

@@ -81,20 +81,8 @@ def read_catalogue(
         raise InvalidType("weight is used only with mean; counts have their own weight")
     if tuple(named) not in WAYS:
         raise InvalidType(f"name the columns of {EITHER}; got {' and '.join(named) or 'none of them'}")
-    arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
-    path = _listed("path", path, "from coarse to fine")
-    parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be part of an id
-    wanted = [*parts, *path, *named.values()]
-    twice = [name for name in wanted if wanted.count(name) > 1]
-    if twice:
-        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
-    if not arms:
-        raise InvalidValue("arm is an empty list; name the column of the items")
-
-    table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
-    if not table.rows and not table.defects:
-        raise CatalogueError(table.source, [Defect(None, None, "no rows; a catalogue needs at least one arm")])
-    rows = Rows(table, arms, path)
+    rows = _rows(source, arm, path, list(named.values()), max_bytes)
+    table = rows.table
     known = WAYS[tuple(named)](rows, **named)
     first, place = rows.arms(once="to average means, name a column of weights" if tuple(named) == ("mean",) else "")
     if table.defects:
@@ -107,6 +95,36 @@ def read_catalogue(
 
     fields = known(add_up, place)
     return Catalogue(tree, **fields, notes=rows.notes)
+
+
+def read_tree(source: Any, *, arm: str | Sequence[str], path: Sequence[str] = (), max_bytes: int = MOST) -> Tree:
+    """Read the tree of a catalogue alone, where nothing is known of rewards; columns are named as in `read_catalogue`.
+
+    >>> read_tree({"item": ["hat", "boot"], "kind": ["head", "foot"]}, arm="item", path=["kind"]).clusters
+    {'head': ['hat'], 'foot': ['boot']}
+    """
+    rows = _rows(source, arm, path, [], max_bytes)
+    first, _ = rows.arms()
+    if rows.table.defects:
+        raise CatalogueError(rows.table.source, rows.table.defects)
+    return Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
+
+
+def _rows(source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int) -> Rows:
+    """The rows of a table, of which these columns are needed."""
+    arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
+    path = _listed("path", path, "from coarse to fine")
+    parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
+    wanted = [*parts, *path, *others]
+    twice = [name for name in wanted if wanted.count(name) > 1]
+    if twice:
+        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
+    if not arms:
+        raise InvalidValue("arm is an empty list; name the column of the items")
+    table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
+    if not table.rows and not table.defects:
+        raise CatalogueError(table.source, [Defect(None, None, "no rows; a catalogue needs at least one arm")])
+    return Rows(table, arms, path)
 
 
 def _listed(what: str, given: Any, order: str = "") -> list[str]:

@@ -28,7 +28,7 @@ def application() -> typer.Typer:
         import typer
     except ImportError:
         raise missing_extra("cli", "the command line needs Typer and Rich") from None
-    from banditree.cli import catalogue, evaluate, reproduce
+    from banditree.cli import catalogue, evaluate, reproduce, serve
     from banditree.cli.flags import Commands
 
     app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False, cls=Commands)
@@ -49,6 +49,7 @@ def application() -> typer.Typer:
     reproduce.register(app)
     catalogue.register(app)
     evaluate.register(app)
+    serve.register(app)
     return app
 
 

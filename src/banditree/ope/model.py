@@ -48,8 +48,8 @@ def blocks(n: int) -> Places:
 def shrunk_rates(rows: Floats, sums: Floats, squares: Floats, tree: Tree) -> Floats:
     r"""Estimate the mean reward of each arm, shrunk towards its cluster, and that towards its own: (arms,).
 
-    ``rows``, ``sums`` and ``squares`` are each arm's number of rows, sum of rewards and sum of squared rewards. From the
-    root down, a node with n rows of mean y below a parent of estimate m gets (n y + k m) / (n + k), where
+    ``rows``, ``sums`` and ``squares`` are each arm's number of rows, sum of rewards and sum of squared rewards. From
+    the root down, a node with n rows of mean y below a parent of estimate m gets (n y + k m) / (n + k), where
     k = sigma^2 / tau^2: the variance of a reward over the variance of siblings' means at that level, by moments. If
     siblings differ by no more than chance, k is infinite and the node takes its parent's estimate.
     """

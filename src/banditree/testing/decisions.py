@@ -154,7 +154,8 @@ def _limits(case: Case) -> Iterator[tuple[set[Any], dict[str, Limits]]]:
     arms = case.tree.arms
     for n in sorted({1, len(arms) // 2, len(arms) - 1} - {0, len(arms)}):
         some = [arms[i] for i in case.rng.permutation(len(arms) - 1)[:n]]
-        allowed, gone = set(some), [arm for arm in arms if arm not in set(some)]
+        allowed = set(some)
+        gone = [arm for arm in arms if arm not in allowed]
         mask = np.array([arm in allowed for arm in arms])
         yield (
             allowed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock
 from types import TracebackType
 from typing import Any
 
@@ -11,16 +12,18 @@ from banditree.errors import InvalidValue
 from banditree.policy.state import State
 
 
-class Turns:
+class Held:
     """What a policy needs for exclusive access to its state.
 
     An exception may come between any two steps of Python. ``with self._lock`` gives the lock back whenever it comes; a
     generator or an ``__enter__`` that took the lock might keep it. So the policy's own methods write just that.
     """
 
-    _lock: Any  # an RLock
     _name: str
     _state: State
+
+    def __init__(self) -> None:
+        self._lock = RLock()
 
     @contextmanager
     def held(self, *, changes: bool = True) -> Iterator[State]:
@@ -52,7 +55,7 @@ class Turns:
         return state
 
     def _is_held(self) -> bool:
-        owned: bool = self._lock._is_owned()
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         return owned
 
 
@@ -62,7 +65,7 @@ class Closed:
     Where an exception comes before or after it, the walk stays closed until the next call mends it.
     """
 
-    def __init__(self, owner: Turns, *, outermost: bool, changes: bool) -> None:
+    def __init__(self, owner: Held, *, outermost: bool, changes: bool) -> None:
         self.owner, self.outermost, self.changes = owner, outermost, changes
 
     def __enter__(self) -> State:
