@@ -162,7 +162,7 @@ def test_a_tree_that_clearly_pays() -> None:
     assert found.against_flat.share == pytest.approx(0.5, abs=0.02)
     assert "Run TSC" in found.sentences[0]
     assert "About as good: HTS(depth=2)." in found.sentences
-    assert "from about 1,000 decisions on" in str(found)
+    assert "is ahead of TS after about 1,000 decisions" in str(found)
 
 
 def test_a_deep_tree_is_named_with_its_depth() -> None:
@@ -193,7 +193,7 @@ def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
     assert early.overtaken.policy == "TS"
     # at 20,000 TS is 990 - 600 = 390 behind and gains 0.03 - 100 log(4/3) / 5,000 = 0.0242 per decision
     assert early.overtaken.at == pytest.approx(20_000 + 390.3 / 0.02425, rel=0.05)
-    (headline,) = [line for line in early.sentences if line.startswith("At the end TSC loses 0.0")]
+    (headline,) = [line for line in early.sentences if line.startswith("At the end, TSC loses 0.0")]
     assert "it has stopped learning; TS loses 0.005" in headline
     assert "If that continues, TS will be ahead after about 36," in headline
     assert any(line.startswith("More traffic: beyond about 36,") for line in early.changes)
