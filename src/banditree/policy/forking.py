@@ -6,6 +6,7 @@ fresh one in each; those built with one go on as they are.
 
 from __future__ import annotations
 
+import importlib
 import os
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -28,6 +29,12 @@ def remember(policy: Policy, *, reseed: bool) -> None:
         _unseeded.add(policy)
 
 
+def _before_fork() -> None:
+    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child."""
+    if _policies:
+        importlib.import_module("numpy.ma")
+
+
 def _after_fork() -> None:
     """A thread that held a policy is not here any more: nothing it had begun stays half done."""
     for policy in list(_policies):
@@ -40,4 +47,4 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
