@@ -18,11 +18,11 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format docs bench reproduce advice-table estimator-table clean \
-  fuzz sanitize test-lowest test-newest constraints
+.PHONY: help setup test check format docs site bench reproduce advice-table advice-picture estimator-table clean \
+  fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## .venv with banditree (editable), its extras and the tools
 
@@ -46,6 +46,12 @@ format: setup ## let ruff fix what it can
 docs: setup ## the examples of README, docs and docstrings alone
 	$(BIN)/python -m pytest README.md docs src
 
+site: setup ## the documentation as a web site, into build/site
+	$(BIN)/python -m docs.website
+
+advice-picture: setup ## the README's picture of the advice page, which needs Chromium
+	$(BIN)/python -m docs.make_advice_picture
+
 bench: setup ## the benchmark table
 	$(BIN)/python -m benchmarks
 
@@ -64,6 +70,10 @@ SECONDS = 60
 fuzz: setup ## random calls of all policies against a plain oracle: SECONDS=60, SEED=... to repeat
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
+ROUNDS = 1000
+torture: setup ## kill `banditree serve` under load, again and again, and look for what it lost: ROUNDS=1000
+	$(BIN)/python -m tests.run_torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
 # What the native engine does, and not what libraries do with it: pictures, pages, and processes that joblib starts,
 # which wait for each other for ever under the sanitizers.
 SANITIZED = $(foreach part,bad_input beliefs descent equivalences exact_sampling fuzz interrupt laws policy rules \
@@ -78,14 +88,13 @@ sanitize: .venv-sanitize/bin/python ## the core tests and a short fuzz with addr
 	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m tests.fuzz --seconds 60
 
 # Both ends of the versions that pyproject.toml declares. Left out are tests of numbers, which take long and on which
-# no library has a say. Old libraries warn of newer ones beside them, which is not ours to mend, and old Typers tell
-# less of a command, so that the API page differs.
+# no library has a say. Old libraries warn of newer ones beside them, which is not ours to mend.
 ENDS = -n 2 --dist worksteal -q tests $(foreach part,exact_sampling laws paper theory,--ignore-glob='tests/test_$(part)*')
 test-lowest: setup .venv-lowest/bin/python ## the tests with the lowest versions that pyproject.toml declares
 	@mkdir -p build
 	$(BIN)/python -m tools.lowest > build/lowest.txt
 	$(call install,.venv-lowest,--constraint build/lowest.txt,$(FOR_TESTS))
-	.venv-lowest/bin/python -m pytest $(ENDS) -o filterwarnings=default --deselect tests/test_docs.py::test_the_api_page_is_up_to_date
+	.venv-lowest/bin/python -m pytest $(ENDS) -o filterwarnings=default
 
 test-newest: .venv-newest/bin/python ## the tests with the newest versions
 	$(call install,.venv-newest,--upgrade --upgrade-strategy eager,$(FOR_ALL) cmake ninja)

@@ -1,4 +1,4 @@
-"""Is the advice right? Instances as in the paper, given as catalogues with counts, and what the advised policy costs.
+"""Measure how often the advice is right, on catalogues with counts drawn from the paper's kinds of instances.
 
 ``python -m docs.make_advice_table --out docs/advice-table.md`` makes the table of the docs.
 """
@@ -28,22 +28,22 @@ from banditree.problems import (
 )
 from banditree.simulation.simulator import simulate
 
-PLAYS = 50, 500  # of an arm, uniformly
+PLAYS = 50, 500  # per arm, drawn uniformly
 
 
 @dataclass(frozen=True)
 class World:
-    """A problem whose instances become catalogues."""
+    """A problem whose instances are turned into catalogues."""
 
     name: str
     problem: Problem
     horizon: int
-    tree: str | None = None  # which of the instance's trees; None is the first
-    depth: int | None = None  # how many levels of it are category columns; None is all
+    tree: str | None = None  # which of the instance's trees to use; None for the first
+    depth: int | None = None  # how many of its levels are category columns; None for all
 
 
 def worlds() -> list[World]:
-    """The paper's kinds of instances. HEAD says which are smaller than there, and what is left out."""
+    """List the paper's kinds of instances. HEAD says which are smaller than in the paper, and what is left out."""
     return [
         World("strong dominance", strong_dominance(), 3000),
         World("strong dominance, wide and near", strong_dominance(width=0.3, distance=0.05), 3000),
@@ -60,7 +60,7 @@ def worlds() -> list[World]:
 
 @dataclass(frozen=True)
 class Draw:
-    """One catalogue: what was advised, and what was best."""
+    """The outcome for one catalogue: what was advised, and what was best."""
 
     advised: str
     best: str
@@ -70,7 +70,7 @@ class Draw:
 
     @property
     def right(self) -> bool:
-        """Within 10% of the best of the candidates, or within noise of it."""
+        """Whether the advised policy is within 10% of the best candidate, or within noise of it."""
         return self.ratio <= 1.1 or self.z < 2
 
 
@@ -100,7 +100,7 @@ def too_often_wrong(draws: Sequence[Draw]) -> bool:
 
 
 def row(world: World, draws: Sequence[Draw]) -> tuple[str, ...]:
-    """A line of the table."""
+    """Write one line of the table."""
     advised = [each.advised for each in draws]
     common = sorted(set(advised), key=lambda name: -advised.count(name))
     return (
@@ -116,9 +116,9 @@ def row(world: World, draws: Sequence[Draw]) -> tuple[str, ...]:
 
 HEAD = f"""# Is the advice right?
 
-Made by `make advice-table`. Each line is a kind of world whose true means we know: the paper's kinds of instances, some
-smaller than there. From each we draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm.
-`bt.advise` sees the counts alone. Then every candidate is run on the true means. The advice is right when the advised
+Made by `make advice-table`. Each line is a kind of world whose true means are known: the paper's kinds of instances,
+some of them smaller. From each we draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm.
+`bt.advise` sees only the counts. Then every candidate is run on the true means. The advice is right when the advised
 policy's true regret is within 10% of the best candidate's, or within two standard errors of it.
 
 Sizes: strong dominance has 100 arms in 10 clusters; hierarchical dominance 128 arms, and 4 levels of its binary tree;
@@ -126,9 +126,9 @@ the sine 100 arms in 10 clusters, and 400 arms in 7 clusters of 7 (the paper: 5,
 (k-means: 5 clusters) and no structure 50 arms in 10 clusters, both for 10,000 decisions instead of 25,000; the surface
 300 arms instead of 500 (k-means: 20 clusters), for 5,000 decisions instead of 20,000.
 
-What this does not show: Ward's binary trees are cut at 3 levels, as category columns would be. The full trees, on which
-going down to the arms does badly on the surface in the paper, are not among these worlds, so that nothing is shown here
-about trees much deeper than 4 levels.
+What this does not show: Ward's binary trees are cut at 3 levels, like category columns. The full trees, on which
+walking down to the arms does badly on the surface in the paper, are not among these worlds, so this says nothing about
+trees much deeper than 4 levels.
 
 | world | horizon | advised (times) | cannot tell | regret over the best's, mean | worst | right |
 |---|---|---|---|---|---|---|
@@ -136,10 +136,10 @@ about trees much deeper than 4 levels.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table, or write it; 1 where the advice is right less than 9 times in 10 in some world."""
+    """Print or write the table; return 1 if in some world the advice is right less than 9 times in 10."""
     parser = argparse.ArgumentParser(description="Check the advice on worlds whose true means are known.")
-    parser.add_argument("--draws", type=int, default=30, help="catalogues of each world (default 30)")
-    parser.add_argument("--seeds", type=int, help="worlds simulated for an advice (default: that of bt.advise)")
+    parser.add_argument("--draws", type=int, default=30, help="catalogues per world (default 30)")
+    parser.add_argument("--seeds", type=int, help="worlds simulated per advice (default: as in bt.advise)")
     parser.add_argument("--truth-seeds", type=int, default=200, help="runs on the true means (default 200)")
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
     parser.add_argument("--only", default="", help="only worlds whose name contains this")

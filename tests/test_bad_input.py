@@ -172,7 +172,7 @@ def test_contexts_where_none_are_needed(engine: str) -> None:
     ("n", "kind"), [(-1, ValueError), (1.5, TypeError), ("3", TypeError), (None, TypeError), (True, TypeError)]
 )
 def test_bad_numbers_of_decisions(n: Any, kind: type[Exception], engine: str) -> None:
-    says = "say how many decisions" if n is None else f"n={n!r}"
+    says = "give the number of decisions" if n is None else f"n={n!r}"
     refused(make("TSC", SHOP, 1), lambda p: p.choose_many(n), kind, says)
 
 

@@ -252,17 +252,17 @@ BAD_PRIORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: bt.Policy(SHOP, belief={"hats": bt.Linear(2), "shoes": bt.Linear(3)}, rule=GREEDY),
         InvalidType,
-        r"say what all other nodes believe, as in \{None: ..., 'hats': ...\}: say how long the contexts are",
+        r"give the prior of all other nodes, as in \{None: ..., 'hats': ...\}: give the length of the contexts",
     ),
     (
         lambda: bt.HTS(SHOP, prior={"hats": Needy(a=3.0)}),
         InvalidType,
-        r"say what all other nodes believe, as in \{None: ..., 'hats': ...\}: .*missing 1 required",
+        r"give the prior of all other nodes, as in \{None: ..., 'hats': ...\}: .*missing 1 required",
     ),
     (
         lambda: bt.HTS(SHOP, prior={"hats": bt.Beta(3, 9), ("hats",): bt.Beta(9, 3)}),
         InvalidValue,
-        r"prior for \('hats',\): there is another one for the same node",
+        r"prior for \('hats',\): another prior is for the same node",
     ),
     (lambda: bt.Beta(1e308, 1), InvalidValue, r"Beta: a=1e\+308 must be from"),
     (lambda: bt.Beta(1, 5e-324), InvalidValue, "Beta: b=5e-324 must be from"),

@@ -13,7 +13,7 @@ from banditree.catalogue import Advice, Catalogue, advise, inspect, simulate
 from banditree.catalogue import advice as weighing
 from banditree.catalogue.advice import weigh
 from banditree.catalogue.candidates import NAMES, Candidate, depths, distinct, for_tree, named
-from banditree.catalogue.comparison import OnWorlds
+from banditree.catalogue.comparison import WorldRuns
 from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy.engines import engine
@@ -120,7 +120,7 @@ def test_flat_is_added_to_compare_with() -> None:
 # What is said, for regret that we make up
 
 
-def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, one_world: bool = False) -> OnWorlds:
+def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, one_world: bool = False) -> WorldRuns:
     """Two runs in each world: a mean curve, a share of it that the world moves, and the luck of a run."""
     times = np.linspace(1000, 20_000, 20).astype(np.int64)
     rng = np.random.default_rng(0)
@@ -142,10 +142,10 @@ def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, o
         problem="made up",
         replicates=regret,
     )
-    return OnWorlds(runs, one_world)
+    return WorldRuns(runs, one_world)
 
 
-def pairs_of(curves: Mapping[str, Any], **options: Any) -> OnWorlds:
+def pairs_of(curves: Mapping[str, Any], **options: Any) -> WorldRuns:
     return pairs(
         {each.label: curve for each, curve in zip(named(curves, SHOP), curves.values(), strict=True)}, **options
     )
@@ -186,7 +186,7 @@ def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
     assert late.verdict == "tree"
     assert late.pays_from is not None
     assert 10_000 < late.pays_from < 14_000
-    assert any("Less traffic: for up to about" in line and "TS has less regret" in line for line in late.changes)
+    assert any("Less traffic: up to about" in line and "TS has less regret" in line for line in late.changes)
     early = weighed({"TS": lambda t: 100 * np.log(t), "TSC": lambda t: 0.03 * t})
     assert early.policy == "TSC"
     assert early.overtaken is not None
@@ -195,21 +195,21 @@ def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
     assert early.overtaken.at == pytest.approx(20_000 + 390.3 / 0.02425, rel=0.05)
     (headline,) = [line for line in early.sentences if line.startswith("At the end TSC loses 0.0")]
     assert "it has stopped learning; TS loses 0.005" in headline
-    assert "If that goes on, TS is ahead from about 36," in headline
-    assert any(line.startswith("More traffic: for more than about 36,") for line in early.changes)
+    assert "If that continues, TS will be ahead after about 36," in headline
+    assert any(line.startswith("More traffic: beyond about 36,") for line in early.changes)
 
 
 def test_a_tree_that_does_not_pay() -> None:
     found = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t})
     assert (found.policy, found.verdict, found.pays_from) == ("TS", "flat", None)
-    assert "do not pay" in found.sentences[1]
+    assert "do not pay off" in found.sentences[1]
 
 
 def test_a_flat_policy_is_no_tree_however_good_it_is() -> None:
     """UCB1 ignores the categories too: it is named, and has no part in whether the categories pay."""
     found = weighed({"TS": lambda t: 0.05 * t, "UCB1": lambda t: 0.02 * t, "TSC": lambda t: 0.1 * t})
     assert (found.policy, found.verdict, found.against_flat.policy) == ("TS", "flat", "TSC")
-    assert "Less regret still, without the categories: UCB1." in found.sentences
+    assert "Even less regret, without the categories: UCB1." in found.sentences
     assert not any("About as good" in line for line in found.sentences)
 
 
@@ -221,10 +221,10 @@ def test_a_deeper_tree_that_may_be_better_is_named() -> None:
         "HTS(depth=2)": made.regret("TSC") * np.array([0.6, 1.0, 1.0, 1.0])[:, None, None],
     }
     means = {name: values.mean(axis=1) for name, values in regret.items()}
-    unsure = OnWorlds(replace(made.runs, replicates=regret, regret=means), False)
+    unsure = WorldRuns(replace(made.runs, replicates=regret, regret=means), False)
     found = weigh(COUNTED, named(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
     assert found.policy == "TSC"
-    assert "Perhaps less regret still, which more seeds would tell: HTS(depth=2)." in found.sentences
+    assert "Possibly even less regret (more seeds would show): HTS(depth=2)." in found.sentences
 
 
 def test_a_lead_too_small_to_say_since_when() -> None:
@@ -232,16 +232,16 @@ def test_a_lead_too_small_to_say_since_when() -> None:
     found = weigh(KNOWN, named(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
     assert (found.policy, found.verdict, found.pays_from) == ("TSC", "tree", None)
     assert found.against_flat.saving == pytest.approx(2.5 * found.against_flat.noise)
-    assert "From how many decisions on it is ahead, these seeds do not tell; more seeds would." in found.sentences
+    assert "These seeds do not show after how many decisions it is ahead; more seeds would." in found.sentences
 
 
-def ahead_by(errors: float, *, worlds: int = 40) -> OnWorlds:
+def ahead_by(errors: float, *, worlds: int = 40) -> WorldRuns:
     """Known means: TSC is ahead of TS by so many standard errors."""
     made = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, worlds=worlds, one_world=True)
     luck = made.compare("TSC", "TS")
     regret = {**made.runs.replicates, "TSC": made.regret("TSC") + luck.saving - errors * luck.noise}
     means = {name: values.mean(axis=1) for name, values in regret.items()}
-    return OnWorlds(replace(made.runs, replicates=regret, regret=means), True)
+    return WorldRuns(replace(made.runs, replicates=regret, regret=means), True)
 
 
 def test_a_lead_that_other_seeds_would_not_find_is_a_tie_and_goes_to_the_simpler() -> None:
@@ -291,7 +291,7 @@ def test_the_difference_tells_worlds_from_luck() -> None:
     assert widths[0] < 0.2 * widths[1]
     assert narrow.chance > 0.999
     same = {"TS": np.ones((4, 2, 3)), "TSC": np.ones((4, 2, 3))}
-    none = OnWorlds(replace(lucky.runs, replicates=same), True)
+    none = WorldRuns(replace(lucky.runs, replicates=same), True)
     assert none.compare("TSC", "TS").chance == 0.5
 
 
@@ -314,7 +314,7 @@ def test_few_worlds_are_held_to_students_t() -> None:
             replicates=regret,
             regret={name: each.mean(axis=1) for name, each in regret.items()},
         )
-        told += OnWorlds(made, True).compare("TSC", "TS").told
+        told += WorldRuns(made, True).compare("TSC", "TS").told
     assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))
 
 
@@ -406,7 +406,7 @@ def test_a_policy_that_never_finds_the_best_arm_is_shown_up_beside_the_headline(
     assert 20_000 < found.overtaken.at < 60_000
     at_the_end, where = found.sentences[2:4]
     assert "it has stopped learning; TS loses" in at_the_end
-    assert "If that goes on, TS is ahead from about" in at_the_end
+    assert "If that continues, TS will be ahead after about" in at_the_end
     assert "of its decisions are in genre-0, which holds the best arm with probability under 1%." in where
     assert found.to_dict()["overtaken"]["policy"] == "TS"
 
@@ -417,7 +417,7 @@ def test_of_two_that_are_close_the_one_that_goes_on_learning() -> None:
     assert 0 < close.against_flat.share < 0.05
     assert close.against_flat.chance > 0.99
     assert (close.policy, close.verdict) == ("TS", "flat")
-    assert any("By then TSC has less regret, but so little less that TS" in line for line in close.sentences)
+    assert any("Up to then, TSC has slightly less regret, but TS" in line for line in close.sentences)
     assert close.overtaken is None
     far = weighed({"TS": lambda t: 250 * np.log(t / 10), "TSC": lambda t: 0.87 * t / 10})
     assert (far.policy, far.verdict) == ("TSC", "tree")

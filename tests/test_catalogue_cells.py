@@ -47,10 +47,10 @@ def test_numbers_of_other_countries_are_not_guessed(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("1.200", "'1.200' may be 1.2 or 1200; write counts without a mark"),
-        ("3.000", "'3.000' may be 3 or 3000; write counts without a mark"),
-        ("120.5", "'120.5' is not a whole number; write 1200 for one thousand two hundred, without a mark"),
-        (np.float64(1.2), "1.2 is not a whole number; write 1200 for one thousand two hundred, without a mark"),
+        ("1.200", "'1.200' may be 1.2 or 1200; write counts without separators"),
+        ("3.000", "'3.000' may be 3 or 3000; write counts without separators"),
+        ("120.5", "'120.5' is not a whole number; write 1200 for one thousand two hundred, without separators"),
+        (np.float64(1.2), "1.2 is not a whole number; write 1200 for one thousand two hundred, without separators"),
     ],
 )
 def test_counts_are_whole(value: Any, message: str) -> None:
@@ -69,7 +69,7 @@ def test_counts_that_are_written_otherwise(value: Any) -> None:
 def test_a_category_may_have_a_name_that_looks_like_nothing(word: str) -> None:
     catalogue = read([word, " ", "x"])
     assert catalogue.tree.clusters == {word: ["i0"], "(no kind)": ["i1"], "x": ["i2"]}
-    assert f"the category {word!r} was taken for a name; leave cells empty where there is none" in catalogue.notes
+    assert f"the category {word!r} was taken as a name; leave a cell empty if it has no category" in catalogue.notes
 
 
 def test_cells_of_data_frames_that_are_nothing() -> None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from banditree import plots
 from banditree.catalogue import Catalogue, advise, inspect, simulate
-from banditree.catalogue.render import inspection
+from banditree.catalogue.terminal import inspection
 from banditree.cli import main as cli
 from banditree.errors import Interrupted, MissingExtra
 from banditree.plots.files import svg

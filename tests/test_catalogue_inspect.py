@@ -13,7 +13,7 @@ from banditree import theory
 from banditree.catalogue import Catalogue, inspect
 from banditree.catalogue.misplaced import misplaced
 from banditree.catalogue.posterior import Posterior
-from banditree.catalogue.spread import by_chance, clusters_at, shares
+from banditree.catalogue.variance_shares import by_chance, clusters_at, shares
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -194,6 +194,7 @@ def test_misplaced_with_known_means() -> None:
     means[7] = 0.5
     catalogue = Catalogue(tree, means=means)
     assert misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
+    assert str(inspect(catalogue)).endswith("\n7 looks misplaced.")
 
 
 def test_a_hundred_thousand_items_in_five_columns() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditree.catalogue import Catalogue, CatalogueError, Trouble, read_catalogue, write_example
-from banditree.catalogue.troubles import SHOWN
+from banditree.catalogue import Catalogue, CatalogueError, Defect, read_catalogue, write_example
+from banditree.catalogue.defects import SHOWN
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.tree import Tree
 
@@ -40,7 +40,7 @@ def written(tmp_path: Path, text: str, name: str = "items.csv") -> Path:
     return path
 
 
-def troubles(text: str, tmp_path: Path, **options: Any) -> CatalogueError:
+def defects(text: str, tmp_path: Path, **options: Any) -> CatalogueError:
     options = {"plays": "plays", "successes": "clicks"} | options
     with pytest.raises(CatalogueError) as caught:
         read_catalogue(written(tmp_path, text), arm="item", path=["kind"], **options)
@@ -68,7 +68,7 @@ def test_a_messy_file_is_mended_and_says_so(tmp_path: Path) -> None:
     assert np.isnan(catalogue.rates[-1])
     notes = "\n".join(catalogue.notes)
     assert "1 row without a category" in notes
-    assert "the category 'NA' was taken for a name" in notes
+    assert "the category 'NA' was taken as a name" in notes
     assert "2 rows with fewer categories" in notes
     assert "Sub 'Warm' and 1 more under several parents" in notes
     assert "1 arm on several rows" in notes
@@ -76,7 +76,7 @@ def test_a_messy_file_is_mended_and_says_so(tmp_path: Path) -> None:
 
 def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -> None:
     text = "item,kind,plays,clicks\na,x,10,11\n,x,1,0\nb,x,many,1\nc,x,5\nd,x,-1,0\na,y,3,1\ne,x,,0\nf,x,inf,1\n"
-    error = troubles(text, tmp_path)
+    error = defects(text, tmp_path)
     assert [(each.row, each.column) for each in error.problems] == [
         (2, "clicks"),
         (3, "item"),
@@ -92,23 +92,24 @@ def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -
     message = str(error)
     assert "10 problems in items.csv" in message
     assert "row 4, column 'plays': 'many' is not a number" in message
-    assert "'a' is in y here, in x in row 2; an arm has one place: correct a row, or give two arms two names" in message
+    place = "'a' is in y here, but in x in row 2; an arm has only one place"
+    assert f"{place}: correct one of the rows, or rename one of the arms" in message
     assert isinstance(error, ValueError)
 
 
 def test_a_message_stays_short(tmp_path: Path) -> None:
-    error = CatalogueError("items.csv", [Trouble(row, None, f"trouble {row}") for row in range(50)])
+    error = CatalogueError("items.csv", [Defect(row, None, f"defect {row}") for row in range(50)])
     assert len(error.problems) == 50
     assert len(str(error).splitlines()) == SHOWN + 2
     assert f"and {50 - SHOWN} more" in str(error)
 
 
 def test_troubles_that_are_alike_share_a_line(tmp_path: Path) -> None:
-    error = troubles("item,kind,plays,clicks\n" + "a,x,?,1\n" * 50, tmp_path)
+    error = defects("item,kind,plays,clicks\n" + "a,x,?,1\n" * 50, tmp_path)
     assert len(error.problems) == 50
     assert str(error).splitlines()[1:] == ["  50 rows (2, 3, 4, ...), column 'plays': '?' is not a number"]
     rows = "".join(f"i{i},x,{i}.5\n" for i in range(1, 3115)) + "b,x,no\n"
-    error = troubles("item,kind,m\n" + rows, tmp_path, plays=None, successes=None, mean="m")
+    error = defects("item,kind,m\n" + rows, tmp_path, plays=None, successes=None, mean="m")
     first, *lines = str(error).splitlines()
     assert first == "3,115 problems in items.csv"
     assert lines[0].startswith("  3,114 rows (2, 3, 4, ...), column 'm': 1.5 is above 1; a mean is a rate from 0 to 1")
@@ -117,11 +118,11 @@ def test_troubles_that_are_alike_share_a_line(tmp_path: Path) -> None:
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
-    error = troubles("item,kinds,plays,plays\na,x,1,1\n", tmp_path)
+    error = defects("item,kinds,plays,plays\na,x,1,1\n", tmp_path)
     assert {(each.row, each.column) for each in error.problems} == {(None, "kind"), (None, "plays"), (None, "clicks")}
     assert "did you mean 'kinds'?" in str(error)
     assert "several columns" in str(error)
-    assert "there are none" in str(troubles("", tmp_path))
+    assert "there are none" in str(defects("", tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     [("item,kind,plays,clicks\n", "no rows"), ("item,kind,plays,clicks\na,x,0,0\n", "no arm was ever played")],
 )
 def test_tables_with_nothing_to_go_by(text: str, message: str, tmp_path: Path) -> None:
-    assert message in str(troubles(text, tmp_path))
+    assert message in str(defects(text, tmp_path))
 
 
 def test_means_and_weights(tmp_path: Path) -> None:
@@ -139,9 +140,9 @@ def test_means_and_weights(tmp_path: Path) -> None:
     assert found.means.tolist() == pytest.approx([(0.035 + 3 * 0.065) / 4, 0.5])
     assert found.plays is None
     options = {"plays": None, "successes": None, "mean": "ctr"}
-    assert "name a column of weights" in str(troubles(text, tmp_path, **options))
+    assert "name a column of weights" in str(defects(text, tmp_path, **options))
     bad = "item,kind,ctr,w\na,x,1.5,1\nb,y,0.5,0\n"
-    error = troubles(bad, tmp_path, **options, weight="w")
+    error = defects(bad, tmp_path, **options, weight="w")
     assert [(each.row, each.column) for each in error.problems] == [(2, "ctr"), (3, "w")]
 
 
@@ -245,7 +246,7 @@ def test_the_example_leaves_a_file_of_yours_alone(tmp_path: Path) -> None:
     write_example(file)
     edited = file.read_bytes() + b"mine,shoes,boots,10,1\n"
     file.write_bytes(edited)
-    with pytest.raises(InvalidValue, match="there already"):
+    with pytest.raises(InvalidValue, match="already exists"):
         write_example(file)
     assert file.read_bytes() == edited
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.catalogue import Catalogue, CatalogueError, candidates, inspect, playing, read_catalogue, simulate
+from banditree.catalogue import Catalogue, CatalogueError, builders, candidates, inspect, read_catalogue, simulate
 from banditree.catalogue.normal import NormalPosterior
 from banditree.errors import InvalidValue
 
@@ -100,10 +100,10 @@ def test_an_arm_in_the_wrong_place_is_found() -> None:
 def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = candidates.named(name, TREE)
-    policy = playing.factory(candidate, catalogue)(TREE, rng=0)
+    policy = builders.factory(candidate, catalogue)(TREE, rng=0)
     assert policy.belief == catalogue.prior
     assert policy.depth == candidate.factory(TREE, rng=0).depth
-    assert "bt.Gaussian(sd=" in playing.code(candidate, catalogue)
+    assert "bt.Gaussian(sd=" in builders.code(candidate, catalogue)
     found = simulate(catalogue, horizon=200, policies=name, seeds=2)
     assert np.isfinite(found.runs.regret[candidate.label]).all()
 
@@ -114,6 +114,14 @@ def test_thompson_sampling_learns_on_rewards_in_the_thousands() -> None:
     regret = found.runs.regret["TS"].mean(axis=0)  # (times,)
     half = len(regret) // 2
     assert regret[-1] - regret[half] < 0.8 * regret[half]  # flat playing would lose as much again
+
+
+def test_revenue_is_not_counted_in_rewards_and_the_page_names_the_prior() -> None:
+    _, catalogue = made(np.random.default_rng(4))
+    found = bt.advise(catalogue, horizon=300, seeds=4, progress=False)
+    assert "in reward by not knowing the best arm" in found.sentences[1]
+    assert "rewards" not in str(found)
+    assert "Policies start without data; their prior is the mean and the spread of all arms." in found.to_html()
 
 
 def test_a_log_is_the_same_as_its_summary(tmp_path: Path) -> None:
@@ -151,7 +159,7 @@ def test_clicks_of_a_log_are_counted() -> None:
     assert found.successes is not None
     assert (found.plays.tolist(), found.successes.tolist()) == ([3, 2, 1], [3, 0, 0])
     log["click"][2] = None
-    with pytest.raises(CatalogueError, match=r"row 2, column 'click': None is not a number; give one \(0 is one\)"):
+    with pytest.raises(CatalogueError, match=r"row 2, column 'click': None is not a number; give one \(0 is allowed\)"):
         read_catalogue(log, arm="item", path=["kind"], reward="click")
 
 
@@ -182,7 +190,7 @@ def test_two_columns_make_one_id() -> None:
     by_kind = read_catalogue(table, arm=["title", "kind"], path=["kind"], mean="m")
     assert by_kind.tree.arms == ("Heat, x", "Heat, y", "It, y")
     clash = {"title": ["a, b", "a"], "part": ["c", "b, c"], "m": [0.1, 0.2]}
-    with pytest.raises(CatalogueError, match=r"'a, b, c' is joined from .* here, from .* in row 0; rename one"):
+    with pytest.raises(CatalogueError, match=r"'a, b, c' is joined from .* here, but from .* in row 0; rename one"):
         read_catalogue(clash, arm=["title", "part"], mean="m")
 
 
@@ -197,6 +205,6 @@ def test_two_columns_make_one_id() -> None:
 )
 def test_a_tuple_as_an_id_is_refused_with_the_way_to_join_it(build: Any) -> None:
     with pytest.raises(
-        bt.errors.InvalidType, match=r"\('Heat', 1995\) is a tuple; .* join it to one, such as 'Heat, 1995'"
+        bt.errors.InvalidType, match=r"\('Heat', 1995\) is a tuple; .* join it into one string, such as 'Heat, 1995'"
     ):
         build()

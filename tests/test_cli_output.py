@@ -54,8 +54,8 @@ def test_the_input_is_never_written_over(
     before = items.read_bytes()
     monkeypatch.setattr(f"banditree.cli.catalogue.{command}", lambda *_, **__: pytest.fail("it ran"))
     result = call(command, items, *QUICK, option, spelling.format(folder=tmp_path))
-    refused(result, "it is the file that is read; give another name")
-    refused(call(command, "link.csv", *QUICK, option, items), "it is the file that is read")
+    refused(result, "it is the input file; give another name")
+    refused(call(command, "link.csv", *QUICK, option, items), "it is the input file")
     assert items.read_bytes() == before
 
 
@@ -85,7 +85,7 @@ def test_an_example_is_a_csv_file(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--path", "--policy"])
 def test_names_that_are_empty_are_refused(option: str, empty: str, items: Path) -> None:
     result = call("simulate", items, *QUICK, option, empty)
-    refused(result, f"{option} {empty!r} names nothing; give names with commas between them, as a,b,c")
+    refused(result, f"{option} {empty!r} contains no name; give names separated by commas: a,b,c")
 
 
 def test_a_horizon_beyond_all_bounds(items: Path) -> None:

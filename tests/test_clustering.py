@@ -194,7 +194,7 @@ def test_one_arm_or_two() -> None:
         (np.zeros((2, 2, 2)), r"\(2, 2, 2\)"),
         (5.0, "shape"),
         (["a", "b"], "numbers"),
-        ([[1.0, 2.0], [3.0]], "rows of one length"),
+        ([[1.0, 2.0], [3.0]], "rows of equal length"),
         (None, "finite|shape|numbers"),
     ],
 )

@@ -132,7 +132,7 @@ def test_parts_of_ones_own_come_along(way: str) -> None:
     run(policy, 20, 0)
     policy.remove_arms(["s1"])  # its prior stays
     other = COPIES[way](policy)
-    assert (other.belief, other.rule, other._state.own) == (policy.belief, policy.rule, policy._state.own)
+    assert (other.belief, other.rule, other._state.own_priors) == (policy.belief, policy.rule, policy._state.own_priors)
     assert same(state(other), state(policy))
     run(other, 20, 0)
     with pytest.raises(InvalidType, match="Doubled; pass it as belief="):

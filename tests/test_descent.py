@@ -133,5 +133,7 @@ def test_scores_of_another_shape_are_told(shape: str) -> None:
 
     policy = bt.Policy(bt.Tree(3), belief=bt.Beta(), rule=Wrong(), rng=1)
     for call in (policy.choose, lambda: policy.choose_many(3)):
-        with pytest.raises(InvalidValue, match=rf"Wrong\(\) gave scores of shape {re.escape(shape)} where \(k, m\)"):
+        with pytest.raises(
+            InvalidValue, match=rf"Wrong\(\) gave scores of shape {re.escape(shape)}; it must give \(k, m\)"
+        ):
             call()

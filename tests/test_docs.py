@@ -6,19 +6,22 @@ order and in one namespace. A block that cannot run on one machine is fenced as 
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import banditree as bt
-from docs import make_api
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKING = [*PAGES, ROOT / "llms.txt"]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -98,7 +101,7 @@ def test_the_readme_lists_every_policy() -> None:
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(bt.ALGORITHMS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -123,22 +126,77 @@ def test_every_page_is_in_the_index() -> None:
     assert {name for name in others if f"({name})" not in index} == set()
 
 
-def test_the_api_page_is_up_to_date() -> None:
-    written = make_api.TARGET.read_text(encoding="utf-8")
-    assert written == make_api.text(), "run: python docs/make_api.py"
+def test_the_map_has_every_room() -> None:
+    page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+    entries = [path for path in Path(bt.__file__).parent.iterdir() if not path.name.startswith(("_", "py.typed"))]
+    rooms = {f"{path.name}/" if path.is_dir() else path.name for path in entries}
+    assert {room for room in rooms if f"| `{room}` |" not in page} == set()
 
 
-def test_every_public_name_is_in_the_api_page() -> None:
-    page = make_api.TARGET.read_text(encoding="utf-8")
-    headings = set(re.findall(r"^#+ (?:\w+\.)*(\w+)$", page, re.MULTILINE))
-    assert set(bt.__all__) - headings <= {"ALGORITHMS"}
+def test_versions_agree() -> None:
+    found = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert found
+    assert found[1] == bt.__version__
+
+
+def test_the_first_screen_shows_the_commands_and_the_paper() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page.index("docs/images/advice.png") < page.index("## Install")
+    for said in ("arxiv.org/abs/2109.01656", "10.24963/ijcai.2021/305", "$ make test", "$ make reproduce"):
+        assert said in page
+    assert (ROOT / "docs" / "images" / "advice.png").stat().st_size < 300_000
+
+
+MODULES = ("catalogue", "clustering", "errors", "ope", "plots", "problems", "testing", "theory")
+
+
+def listed() -> list[str]:
+    """The names on the API page, which the site turns into a reference."""
+    return re.findall(r"^   banditree\.([\w.]+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def public(module: ModuleType) -> list[str]:
+    """The classes and functions that a module says are public, or else those that it defines."""
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+    ]
+    things = {name: getattr(module, name) for name in names if not name.startswith("_")}
+    return [name for name, thing in things.items() if inspect.isclass(thing) or inspect.isroutine(thing)]
+
+
+def named(name: str) -> Any:
+    """What a name below banditree stands for."""
+    module, _, last = name.rpartition(".")
+    if not module:
+        return getattr(bt, last)
+    return getattr(getattr(bt, module, None) or import_module(f"banditree.{module}"), last)
+
+
+def test_every_public_name_is_on_the_api_page() -> None:
+    modules = {name: getattr(bt, name, None) or import_module(f"banditree.{name}") for name in MODULES}
+    assert {name for name in bt.__all__ if inspect.ismodule(getattr(bt, name))} <= set(MODULES)
+    shown = [named(name) for name in listed()]
+    wanted = {name: getattr(bt, name) for name in public(bt)}
+    wanted |= {f"{name}.{each}": getattr(module, each) for name, module in modules.items() for each in public(module)}
+    assert {name for name, thing in wanted.items() if not any(thing is each for each in shown)} == set()
+    assert len(listed()) == len(set(listed())), "no name is there twice"
+
+
+@pytest.mark.parametrize("name", listed())
+def test_a_public_name_has_a_docstring_of_its_own(name: str) -> None:
+    """The line that dataclasses invent does not count."""
+    doc = inspect.getdoc(named(name)) or ""
+    assert doc
+    assert not re.fullmatch(rf"{name.rpartition('.')[2]}\(.*\)", doc)
 
 
 def test_every_command_is_documented_by_hand() -> None:
-    """In the README or a guide, with an example; the API page, which is generated, does not count."""
+    """In the README or a guide, with an example; and every option has a line that says what it does."""
     typer_main = pytest.importorskip("typer.main", reason="the command line needs the extra `cli`")
     from banditree.cli import main as cli
 
-    guides = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page != make_api.TARGET)
+    guides = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     commands = typer_main.get_command(cli.application()).commands
     assert {name for name in commands if f"$ banditree {name}" not in guides} == set()
+    options = {(name, option.name): option.help for name, command in commands.items() for option in command.params}
+    assert {each for each, words in options.items() if not words} == set()

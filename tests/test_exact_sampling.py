@@ -63,7 +63,7 @@ def policy_of(pairs: list[Pair], rng: int = 5) -> bt.TS:
     prior = {arm: bt.Beta(*pair) for arm, pair in enumerate(pairs)}
     with engines.using("native"):
         policy = bt.TS(bt.Tree(len(pairs)), prior=prior, rng=rng)
-    policy.walk.narrowest = 2
+    policy.walk.min_wide = 2
     return policy
 
 
@@ -111,9 +111,9 @@ def same_as_plain(k: int) -> bool:
 
 def test_wide_nodes_take_the_shortcut_and_narrow_ones_do_not() -> None:
     with engines.using("native"):
-        narrowest = bt.TS(bt.Tree(2)).walk.narrowest
-    assert same_as_plain(narrowest - 1)
-    assert not same_as_plain(narrowest)
+        min_wide = bt.TS(bt.Tree(2)).walk.min_wide
+    assert same_as_plain(min_wide - 1)
+    assert not same_as_plain(min_wide)
 
 
 @pytest.mark.parametrize("k", [2, 3, 16, 47])
@@ -146,10 +146,10 @@ def test_untouched_children_with_priors_of_their_own_are_not_alike() -> None:
 
 def test_priors_below_1_are_drawn_plainly() -> None:
     choices: list[list[int]] = []
-    for narrowest in (2, 2**31 - 1):
+    for min_wide in (2, 2**31 - 1):
         with engines.using("native"):
             policy = bt.TS(bt.Tree(100), prior={arm: bt.Beta(0.5, 1) for arm in range(100)}, rng=4)
-        policy.walk.narrowest = narrowest
+        policy.walk.min_wide = min_wide
         choices.append(list(policy.choose_many(100)))
     assert choices[0] == choices[1]
 

@@ -51,7 +51,7 @@ def pairs_below(policy: bt.HTS, node: int) -> list[Pair]:
 def p_value(policy: bt.HTS) -> float:
     """The arms chosen, against the product of win probabilities down the tree."""
     assert policy.engine == "native"
-    assert policy.walk.narrowest <= K
+    assert policy.walk.min_wide <= K
     shape = policy._state.tree.shape
     probability = np.zeros(policy.tree.n_arms)
     for cluster, outer in enumerate(win_probabilities(pairs_below(policy, 0))):

@@ -48,10 +48,10 @@ class Sample(NamedTuple):
     plays: NDArray[np.int64]  # (runs, arms)
 
 
-def sample(world: World, narrowest: int, seed: int, prior: bt.Beta | None = None) -> Sample:
+def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None) -> Sample:
     with engines.using("native"):
         policy = world.policy(world.tree, prior=prior or bt.Beta(), rng=seed)
-    policy.walk.narrowest = narrowest
+    policy.walk.min_wide = min_wide
     k = world.tree.n_arms
     means = np.random.default_rng(8).uniform(0.1, 0.8, size=k)
     name, parameter = world.rewards

@@ -18,18 +18,18 @@ PLAIN = 2**31 - 1
 K = 60
 
 
-def ucb1(narrowest: int, rng: int = 0) -> bt.UCB1:
+def ucb1(min_wide: int, rng: int = 0) -> bt.UCB1:
     with engines.using("native"):
         policy = bt.UCB1(bt.Tree(K), rng=rng)
-    policy.walk.narrowest = narrowest
+    policy.walk.min_wide = min_wide
     return policy
 
 
 def test_runs_without_ties_are_those_of_plain_scores() -> None:
     rewards = np.random.default_rng(1).random((2000, K))  # (steps, arms) what each arm would give
     histories: list[list[Any]] = []
-    for narrowest in (2, PLAIN):
-        policy = ucb1(narrowest)
+    for min_wide in (2, PLAIN):
+        policy = ucb1(min_wide)
         policy.update_many(range(K), np.linspace(0.2, 0.7, K))  # tells all arms apart
         arms = []
         for step in rewards:
@@ -62,7 +62,7 @@ def test_ties_of_unlike_classes_are_broken_by_their_sizes() -> None:
     rewards = np.concatenate([np.tile([1, 0], 3), np.tile([1, 1, 0, 0], 9), np.zeros(K - 12)])
     with engines.using("native"):
         policy = bt.Policy(bt.Tree(K), belief=bt.Counts(), rule=bt.UCB(c=1e-20), rng=3)
-    policy.walk.narrowest = 2
+    policy.walk.min_wide = 2
     policy.update_many(arms, rewards)
     counts = np.bincount(np.array(policy.choose_many(50_000), int), minlength=K)
     assert counts[12:].sum() == 0

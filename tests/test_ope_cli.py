@@ -127,7 +127,7 @@ def test_names_in_a_log_are_text_on_the_page(tmp_path: Path) -> None:
         (["--policy", "BEST"], "must be one of"),
         (["--policy", "LinTS"], "needs contexts; name their columns as --context"),
         (["--share", "2"], "0.99"),
-        (["--html", "LOG"], "it is the file that is read"),
+        (["--html", "LOG"], "it is the input file"),
     ],
 )
 def test_wrong_inputs_are_a_sentence(files: tuple[Path, Path], change: list[str], words: str) -> None:
@@ -194,7 +194,7 @@ def test_the_examples_are_real_logs(tmp_path: Path) -> None:
     assert call("example", tmp_path / "c.txt", "--log", "random").exit_code == 2
     assert "must be one of 'random', 'thompson'" in call("example", tmp_path / "c.csv", "--log", "other").stderr
     (tmp_path / "a.csv").write_text("mine")
-    assert "is there already" in call("example", tmp_path / "a.csv", "--log", "random").stderr
+    assert "already exists" in call("example", tmp_path / "a.csv", "--log", "random").stderr
 
 
 def test_a_catalogue_from_a_log() -> None:

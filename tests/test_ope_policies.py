@@ -69,7 +69,7 @@ def test_a_policy_that_takes_contexts_is_asked_once_for_each(engine: str) -> Non
     result = bt.evaluate(log, policy)
     assert policy.asked == 3
     assert result["ips"].value == pytest.approx(bt.evaluate(log, given, tree=TREE)["ips"].value)
-    with pytest.raises(InvalidValue, match="takes contexts and the log has none"):
+    with pytest.raises(InvalidValue, match="takes contexts, but the log has none"):
         bt.evaluate(made(10, 1), policy)
 
 

@@ -128,3 +128,9 @@ def test_errors_are_also_pythons() -> None:
         error = getattr(bt.errors, name)
         assert issubclass(error, kind)
         assert issubclass(error, bt.errors.BanditreeError)
+
+
+def test_python_dash_m_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "banditree", "--help"], check=True, **PIPES)
+    assert "reproduce" in done.stdout
+    assert "advise" in done.stdout

@@ -8,6 +8,7 @@ import shutil
 import struct
 import zlib
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,33 @@ def test_a_part_of_the_paper_makes_a_report_too(tmp_path: Path) -> None:
     ).stat().st_size > 1000  # a picture that was gone is drawn again
     assert re.findall(r'id="figure-([\w-]+)"', text) == ["2d", "unstructured-regret"]
     assert "Not run: 1a, 1b" in text
-    assert NOT_JUDGED in text
+
+
+def test_a_run_of_one_figure_shows_its_claims_and_no_others(tmp_path: Path) -> None:
+    results = folder(tmp_path / "out", [("2a", DEFAULT)])
+    verdicts = judge(results)
+    judged = [verdict for verdict in verdicts if verdict.finding is not None]
+    text = write_report(tmp_path / "out", results, verdicts).read_text(encoding="utf-8")
+    assert 0 < len(judged) < 6
+    assert re.findall(r'id="claim-([\w-]+)"', text) == [verdict.id for verdict in judged]
+    assert f"</span> {NOT_JUDGED}</span>" not in text
+    assert f"{len(judged)} of 33 claims" in text
+    assert "“The lead of TSC is largest on the larger instance” is not judged: it needs runs of 2b too." in text
+    about_others = [verdict for verdict in verdicts if verdict.finding is None and "2a" not in verdict.claim.figures]
+    assert f"{len(about_others)} claims are about other figures" in text
+
+
+def test_the_page_leads_with_the_figures_and_titles_are_words(whole: tuple[Path, list[Verdict]]) -> None:
+    text = whole[0].read_text(encoding="utf-8")
+    places = [text.index(f'<section id="{name}"') for name in ("figures", "claims", "theory", "made")]
+    assert places == sorted(places)
+    for claim in CLAIMS.values():
+        assert f"<h3>{escape(claim.title)} <span" in text
+        assert " " in claim.title
+        assert claim.id not in claim.title
+    figure = text[text.index('id="figure-1a"') : text.index('id="figure-1b"')]
+    assert "Regret falls as clusters move apart</a>" in figure
+    assert "Regret rises with the width" not in figure
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
@@ -251,8 +278,8 @@ def test_the_documentation_takes_a_second_table_of_what_more_seeds_judged(
     write_report(tmp_path / "more")
     update_docs(whole[0].parent, tmp_path, tmp_path / "more")
     first, second = (tmp_path / "paper.md").read_text(encoding="utf-8").split("### With more seeds")
-    assert first.count("\n| `") == len(CLAIMS)
-    assert re.findall(r"\n\| `([\w-]+)`", second) == ["unstructured-tsc-worse", "cheaper-steps"]
+    assert len(re.findall(r"\n\| [^|]+ \(`[\w-]+`\) \|", first)) == len(CLAIMS)
+    assert re.findall(r"\n\| [^|]+ \(`([\w-]+)`\) \|", second) == ["unstructured-tsc-worse", "cheaper-steps"]
 
 
 def test_the_documentation_is_left_alone_when_something_is_missing(

@@ -64,7 +64,7 @@ def test_several_trees() -> None:
     ("means", "error", "message"),
     [
         ({"h1": 0.1, "h2": 0.2}, InvalidValue, "no value for arm 's1'"),
-        ({"h1": 0.1, "h2": 0.2, "s1": 0.3, "s9": 0.4}, UnknownArm, "'s9', which is no arm"),
+        ({"h1": 0.1, "h2": 0.2, "s1": 0.3, "s9": 0.4}, UnknownArm, "'s9', which is not an arm"),
         ([0.1, 0.2], InvalidValue, r"shape \(2,\)"),
         ([[0.1, 0.2, 0.3]], InvalidValue, r"shape \(1, 3\)"),
         ([0.1, 0.2, np.nan], InvalidValue, "mean nan of arm 's1'"),

@@ -284,7 +284,7 @@ NODES: dict[str, list[tuple[float, float]]] = {
 
 @needs_native
 def test_many_are_as_many_as_the_native_engine_walks_by_its_shortcut() -> None:
-    assert bt.TS(bt.Tree(MANY)).walk.narrowest <= MANY
+    assert bt.TS(bt.Tree(MANY)).walk.min_wide <= MANY
 
 
 @pytest.mark.parametrize("name", NODES)

@@ -63,9 +63,9 @@ def test_options_and_priors_come_back(name: str, options: dict[str, Any], engine
     run(policy, 20, 2)
     policy.save(tmp_path / "p")
     loaded = bt.load(tmp_path / "p", rng=0)
-    assert (loaded.belief, loaded._state.own, loaded.rule, loaded.depth) == (
+    assert (loaded.belief, loaded._state.own_priors, loaded.rule, loaded.depth) == (
         policy.belief,
-        policy._state.own,
+        policy._state.own_priors,
         policy.rule,
         policy.depth,
     )
@@ -175,7 +175,7 @@ def test_a_part_of_ones_own_is_not_taken_for_a_built_in_of_its_name(tmp_path: Pa
     Beta: Any = dataclasses.dataclass(frozen=True)(type("Beta", (bt.Beta,), {}))
     policy = bt.TS(SHOP, prior=Beta(5, 7))
     policy.save(tmp_path / "p")
-    with pytest.raises(InvalidType, match=r"a belief of its user's own, .*Beta; pass it as belief="):
+    with pytest.raises(InvalidType, match=r"a user-defined belief, .*Beta; pass it as belief="):
         bt.load(tmp_path / "p")
     assert bt.load(tmp_path / "p", belief=Beta(5, 7)).belief == Beta(5, 7)
     bt.TS(SHOP, prior=bt.Beta(5, 7)).save(tmp_path / "p")

@@ -19,7 +19,7 @@ MEANS = [0.2, 0.3, 0.8]
 @pytest.mark.parametrize(
     ("means", "error", "message"),
     [
-        ({"a1": 0.1, "a2": 0.2, "b1": 0.5, "zz": 0.5}, UnknownArm, "'zz', which is no arm of Tree"),
+        ({"a1": 0.1, "a2": 0.2, "b1": 0.5, "zz": 0.5}, UnknownArm, "'zz', which is not an arm of Tree"),
         ({"a1": 0.1, "a2": 0.2}, InvalidValue, "no value for arm 'b1';"),
         ({"a1": 0.1}, InvalidValue, "no value for arm 'a2' and 1 more;"),
         ({"a1": 0.1, "a2": 0.2, "b1": None}, InvalidType, "must be numbers"),

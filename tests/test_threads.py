@@ -130,7 +130,7 @@ def test_a_policy_that_is_held_says_so(engine: str) -> None:
     policy = bt.TSC(bt.Tree({"a": [0, 1], "b": [2]}), rng=0)
     with policy.held():
         for call in (policy.choose, lambda: policy.choose_many(2), lambda: policy.update(0, 1)):
-            with pytest.raises(InvalidValue, match=r"this TSC is held; choose and update before or after"):
+            with pytest.raises(InvalidValue, match=r"this TSC is held; call choose or update outside"):
                 call()
         policy.add_arms({3: ("a",)})
         with pytest.raises(InvalidValue, match="is held"):  # on the new tree too

@@ -43,7 +43,7 @@ def test_empty_clusters_go_and_new_ones_come() -> None:
 
 
 BAD: list[tuple[str, Any, type[BanditreeError], str]] = [
-    ("add_arms", {"s1": ("hats",)}, InvalidValue, "'s1' is in the tree already"),
+    ("add_arms", {"s1": ("hats",)}, InvalidValue, "'s1' is already in the tree"),
     ("add_arms", {"n": "hats"}, InvalidType, "must be a tuple such as"),
     ("add_arms", {"n": None}, InvalidType, "must be a tuple such as"),
     ("add_arms", {"n": (None,)}, InvalidType, "cluster None"),
@@ -53,7 +53,7 @@ BAD: list[tuple[str, Any, type[BanditreeError], str]] = [
         "add_arms",
         {"s3": SHOP.path("s1")},
         InvalidValue,
-        r"the path of an arm has the arm last; leave it off, as \('shoes',\)",
+        r"the path of an arm has the arm last; leave it off: \('shoes',\)",
     ),
     ("add_arms", {"s3": ("shoes", "s3")}, InvalidValue, "end in arm 's3'"),
     ("move_arms", {"s1": SHOP.path("h1")}, InvalidValue, "end in arm 'h1'"),

@@ -1,4 +1,4 @@
-"""Bandits on trees of arms: Thompson sampling for clustered arms, its rivals, and what is needed to run them.
+"""Bandits on trees of arms: Thompson sampling for clustered arms, other algorithms, and the tools to run them.
 
 >>> import banditree as bt
 >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Loaded when first used, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
+# Loaded on first use, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
 _MODULES = {
     "clustering": "tree.clustering",
     "ope": "ope",

@@ -1,4 +1,4 @@
-"""Random streams: what ``rng`` may be, and the native stream with the call forms of a NumPy Generator."""
+"""Turn ``rng`` into a random stream: a NumPy Generator, or the native stream with a similar interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banditree.errors.checks import whole
 Floats = NDArray[np.float64]
 Size = int | tuple[int, ...] | None
 
-native: ModuleType | None  # the compiled module, where the install has it
+native: ModuleType | None  # the compiled module, None if this install has none
 try:
     native = importlib.import_module("banditree._native")
 except ModuleNotFoundError:
@@ -41,9 +41,9 @@ else:
 
 
 class Stream(_Native):
-    """The native engine's random stream, for Python: arrays are filled in C order, and a float is the array of one.
+    """The native engine's random stream, for Python: arrays are filled in C order, and a float equals an array of one.
 
-    Made by `native_stream`. Native functions take it as it is, so that both engines can draw from one stream.
+    Made by `native_stream`. Native functions accept it directly, so both engines can draw from one stream.
     """
 
     def random(self, size: Size = None) -> Any:
@@ -76,22 +76,22 @@ def _shaped(fill: Callable[[int], NDArray[Any]], size: Size) -> Any:
 
 
 def _per_element(fill: Callable[..., Floats], size: Size, *params: ArrayLike) -> Any:
-    """One draw for each element of the parameters, broadcast together and to ``size``."""
+    """Draw once for each element of the parameters, broadcast together and to ``size``."""
     try:
         arrays = [np.asarray(param, dtype=np.float64) for param in params]
         shape = np.broadcast_shapes(*(array.shape for array in arrays)) if size is None else size
         rows = [np.ascontiguousarray(np.broadcast_to(array, shape)).reshape(-1) for array in arrays]  # (elements,) each
         draws = fill(*rows, 1).reshape(shape)
-    except ValueError as error:  # from the native check of the values, or from NumPy's of the shapes
+    except ValueError as error:  # from the native check of the values, or from NumPy's check of the shapes
         raise InvalidValue(str(error)) from None
     return draws if draws.ndim else draws.item()
 
 
 def beta_log_odds(rng: np.random.Generator | Stream, a: ArrayLike, b: ArrayLike, size: Size = None) -> Any:
-    """Draws of ln(p / (1 - p)) for p ~ Beta(a, b): finite and distinct where p itself would round to 0 or 1.
+    """Draw ln(p / (1 - p)) for p ~ Beta(a, b): finite and distinct where p itself would round to 0 or 1.
 
-    ln G(a) - ln G(b) with independent gamma draws, where for a < 1 the law of G(a) is that of G(a + 1) exp(-E / a), E
-    standard exponential, so that no power of a small number is ever formed.
+    This is ln G(a) - ln G(b) with independent gamma draws. For a < 1, G(a) has the law of G(a + 1) exp(-E / a), with E
+    standard exponential, so no power of a small number is ever computed.
 
     >>> bool(np.isfinite(beta_log_odds(np.random.default_rng(1), 1e-10, 1e-10, size=100)).all())
     True
@@ -106,13 +106,13 @@ def _log_gamma(rng: np.random.Generator, shape: Floats, size: Size) -> Any:
     small = shape < 1
     draws = np.log(rng.standard_gamma(np.where(small, shape + 1, shape), size))
     if small.any():
-        # The floor keeps the quotient finite; the native stream has it too.
+        # The floor keeps the quotient finite, as in the native stream.
         draws = draws - np.where(small, rng.standard_exponential(np.shape(draws)) / np.maximum(shape, 1e-306), 0.0)
     return draws
 
 
 def seed_sequence(rng: Any = None) -> np.random.SeedSequence:
-    """The seed that ``rng`` stands for: fresh entropy for None, four words drawn from a Generator.
+    """Return the seed that ``rng`` stands for: fresh entropy for None, four words drawn from a Generator.
 
     >>> seed_sequence(7).entropy
     7
@@ -130,28 +130,28 @@ def seed_sequence(rng: Any = None) -> np.random.SeedSequence:
             f"rng={rng!r} must be an int, a numpy SeedSequence, a numpy Generator, or None for a fresh seed"
         )
     if rng < 0:
-        raise InvalidValue(f"rng={rng} must be at least 0 to be a seed")
+        raise InvalidValue(f"rng={rng} must be at least 0 to serve as a seed")
     return np.random.SeedSequence(int(rng))
 
 
 def generator(rng: Any = None) -> np.random.Generator | Stream:
-    """The stream for the readable engine: a Generator, or a `Stream`, is used as it is."""
+    """Return the stream for the readable engine; a Generator or a `Stream` is used as it is."""
     if isinstance(rng, np.random.Generator | Stream):
         return rng
     return np.random.default_rng(seed_sequence(rng))
 
 
 def native_stream(rng: Any = None) -> Stream:
-    """The stream for the native engine: a `Stream` is used as it is."""
+    """Return the stream for the native engine; a `Stream` is used as it is."""
     if isinstance(rng, Stream):
         return rng
     if native is None:
-        raise MissingExtra("this install has no native engine, and so no native stream; reinstall with a C++ compiler")
+        raise MissingExtra("this install has no native engine and no native stream; reinstall with a C++ compiler")
     return Stream(seed_sequence(rng).generate_state(4, np.uint64))
 
 
 def reseed(stream: np.random.Generator | Stream) -> None:
-    """Let a stream go on from fresh entropy."""
+    """Restart a stream from fresh entropy."""
     fresh = seed_sequence()
     if isinstance(stream, Stream):
         stream.seed(fresh.generate_state(4, np.uint64))

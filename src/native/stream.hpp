@@ -1,6 +1,6 @@
 // The random stream of the native engine: xoshiro256++ (Blackman and Vigna, 2021) and exact samplers on top of it, the
-// same bits on every machine. Exact means: in real arithmetic the law is the named one, with no approximation but the
-// grid of the doubles themselves. Parameters are the caller's to check; NaN gives NaN and never an endless loop.
+// same bits on every machine. Exact means: in real arithmetic the law is the named one, with no approximation except
+// the rounding to doubles. The caller checks parameters; NaN gives NaN and never an endless loop.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@
 
 namespace banditree {
 
-// The ziggurat of Marsaglia and Tsang (2000): f(x) = exp(-x^2/2), x >= 0, is covered by 1024 layers of one area v. Layer
+// The ziggurat of Marsaglia and Tsang (2000): f(x) = exp(-x^2/2), x >= 0, is covered by 1024 layers of equal area v. Layer
 // i >= 1 is the box [0, x_i] x [f(x_i), f(x_i+1)]; layer 0 is the strip under f(x_1) with the tail beyond x_1, as wide
-// as if it were a box, x_0 = v / f(x_1). A point of layer i left of x_i+1 is under the curve for certain.
+// as if it were a box, x_0 = v / f(x_1). A point of layer i left of x_i+1 is certainly under the curve.
 // `edge` is the one number that closes the pile at f = 1; v = edge f(edge) + the integral of f beyond it.
 struct NormalTable {
     static constexpr std::size_t n = 1024;
@@ -51,7 +51,7 @@ struct Stream {
 
     // 64 random bits: the reference recurrence of xoshiro256++.
     std::uint64_t bits() {
-        // A local copy, so that a caller that draws several words keeps the state in registers.
+        // A local copy, so that the state stays in registers when several words are drawn.
         std::uint64_t a = state[0], b = state[1], c = state[2], d = state[3];
         const std::uint64_t result = rotate(a + d, 23) + a, carry = b << 17;
         c ^= a;
@@ -103,8 +103,8 @@ struct Stream {
         return share(gamma_scale(a), gamma_scale(b));
     }
 
-    // What the draws of a Beta need of its parameters: the scales of its two gammas. To be kept, for a root is dear. Betas that
-    // are not drawn as a quotient of gammas have a mark instead: Beta(1, 1), which is uniform, and the extreme ones.
+    // What draws from a Beta need: the scales of its two gammas. Worth caching, because a root is expensive. Betas that are
+    // not drawn as a quotient of gammas have a mark instead: Beta(1, 1), which is uniform, and the extreme ones.
     struct Scales {
         static constexpr double uniform = -1.0, extreme = -2.0;
         double a, b;
@@ -115,7 +115,7 @@ struct Stream {
         return {gamma_scale(a), gamma_scale(b)};
     }
 
-    // ln(p / (1 - p)) of a Beta draw p: ln G(a) - ln G(b). Where p itself rounds to 0 or 1 this still tells draws apart.
+    // ln(p / (1 - p)) of a Beta draw p: ln G(a) - ln G(b). It distinguishes draws even where p itself rounds to 0 or 1.
     BANDITREE_RARE double beta_log_odds(double a, double b) {
         const double sa = gamma_scale(a < 1.0 ? a + 1.0 : a), sb = gamma_scale(b < 1.0 ? b + 1.0 : b);
         const Roots r = gamma_roots(sa, sb);
@@ -127,7 +127,7 @@ struct Stream {
         return odds;
     }
 
-    // m draws of one Beta: the numbers and the state are those of m single calls.
+    // Draws m times from one Beta: numbers and state are the same as with m single calls.
     void beta_fill(double a, double b, double* out, std::size_t m) {
         const Scales s = beta_scales(a, b);
         if (s.a == Scales::extreme)
@@ -135,7 +135,7 @@ struct Stream {
         else
             beta_fill(s, out, m);
     }
-    void beta_fill(Scales s, double* out, std::size_t m) {  // not for the extreme
+    void beta_fill(Scales s, double* out, std::size_t m) {  // not for extreme parameters
         if (s.a == Scales::uniform)
             for (std::size_t i = 0; i < m; ++i) out[i] = random();
         else
@@ -168,7 +168,7 @@ struct Stream {
 #endif
     }
 
-    // Where beta is the plain quotient of two gammas. (False for NaN too.)
+    // Whether a Beta is drawn as the plain quotient of two gammas. False for NaN.
     static bool plain(double a, double b) { return a >= 1.0 && b >= 1.0 && a + b < widest; }
 
     // The logistic function of the log odds, without overflow on either side.
@@ -194,7 +194,7 @@ struct Stream {
         return std::fabs(x) < inside ? x : normal_outside(word, mark);
     }
 
-    // The few draws (one in 234) that fell beside the sure part of their layer.
+    // The few draws (one in 234) outside the part of their layer that is certainly under the curve.
     BANDITREE_RARE double normal_outside(std::uint64_t word, std::uint64_t mark) {
         for (;; word = bits()) {
             const std::size_t i = layer(word);
@@ -219,16 +219,16 @@ struct Stream {
     static double gamma_scale(double shape) { return 3.0 * std::sqrt(shape - 1.0 / 3.0); }
 
     // One word makes a trial: x from its layer bits and the 42 bits above bit 21, and in bits 10 to 20 the first eleven
-    // binary digits of a uniform u; the rest of u is drawn in the few trials that these digits do not settle.
+    // binary digits of a uniform u; the rest of u is drawn in the few trials that these digits do not decide.
     static constexpr std::uint64_t gamma_mark = 1 << 21;
     static double first_digits(std::uint64_t word) { return static_cast<double>(static_cast<int>(word >> 10 & 0x7ff)); }
 
-    // A sure sign that a trial is accepted. With z = x/s the terms of g up to z^3 cancel, and
+    // A sufficient condition for accepting a trial. With z = x/s the terms of g up to z^3 cancel, and
     //   -g = 3 d z^4 (1/4 - z/5 + z^2/6 - ...) <= (3/4) d z^4 / (1 + min(z, 0)) = x^4 / (12 s min(s, s + x)),
     // for z >= 0 because the terms alternate and fall, for -1 < z < 0 because all are positive and each 1/k <= 1/4.
-    // As 1 + g <= e^g, a trial may be accepted whenever u > x^4 / (...), which is so for any u with those digits if it is
-    // so for the least. One draw in 36 d misses this, and of those nearly all are to be refused; the usual test,
-    // 1 - 0.0331 x^4, misses one in ten. Negated, so that NaN passes. `digits` is u times 2^11.
+    // As 1 + g <= e^g, a trial may be accepted whenever u > x^4 / (...), which holds for any u with those digits if it
+    // holds for the least. One draw in 36 d fails this, and of those nearly all are rejected; the usual test,
+    // 1 - 0.0331 x^4, fails one in ten. Negated, so that NaN passes. `digits` is u times 2^11.
     static bool surely(double s, double x, double digits) {
         const double square = x * x, root = s + x;
         return !(square * square >= (12.0 / 2048.0 * s) * (root < s ? root : s) * digits);
@@ -251,7 +251,7 @@ struct Stream {
         return trial.settled ? trial.root : gamma_root_from(s, word);
     }
 
-    // The whole of the algorithm, from its first word on.
+    // The complete algorithm, starting from its first word.
     BANDITREE_RARE double gamma_root_from(double s, std::uint64_t word) {
         for (;; word = bits()) {
             const double x = normal(word, gamma_mark), root = s + x, digits = first_digits(word) + random();
@@ -262,7 +262,7 @@ struct Stream {
         }
     }
 
-    // Two roots side by side, with one branch for all that is rare.
+    // Two roots at once, with one branch for all rare cases.
     Roots gamma_roots(double sa, double sb) {
         const std::uint64_t first = bits(), second = bits();
         const Trial a = gamma_trial(sa, first), b = gamma_trial(sb, second);

@@ -1,4 +1,4 @@
-"""Beliefs: one file each. A new one is a file here and a line in BELIEFS."""
+"""Beliefs about expected rewards, one file each. To add one, add a file here and a name to BELIEFS."""
 
 from banditree.beliefs.base import Belief, Rows
 from banditree.beliefs.beta import Beta, BetaRows

@@ -1,4 +1,4 @@
-"""Beta beliefs: rewards in [0, 1]. A reward r adds r to the successes and 1 - r to the failures."""
+"""Beta beliefs, for rewards in [0, 1]. A reward r adds r to the successes and 1 - r to the failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditree.beliefs.siblings import siblings
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.stream import beta_log_odds
 
-CENTRAL = (0.025, 0.975)  # levels of the ends of an interval
+CENTRAL = (0.025, 0.975)  # quantile levels of the ends of an interval
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,13 @@ class BetaRows(Rows):
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
 
     def __init__(self, a: Floats, b: Floats) -> None:
-        # A node's numbers lie side by side in memory: children are looked at together. The last two are the native
-        # engine's own: what it keeps of the posterior to draw from it.
+        # A node's numbers are adjacent in memory, because children are read together. The last two belong to the native
+        # engine: constants of the posterior that it needs to draw from it.
         self._table = np.zeros((len(a), 4))  # (nodes, 4)
         self.successes, self.failures, *_ = self._table.T  # (nodes,) each
         self.a, self.b = a, b  # (nodes,) each
-        # Below 1 the density is infinite at an end and draws round to exactly 0 or 1: many would tie. Log odds do not.
+        # If a parameter is below 1, the density is infinite at an end: many draws would round to 0 or 1, and tie, but
+        # their log odds do not.
         self.on_log_odds = min(least(a), least(b)) < 1
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
@@ -71,14 +72,14 @@ class BetaRows(Rows):
 
     def plays(self, nodes: Nodes) -> Floats:
         plays = (self.successes[nodes] + self.failures[nodes]) * self.scale
-        whole = np.rint(plays)  # fractions of one reward may add up to a shade more or less than 1
+        whole = np.rint(plays)  # r and 1 - r may add up to slightly more or less than 1
         return np.where(np.abs(plays - whole) <= 1e-9 * np.maximum(plays, 1), whole, plays)
 
     def rewards(self, nodes: Nodes) -> Floats:
         return self.successes[nodes] * self.scale
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
-        """Parameters of the posterior: (k, 1) each."""
+        """Return the parameters of the posterior: (k, 1) each."""
         a, b = self.a[nodes] + self.successes[nodes] * self.scale, self.b[nodes] + self.failures[nodes] * self.scale
         return a[:, None], b[:, None]
 
@@ -91,7 +92,7 @@ class BetaRows(Rows):
         return np.sqrt(a * b / (a + b + 1)) / (a + b)
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
-        """Draws of the mean reward, or of its log odds where some prior is below 1."""
+        """Draw the mean reward, or its log odds if some prior parameter is below 1."""
         a, b = self.posterior(nodes)
         size = (len(a), m)
         return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
@@ -101,18 +102,18 @@ class BetaRows(Rows):
         return np.asarray(self.winning.beta_wins(a, b))
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
-        """Central 95% of the posterior."""
+        """Return the ends of the central 95% of the posterior."""
         a, b = self.posterior(nodes)
         if len(a) == 1:
             ends, which = self._ends(a, b), np.zeros(1, np.intp)
-        else:  # most nodes of a large tree are alike
+        else:  # most nodes of a large tree have equal posteriors
             pairs, which = np.unique((a + 1j * b)[:, 0], return_inverse=True)
             ends = self._ends(pairs.real[:, None], pairs.imag[:, None])
         low, high = ends[which].T
         return low, high
 
     def _ends(self, a: Floats, b: Floats) -> Floats:
-        """The ends of the central part of Beta(a, b): (k, 1), (k, 1) -> (k, 2)."""
+        """Return the ends of the central part of Beta(a, b): (k, 1), (k, 1) -> (k, 2)."""
         if self.walked_natively:
             return np.asarray(self.winning.beta_ends(a[:, 0].copy(), b[:, 0].copy(), *CENTRAL))
         blocks = range(0, len(a), 4096)
@@ -120,7 +121,7 @@ class BetaRows(Rows):
 
 
 def quantiles(a: Floats, b: Floats, levels: tuple[float, ...], points: int = 257) -> Floats:
-    """Quantiles of Beta(a, b): (k, 1), (k, 1) -> (k, levels). Good to about three digits of the width.
+    """Compute quantiles of Beta(a, b), to about three digits of the width: (k, 1), (k, 1) -> (k, levels).
 
     The log odds z of a Beta draw have density proportional to exp(a ln p + b ln(1 - p)), p = 1 / (1 + exp(-z)), whose
     tails fall like exp(a z) and exp(-b z). We sum it over a grid that reaches far into both and read off the levels.

@@ -1,4 +1,4 @@
-"""Counts: plays and the empirical mean, no prior. What the UCB rules need."""
+"""Counts of plays and empirical means without a prior, as the UCB rules need them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banditree.errors.checks import LARGEST
 
 @dataclass(frozen=True)
 class Counts(Belief):
-    """Nothing is believed before the first reward.
+    """No prior: nothing is believed before the first reward.
 
     >>> Counts()
     Counts()
@@ -61,7 +61,7 @@ class CountsRows(Rows):
         return np.asarray(np.where(count > 0, self.total[nodes] / np.where(count > 0, count, 1), 0.0))[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        """1 / sqrt(n), infinite for what was never tried."""
+        """Return 1 / sqrt(n), infinite for nodes never tried."""
         with np.errstate(divide="ignore"):
             return np.asarray(1 / np.sqrt(self.plays(nodes)))[:, None]
 
@@ -69,7 +69,7 @@ class CountsRows(Rows):
         raise InvalidValue("counts have no prior to sample from; use belief=bt.Beta() or bt.Gaussian()")
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
-        """Hoeffding's 95% interval, which holds for rewards in [0, 1]; infinite for what was never tried."""
+        """Return Hoeffding's 95% interval, which is valid for rewards in [0, 1]; infinite for nodes never tried."""
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         reach = np.sqrt(np.log(2 / 0.05) / 2) * spread
         return mean - reach, mean + reach

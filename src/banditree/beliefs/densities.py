@@ -1,7 +1,7 @@
-"""Densities that a winner's probability is integrated over: Beta on the log odds, and Normal.
+"""The densities that winning probabilities integrate: Beta on the log-odds scale, and Normal.
 
 Both are log-concave, with ln f(t) = ln f(c) + slope(c) (t - c) - weight * bend(t - c) around any c, where ``bend`` is
-the same function for every child. So a panel of nodes costs one logarithm per child, and one exponential per node.
+the same function for every child. So a panel of nodes costs one logarithm per child and one exponential per node.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Points = NDArray[np.float64] | np.float64  # one for all classes, one per class, or (classes, points)
 
-MOST_PLAYS = 1e18  # beyond, a step of one standard deviation is lost in the rounding of the log odds
-NARROWEST = 1e-13  # of a Normal's distance from the highest mean: below, its mean is not known that well
+MOST_PLAYS = 1e18  # with more plays, one standard deviation is lost in the rounding of the log odds
+NARROWEST = 1e-13  # least sd of a Normal relative to its distance from the highest mean, which rounding limits
 
 
 class Densities(Protocol):
@@ -29,18 +29,18 @@ class Densities(Protocol):
     def slope(self, t: Points) -> Floats: ...  # of ln f
     def curvature(self, t: Points) -> Floats: ...  # of -ln f
     def bend(self, c: float, d: Floats) -> Floats: ...
-    def top(self, depth: Floats) -> Floats: ...  # where ln f is so far below its peak, above the mode
-    def longest(self, right: Points) -> Floats: ...  # a panel that ends here and stays clear of complex poles
+    def top(self, depth: Floats) -> Floats: ...  # the point above the mode where ln f is `depth` below its peak
+    def longest(self, right: Points) -> Floats: ...  # longest panel ending here that avoids complex poles
 
 
 def stirling_rest(x: Floats) -> Floats:
-    """ln Gamma(x) less Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0."""
+    """Return ln Gamma(x) minus Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0."""
     far = np.where(x < 10, x + 10, x)
     i = 1 / far
     q = i * i
     rest = i * (1 / 12 - q * (1 / 360 - q * (1 / 1260 - q * (1 / 1680 - q * (1 / 1188 - q * (691 / 360360))))))
     small = x < 10
-    if small.any():  # ten times x Gamma(x) = Gamma(x + 1)
+    if small.any():  # apply x Gamma(x) = Gamma(x + 1) ten times
         near = np.where(small, x, 10.0)
         product = np.prod([near + i for i in range(1, 10)], axis=0)
         step = (near + 9.5) * np.log1p(10 / near) - 10 + 10 * np.log(near) - np.log(near) - np.log(product)
@@ -51,7 +51,7 @@ def stirling_rest(x: Floats) -> Floats:
 class BetaLogOdds:
     """The log odds t of a Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
 
-    Written around the mode ln(a / b), where Stirling's terms cancel, it keeps its digits for a million plays and more.
+    Expanded around the mode ln(a / b), where Stirling's terms cancel, it stays accurate for a million plays and more.
     """
 
     def __init__(self, a: Floats, b: Floats) -> None:  # (classes,) each
@@ -70,14 +70,14 @@ class BetaLogOdds:
         return found
 
     def drop(self, t: Points) -> Floats:
-        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same.
+        """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; (-u, q, p) gives the same.
 
-        Taken from the side where p is at most 1/2 it is relatively exact: ln(1 + p (e^u - 1)), and p u beside it.
+        Computed from the side where p is at most 1/2, as ln(1 + p (e^u - 1)) - p u, its relative error is small.
         """
         p, q, n, mode = (_beside(each, t) for each in (self.p, self.q, self.weight, self.mode))
         u = np.where(p < q, t - mode, mode - t)
         p = np.minimum(p, q)
-        near = np.minimum(u, 700.0)  # beyond, the 1 is lost beside p e^u
+        near = np.minimum(u, 700.0)  # beyond 700, the 1 is negligible compared with p e^u
         return np.asarray(n * (np.log1p(p * np.expm1(near)) + (u - near) - p * u))
 
     def log_density(self, t: Points) -> Floats:
@@ -93,17 +93,17 @@ class BetaLogOdds:
         return np.asarray(_beside(self.weight, t) * (e / (1 + e) ** 2))
 
     def bend(self, c: float, d: Floats) -> Floats:
-        """ln(1 + e^t) less its tangent at c, d away from it; -c and -d give the same."""
+        """Return ln(1 + e^t) minus its tangent at c, for t = c + d; (-c, -d) gives the same."""
         d = d if c < 0 else -d
         e = np.exp(-abs(c))
         sigma = e / (1 + e)
-        near = np.abs(d) < 1  # further away e^c and e^d may leave the range where e^(c + d) does not
+        near = np.abs(d) < 1  # further away, e^c or e^d may overflow where e^(c + d) does not
         rise = np.where(near, sigma * np.expm1(np.where(near, d, 0.0)), (np.exp(d - abs(c)) - e) / (1 + e))
         return np.asarray(np.log1p(rise) - sigma * d)
 
     def top(self, depth: Floats) -> Floats:
-        """Find where ln f is ``depth`` (classes,) below its peak, above the mode; draws beyond have about e^-depth."""
-        # Newton, from beyond, on a convex function: ln f lies below its asymptote and, near the mode, below a parabola.
+        """Find where ln f is ``depth`` (classes,) below its peak, above the mode. About e^-depth lies beyond."""
+        # Newton from beyond the root of a convex function: ln f is below its asymptote and, near the mode, a parabola.
         steep = np.sqrt(2 * np.e * depth / (self.weight * self.p * self.q))
         u = np.where(steep <= 1, steep, (depth - self.weight * np.log(self.p)) / self.b)
         t = self.mode + u
@@ -115,7 +115,7 @@ class BetaLogOdds:
         return t
 
     def longest(self, right: Points) -> Floats:
-        # ln(1 + e^t) has its poles at +-i pi
+        # the poles of ln(1 + e^t) nearest to the real line are +-i pi
         return np.asarray(np.maximum(3.0, np.maximum(right / 2, -right)))
 
 
@@ -153,5 +153,5 @@ class Normal:
 
 
 def _beside(values: Floats, t: Points) -> Floats:
-    """Values per class, shaped for points t: (classes,) for one number or (classes,), (classes, 1) for (classes, m)."""
+    """Shape values per class for points t: (classes,) if t is a number or (classes,), (classes, 1) if (classes, m)."""
     return values[:, None] if np.ndim(t) == 2 else values

@@ -1,8 +1,8 @@
-"""Sums of x x' and r x without rounding, for nodes whose contexts are so long or so alike that doubles lose digits.
+"""Sum x x' and r x without rounding, for nodes whose contexts are so large or so similar that doubles lose digits.
 
-Numbers are Python ints in fixed point, so that sums are exact whatever their order. What derives from them is rounded
-once, at the end: B = precision I + gram is at least the precision in every direction, and the unit is far below the
-least precision there is, so the errors on the way are small against B in every direction too.
+Numbers are Python ints in fixed point, so sums are exact in any order. What derives from them is rounded once, at the
+end: B = precision I + gram is at least the precision in every direction, and the unit is far below the least precision
+allowed, so the intermediate errors are small relative to B in every direction too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from banditree.errors import InvalidValue
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]  # of Python ints
 
-BITS = 150  # a context is held in units of 2^-BITS
+BITS = 150  # contexts are stored in units of 2^-BITS
 UNIT = 2 * BITS  # and sums of products in units of 2^-UNIT; the least precision allowed, 1e-50, is about 2^-166
 
 
@@ -31,12 +31,12 @@ class Sums:
 
     @classmethod
     def of(cls, gram: Floats, moment: Floats) -> Self:
-        """Sums that doubles hold well enough."""
+        """Convert sums that doubles hold accurately enough."""
         return cls(fixed(gram, UNIT), fixed(moment, UNIT))
 
     @classmethod
     def of_rewards(cls, contexts: Floats, rewards: Floats) -> Self:
-        """The sums over rewards (n,) in contexts (n, dim)."""
+        """Sum over rewards (n,) in contexts (n, dim)."""
         x, r = fixed(contexts, BITS), fixed(rewards, BITS)
         return cls(x.T @ x, r @ x)
 
@@ -44,31 +44,31 @@ class Sums:
         return Sums(self.gram + other.gram, self.moment + other.moment)
 
     def scaled(self, factor: float) -> Sums:
-        """The sums times a factor from 0 to 1; what is below the unit is cut off."""
+        """Multiply the sums by a factor from 0 to 1; anything below the unit is cut off."""
         times = int(fixed(np.array(factor), BITS)[()])
         return Sums((self.gram * times) >> BITS, (self.moment * times) >> BITS)
 
     def rounded(self) -> tuple[Floats, Floats]:
-        """Gram and moment as doubles."""
+        """Return gram and moment as doubles."""
         return floats(self.gram, UNIT), floats(self.moment, UNIT)
 
     def solved(self, precision: float, prior: Floats) -> tuple[Floats, Floats]:
-        """The posterior for B = precision I + gram and f = prior + moment: U and B^-1 f, each rounded once.
+        """Solve for the posterior with B = precision I + gram and f = prior + moment: U and B^-1 f, each rounded once.
 
         U is upper triangular with U U' = B^-1, so that x' B^-1 x = |U' x|^2 is a sum of squares, in which nothing
         cancels. By B = L D L' with L unit lower triangular, U = L^-T D^-1/2.
         """
         d = len(self.moment)
         least = int(fixed(np.array(precision), UNIT)[()])
-        shift = max(least.bit_length() - 128, 0)  # 128 bits below the precision are enough, and quicker
+        shift = max(least.bit_length() - 128, 0)  # 128 bits below the precision are enough, and faster
         b = (self.gram + np.diag([least] * d)) >> shift
         f, least = self.moment + fixed(prior, UNIT), least >> shift
-        # No entry of L or L^-1 is above the root of the greatest pivot by the least one, and that is not below the
-        # precision. An error in L is multiplied by two of them, so that at least 128 bits after the point are right.
+        # No entry of L or L^-1 exceeds sqrt(greatest pivot / least pivot), and no pivot is below the precision. Errors
+        # in L are multiplied by two such entries, so at least 128 bits after the point are correct.
         bits = 128 + (max(b.diagonal()) // least).bit_length()
         low, pivots = np.zeros((d, d), object), np.zeros(d, object)
         for k in range(d):
-            column, pivots[k] = b[k + 1 :, k], max(b[k, k], least)  # below it only where doubles had lost the digits
+            column, pivots[k] = b[k + 1 :, k], max(b[k, k], least)  # below it only if doubles had lost digits
             low[k + 1 :, k] = (column << bits) // pivots[k]
             b[k + 1 :, k + 1 :] -= np.outer(column, column) // pivots[k]
         inverse = np.diag([1 << bits] * d).astype(object)  # L^-1
@@ -82,7 +82,7 @@ class Sums:
             raise InvalidValue("contexts and rewards are too large to compute with; scale them") from None
 
     def terms(self) -> Floats:
-        """The sums as doubles that add up to them without error, the greatest first: (terms, dim + 1, dim)."""
+        """Split the sums into doubles that add up to them exactly, the greatest first: (terms, dim + 1, dim)."""
         rest = np.vstack([self.gram, self.moment])
         found: list[Floats] = []
         while rest.any() or not found:
@@ -92,13 +92,13 @@ class Sums:
 
     @classmethod
     def of_terms(cls, terms: Floats) -> Self:
-        """The sums that `terms` took apart; terms of 0 do not matter."""
+        """Rebuild the sums that `terms` split; terms of 0 have no effect."""
         both = fixed(terms, UNIT).sum(axis=0)
         return cls(both[:-1], both[-1])
 
 
 def fixed(array: Floats, bits: int) -> Ints:
-    """Doubles as ints in units of 2^-bits; what is smaller is cut off."""
+    """Convert doubles to ints in units of 2^-bits; anything smaller is cut off."""
     if not np.isfinite(array).all():
         raise InvalidValue("linear evidence is not finite")
     mantissa, exponent = np.frexp(array)
@@ -110,6 +110,6 @@ def fixed(array: Floats, bits: int) -> Ints:
 
 
 def floats(array: Ints, bits: int) -> Floats:
-    """Ints in units of 2^-bits as the nearest doubles."""
+    """Convert ints in units of 2^-bits to the nearest doubles."""
     one = 1 << bits
     return np.array([number / one for number in array.ravel().tolist()], np.float64).reshape(array.shape)

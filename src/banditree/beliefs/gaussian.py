@@ -1,4 +1,4 @@
-"""Gaussian beliefs: unbounded rewards with a known standard deviation."""
+"""Gaussian beliefs, for unbounded rewards with a known standard deviation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from banditree.errors.checks import LARGEST, positive, real
 class Gaussian(Belief):
     """Rewards of standard deviation ``sd`` around a mean believed to be N(mean, prior_sd^2); prior_sd defaults to sd.
 
-    The default is that of Agrawal and Goyal (2017): posterior N(sum of rewards / (n + 1), sd^2 / (n + 1)).
+    The defaults are those of Agrawal and Goyal (2017): posterior N(sum of rewards / (n + 1), sd^2 / (n + 1)).
 
     >>> Gaussian(sd=2.0)
     Gaussian(sd=2.0, mean=0.0, prior_sd=2.0)

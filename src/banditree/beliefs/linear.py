@@ -1,4 +1,4 @@
-"""Linear-Gaussian beliefs: the expected reward is a linear function of a context."""
+"""Linear-Gaussian beliefs, for expected rewards that are linear functions of a context."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, positive, real, shown, whole
 from banditree.tree.shape import Shape
 
-REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding never builds up
-STEEP = 1e4  # a rank-one update that shrinks the variance by more than this loses its digits: invert from scratch
-INFLATED = 1e8  # above this inflation of a variance by collinear contexts doubles lose digits: sum without rounding
-LONGEST = 2**15  # numbers in a context
+REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding errors do not build up
+STEEP = 1e4  # a rank-one update that shrinks the variance by more than this factor loses digits: invert from scratch
+INFLATED = 1e8  # if collinear contexts inflate a variance by more than this, doubles lose digits: sum exactly
+LONGEST = 2**15  # most numbers in a context
 
 
 @dataclass(frozen=True)
 class Linear(Belief):
-    """Reward ~ theta.x + noise, theta believed to be N(mean, (v / precision) I) before any reward.
+    """Rewards theta.x + noise, with the prior theta ~ N(mean, (v / precision) I).
 
     ``v`` scales the variance of the samples (the paper's v); ``precision`` and ``mean`` are B and mu at the start
-    (the paper's 1_d and 0_d). ``mean`` is one number for all coefficients, or one each.
+    (the paper's 1_d and 0_d). ``mean`` is one number for all coefficients, or one per coefficient.
 
     >>> Linear(dim=2)
     Linear(dim=2, v=1.0, mean=(0.0, 0.0), precision=1.0)
@@ -44,11 +44,11 @@ class Linear(Belief):
         self, dim: int | None = None, *, v: float = 1.0, mean: float | Any = 0.0, precision: float = 1.0
     ) -> None:
         if dim is None:
-            raise InvalidType("say how long the contexts are, for example dim=5")
+            raise InvalidType("give the length of the contexts, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
         if dim > LONGEST:
             raise InvalidValue(f"dim={shown(dim)} is too long: a context has at most {LONGEST:,} numbers")
-        for what, number in {"v": v, "precision": precision}.items():  # with the largest contexts all stays finite
+        for what, number in {"v": v, "precision": precision}.items():  # keeps all numbers finite
             real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-50, 1e50)
         if np.size(mean) not in (1, dim):
             raise InvalidValue(f"Linear: mean={mean!r} must be one number, or one for each of the {dim} coefficients")
@@ -67,7 +67,7 @@ class Linear(Belief):
         return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
 
     def beside(self, rows: Rows, leaves: NDArray[Any]) -> Linear | None:
-        """The mean vector of all their rewards together."""
+        """Start from the coefficients that fit all rewards of the sibling arms."""
         assert isinstance(rows, LinearRows)
         if not rows.plays(leaves).any():
             return None
@@ -94,12 +94,12 @@ class Linear(Belief):
 class LinearRows(Rows):
     """Posterior of node i: theta ~ N(coefficients[i], v inverse[i]) (the paper's mu = B^-1 f and B^-1).
 
-    The sum of x x' is kept beside the inverse, so that inner nodes can be recomputed from their arms. The inverse is
-    symmetric and kept as its upper triangle, row by row.
+    The sum of x x' is stored beside the inverse, so that inner nodes can be recomputed from their arms. The inverse is
+    symmetric, and stored as its upper triangle, row by row.
 
-    Contexts that are alike inflate the variance of coefficient i by B_ii (B^-1)_ii. As long as that is below INFLATED,
-    B in doubles has the digits it needs, whatever the scale of the contexts. Where it is not, a node is *rooted*: its
-    sums are kept without rounding, and in place of the inverse the triangle holds its root, U with U U' = B^-1.
+    Similar contexts inflate the variance of coefficient i by B_ii (B^-1)_ii. As long as that is below INFLATED, B in
+    doubles has the digits it needs, whatever the scale of the contexts. Otherwise the node is *rooted*: its sums are
+    stored without rounding, and instead of the inverse the triangle holds its root, U with U U' = B^-1.
     """
 
     native = "Linear"
@@ -120,21 +120,21 @@ class LinearRows(Rows):
         self.gram = np.zeros((n, dim, dim))  # sum of x x'
         self.moment = np.zeros((n, dim))  # sum of r x
         row, column = np.triu_indices(dim)
-        self._place = np.empty((dim, dim), np.intp)  # (dim, dim) where each entry of B^-1 is in its triangle
-        self._place[row, column] = self._place[column, row] = np.arange(len(row))
-        # The nodes lie side by side in memory (they are the last axis of what is allocated): they are scored so.
+        self._triangle_index = np.empty((dim, dim), np.intp)  # (dim, dim) index of each entry of B^-1 in its triangle
+        self._triangle_index[row, column] = self._triangle_index[column, row] = np.arange(len(row))
+        # Nodes are the last axis in memory: the same entry of many nodes is adjacent, because they are scored together.
         self.triangle = np.empty((len(row), n)).T  # (nodes, dim (dim + 1) / 2) of B^-1, B = precision I + gram
         self.triangle[...] = (row == column) / precision[:, None]
         self.coefficients = np.empty((dim, n)).T  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
         self.coefficients[...] = prior_mean
         self.rooted = np.zeros(n)  # (nodes,) 1 where the triangle holds U instead of B^-1
-        self._sums: dict[int, Sums] = {}  # of the rooted nodes, and old ones of others
+        self._sums: dict[int, Sums] = {}  # of the rooted nodes; other nodes may have stale ones
 
     def inverse(self, nodes: Nodes) -> Floats:
-        """B^-1: (k, dim, dim)."""
+        """Return B^-1: (k, dim, dim)."""
         if self.fades:
             return self._computed(nodes)[0]
-        inverse = self.triangle[nodes][:, self._place]
+        inverse = self.triangle[nodes][:, self._triangle_index]
         rooted = self.rooted[nodes] > 0
         if rooted.any():
             root = np.triu(inverse[rooted])
@@ -145,13 +145,13 @@ class LinearRows(Rows):
         return count, total
 
     def observed(self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None) -> list[Write]:
-        """A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch.
+        """Compute a rank-one update (Sherman and Morrison), or from time to time an inversion from scratch.
 
         With g = B^-1 x and s = 1 + x'g, B^-1 becomes B^-1 - g g'/s and B^-1 f becomes B^-1 f + g (r - x'B^-1 f) / s.
-        Several rewards in one context x are one reward of sum / sqrt(n) in the context sqrt(n) x.
+        n rewards in one context x equal one reward of sum / sqrt(n) in the context sqrt(n) x.
         """
         assert context is not None
-        if self.fades:  # what derives from the sums is computed when it is needed
+        if self.fades:  # what derives from the sums is then computed when needed
             more = (count, total, count * context[:, None] * context, total * context)
             return self._added(nodes, more)
         x, reward = context * np.sqrt(count), total / np.sqrt(count)
@@ -176,14 +176,14 @@ class LinearRows(Rows):
         return [*writes, *((getattr(self, name), nodes[kept], values) for name, values in new.items())]
 
     def _even(self, nodes: NDArray[np.intp], context: Floats) -> NDArray[np.bool_]:
-        """Whether a rank-one update keeps its digits: the new B_ii by the old (B^-1)_ii bounds what it loses: (k,)."""
+        """Whether a rank-one update keeps its digits: the new B_ii times the old (B^-1)_ii bounds the loss: (k,)."""
         axes = np.arange(self.dim)
         b = self.precision[nodes, None] + self.gram[nodes][:, axes, axes] + context * context
-        inflation = b * self.triangle[nodes][:, self._place[axes, axes]]
+        inflation = b * self.triangle[nodes][:, self._triangle_index[axes, axes]]
         return np.asarray((self.rooted[nodes] == 0) & (inflation <= INFLATED).all(axis=1))
 
     def absorbed(self, shape: Shape, batch: Batch) -> list[Write]:
-        assert not self.fades  # rewards that fade are learned in their order
+        assert not self.fades  # fading rewards are learned one by one, in order
         n, dim = len(batch.count), self.dim
         gram, moment = np.zeros((n, dim, dim)), np.zeros((n, dim))
         order = np.argsort(batch.positions, kind="stable")
@@ -224,17 +224,17 @@ class LinearRows(Rows):
         )
 
     def _computed(self, nodes: Nodes) -> tuple[Floats, Floats]:
-        """B^-1 and B^-1 f from the sums as they count now: (k, dim, dim), (k, dim)."""
+        """Compute B^-1 and B^-1 f from the sums with their present weight: (k, dim, dim), (k, dim)."""
         b = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes] * self.scale
         inverse, even = inverted(b)
         if not even.all():
             values, vectors = np.linalg.eigh(b[~even])
-            least = np.maximum(values, self.precision[nodes][~even, None])  # no eigenvalue is below, but for rounding
+            least = np.maximum(values, self.precision[nodes][~even, None])  # no eigenvalue is below, up to rounding
             inverse[~even] = (vectors / least[:, None, :]) @ vectors.transpose(0, 2, 1)
         f = self.precision[nodes, None] * self.prior_mean[nodes] + self.moment[nodes] * self.scale
         return inverse, (inverse @ f[:, :, None])[:, :, 0]
 
-    def settle(self, nodes: NDArray[np.intp]) -> None:
+    def refresh_derived(self, nodes: NDArray[np.intp]) -> None:
         if self.fades:
             return
         for array, where, values in self._posterior(nodes, self.gram[nodes], self.moment[nodes], lambda _: {}):
@@ -248,10 +248,10 @@ class LinearRows(Rows):
         more: Callable[[set[int]], Mapping[int, Sums]],
         instead: Mapping[int, Sums] | None = None,
     ) -> list[Write]:
-        """What changes where nodes get these sums: the sums, and what derives from them. Nothing is changed yet.
+        """Compute, without applying it, what changes when nodes get these sums: the sums and what derives from them.
 
-        ``more`` says what is new of the sums of some nodes without rounding, for those where doubles would lose digits;
-        ``instead`` are sums without rounding in place of those that nodes have.
+        Where doubles would lose digits, ``more(nodes)`` gives the new part of the sums of those nodes without rounding;
+        ``instead`` holds exact sums that replace those that the nodes have.
         """
         d = self.dim
         prior = self.precision[nodes, None] * self.prior_mean[nodes]  # (k, d)
@@ -275,17 +275,17 @@ class LinearRows(Rows):
         return writes + [(array, nodes, value) for array, value in zip(arrays, values, strict=True)]
 
     def _sums_of(self, node: int) -> Sums:
-        """The sums of a node without rounding, or from its doubles where those have the digits it needs."""
+        """Return the exact sums of a node, made from its doubles if those have the digits it needs."""
         return self._sums[node] if self.rooted[node] > 0 else Sums.of(self.gram[node], self.moment[node])
 
     def inherit(self, old: LinearRows, shape: Shape, here: NDArray[Any], there: NDArray[Any]) -> None:
-        """Take the sums without rounding of the leaves ``here`` from those at ``there``; nodes above get theirs."""
+        """Copy the exact sums of the leaves ``here`` from those at ``there``, and sum them for the nodes above."""
         self.rooted[here] = old.rooted[there]
         above: set[int] = set()
         for at in np.flatnonzero(self.rooted[here]):
             self._sums[int(here[at])] = old._sums[int(there[at])]
             above.update(shape.path_up(int(here[at]))[1:])
-        for node in sorted(above, reverse=True):  # a child's number is above its parent's
+        for node in sorted(above, reverse=True):  # a child has a higher number than its parent
             children = np.arange(shape.start[node], shape.start[node + 1])
             even = children[self.rooted[children] == 0]
             total = Sums.of(self.gram[even].sum(axis=0), self.moment[even].sum(axis=0))
@@ -295,7 +295,7 @@ class LinearRows(Rows):
             self.gram[node], self.moment[node] = total.rounded()
 
     def kept(self) -> dict[str, NDArray[Any]]:
-        """Files hold the whole inverse: they do not depend on how it lies in memory."""
+        """Return the arrays for a file, with the whole inverse, so that files do not depend on the memory layout."""
         kept = super().kept()
         del kept["triangle"]
         kept["inverse"] = self.inverse(slice(None))
@@ -321,34 +321,32 @@ class LinearRows(Rows):
             if not (
                 (np.abs(exact) < 1e250).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)
             ):
-                raise InvalidValue("the exact sums are of nodes that are not there, or are not numbers")
+                raise InvalidValue("the exact sums are for nodes that do not exist, or are not numbers")
             self._sums = {node: Sums.of_terms(terms) for node, terms in zip(nodes.tolist(), exact, strict=True)}
             self.rooted[nodes] = 1
             for node, sums in self._sums.items():
                 self.gram[node], self.moment[node] = sums.rounded()
-        # Files of version 0.1 may hold an inverse without digits; the sums have what is left of them.
+        # In files of version 0.1 the inverse may have lost its digits; recompute it from the sums.
         every = np.arange(len(self.count))
         lost = ~self._even(every, np.zeros(self.dim))
-        self.settle(np.union1d(every[lost], nodes))
+        self.refresh_derived(np.union1d(every[lost], nodes))
 
     def check_evidence(self) -> None:
-        """A sum of x x' is symmetric and has no negative eigenvalue, up to rounding."""
+        """Check also that a sum of x x' is symmetric and has no negative eigenvalue, up to rounding."""
         super().check_evidence()
         for name, largest in {"total": LARGEST, "gram": LARGEST**2, "moment": LARGEST**2}.items():
             check_sums(name, getattr(self, name), self.count, largest)
-        trace = np.trace(
-            self.gram, axis1=1, axis2=2
-        )  # (nodes,) no entry is larger, no difference by rounding comes near
+        trace = np.trace(self.gram, axis1=1, axis2=2)  # (nodes,) no entry is larger, and rounding is far smaller
         slack = ROUNDING * trace[:, None, None]
         odd = (np.abs(self.gram) > trace[:, None, None] + slack) | (
             np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
         )
         if odd.any():
-            raise InvalidValue("gram has entries that no sum of x x' has")
+            raise InvalidValue("gram has entries that no sum of x x' can have")
         try:
             np.linalg.cholesky((self.gram / np.where(trace > 0, trace, 1)[:, None, None]) + ROUNDING * np.eye(self.dim))
         except np.linalg.LinAlgError:
-            raise InvalidValue("gram has a negative eigenvalue, as no sum of x x' has") from None
+            raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
 
     def native_arrays(self) -> list[NDArray[Any]]:
         *others, triangle, coefficients = super().native_arrays()
@@ -370,7 +368,7 @@ class LinearRows(Rows):
         along = np.einsum("md,kde,me->km", contexts, self.inverse(nodes), contexts, optimize=len(contexts) > 1)
         rooted = self.rooted[nodes] > 0
         if rooted.any():
-            root = np.triu(self.triangle[nodes][rooted][:, self._place])
+            root = np.triu(self.triangle[nodes][rooted][:, self._triangle_index])
             along[rooted] = ((contexts @ root) ** 2).sum(axis=-1)
         return np.asarray(np.sqrt(self.v * np.maximum(along, 0)))
 
@@ -389,10 +387,11 @@ class LinearRows(Rows):
 
 
 def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """The inverses of some B, and whether they have digits: (k, dim, dim), (k,).
+    """Invert several B, and say which inverses are accurate: (k, dim, dim), (k,).
 
-    B is scaled by powers of two to a diagonal near 1 first, which makes nothing of the scale of the contexts. B^-1 is
-    L^-T L^-1 by Cholesky's B = L L', as in the native engine: its errors are as small in directions of small variance.
+    B is first scaled by powers of two to a diagonal near 1, so that the scale of the contexts does not matter. B^-1 is
+    L^-T L^-1 with Cholesky's B = L L', as in the native engine: its relative errors are as small in directions of small
+    variance.
     """
     diagonal = np.einsum("kii->ki", b)
     scale = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))  # (k, dim)
@@ -400,7 +399,7 @@ def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     low = np.full_like(b, np.nan)
     try:
         low = np.linalg.cholesky(b * both)
-    except np.linalg.LinAlgError:  # one of them is singular, but for rounding
+    except np.linalg.LinAlgError:  # one of them is singular up to rounding
         for at in range(len(b)):
             with suppress(np.linalg.LinAlgError):
                 low[at] = np.linalg.cholesky(b[at] * both[at])

@@ -1,4 +1,4 @@
-"""Priors for a whole tree: one belief for every node, or a mapping that gives some clusters and arms their own."""
+"""Resolve the priors of a tree: one for every node, or a mapping that gives some clusters and arms their own."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Prior = Belief | Mapping[Any, Belief]
 
 
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
-    """The belief of all nodes without one of their own, and the rest by key.
+    """Split a prior into the default for all nodes and the own priors of some nodes, by key.
 
-    It is that of the key None; without it, the default of its kind, with those of its `common` that all agree on.
+    The default is that of the key None. Without one, it is made from the `common` parameters that all own priors share.
     """
     if isinstance(prior, Belief):
         return prior, {}
     given: Any = prior
     if not isinstance(given, Mapping) or not given:
         raise InvalidType(
-            f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms; not {given!r}"
+            f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms to beliefs; not {given!r}"
         )
     kinds = {type(belief) for belief in prior.values()}
     kind = kinds.pop()
@@ -36,14 +36,14 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
         return kind(**{name: found.pop() for name, found in values.items() if len(found) == 1}), own
     except (TypeError, ValueError) as error:
         raise InvalidType(
-            f"say what all other nodes believe, as in {{None: ..., {next(iter(own))!r}: ...}}: {error}"
+            f"give the prior of all other nodes, as in {{None: ..., {next(iter(own))!r}: ...}}: {error}"
         ) from None
 
 
 def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
-    """The same with the path of each cluster as its key, so that names may later be used again elsewhere in the tree.
+    """Replace cluster names in keys by paths, so that the same names may later appear elsewhere in the tree.
 
-    A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for all that is below it.
+    A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for everything below it.
     """
     named: dict[Any, list[tuple[Any, ...]]] = {}
     if own:
@@ -53,8 +53,8 @@ def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
     found: dict[Any, Belief] = {}
     for key, belief in own.items():
         below = isinstance(key, tuple) and key[-1:] == (...,)
-        place = key[:-1] if below else key
-        paths, is_arm = named.get(place, []), not below and _is_arm(tree, key)
+        name = key[:-1] if below else key
+        paths, is_arm = named.get(name, []), not below and _is_arm(tree, key)
         if len(paths) + is_arm > 1:
             raise InvalidValue(f"prior for {key!r}: several nodes have this name; use one of the paths {paths}")
         if not paths and not is_arm:
@@ -62,15 +62,15 @@ def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
         node = paths[0] if paths else key[-1] if isinstance(key, tuple) else key
         node = (*node, ...) if below else node
         if node in found:
-            raise InvalidValue(f"prior for {key!r}: there is another one for the same node; leave one of them out")
+            raise InvalidValue(f"prior for {key!r}: another prior is for the same node; leave one of them out")
         found[node] = belief
     return found
 
 
 def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
-    """Beliefs of their own by node of the tree that is walked: those whose arm or cluster is there.
+    """Map nodes of the walked tree to their own priors; keys whose arm or cluster is not in it are left out.
 
-    What is said of a node itself goes before what is said of all below a cluster, and a lower cluster before a higher.
+    A prior for a node itself takes precedence over one for everything below a cluster; lower clusters over higher ones.
     """
     at_path = dict(_clusters(walked)) if own else {}
     found: dict[int, Belief] = {}
@@ -87,14 +87,14 @@ def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, B
 
 
 def _below(given: Tree, walked: Tree, at_path: Mapping[tuple[Any, ...], int], path: tuple[Any, ...]) -> list[int]:
-    """The walked nodes of all clusters and arms below a cluster of the given tree."""
+    """Return the walked nodes of all clusters and arms below a cluster of the given tree."""
     top = given.cluster_at(path)
     clusters = [node for other, node in at_path.items() if len(other) > len(path) and other[: len(path)] == path]
     return clusters if top is None else [*clusters, *walked.shape.node_of[given.arms_below(top)].tolist()]
 
 
 def beside(given: Tree, walked: Tree, rows: Rows, belief: Belief, clusters: Sequence[Any]) -> Belief | None:
-    """A prior for a new arm below these clusters, from the arms of the lowest that have shown enough; None for none."""
+    """Estimate a prior for a new arm from the lowest of these clusters whose arms have enough evidence, or None."""
     for level in range(len(clusters), -1, -1):
         node = given.cluster_at(tuple(clusters)[:level])
         if node is not None:
@@ -111,6 +111,6 @@ def _is_arm(tree: Tree, key: Any) -> bool:
 
 
 def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """(path, node) of every cluster but the root."""
+    """Yield (path, node) of every cluster except the root."""
     for node in tree.shape.inner.tolist()[1:]:
         yield tree.path_of_node(node), node

@@ -1,4 +1,4 @@
-"""Put saved evidence back into beliefs, checked: files come from anywhere."""
+"""Restore saved evidence into beliefs, and check it: a file may come from anywhere."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BLOCK = 4096  # nodes whose derived arrays are checked together
 
 
 def put_back(shape: Shape, rows: Rows, kept: Mapping[str, NDArray[Any]]) -> None:
-    """Put what `Rows.kept` gave in place of the present; where it cannot be right, raise and change nothing.
+    """Replace the present arrays by saved ones from `Rows.kept`; if they cannot be right, raise and change nothing.
 
-    The evidence of the arms is what counts. An inner node's is their sum, up to rounding, and what derives from the
-    evidence is kept to the last bit where it agrees, and computed afresh where it is missing or does not.
+    The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding. Derived arrays are
+    kept to the last bit if they agree with the evidence, and recomputed if they are missing or do not.
     """
     present = rows.kept()
     for name in rows.EVIDENCE:
@@ -27,16 +27,16 @@ def put_back(shape: Shape, rows: Rows, kept: Mapping[str, NDArray[Any]]) -> None
             raise InvalidValue(f"{name} is missing")
     for name, array in kept.items():
         if name in rows.OPTIONAL:
-            continue  # its rows look at it themselves
+            continue  # Rows.put_back checks these
         if name not in present:
-            raise InvalidValue(f"{name!r} is not known; if a newer banditree saved it, upgrade banditree")
+            raise InvalidValue(f"{name!r} is unknown; if a newer banditree saved it, upgrade banditree")
         if array.shape != present[name].shape:
-            raise InvalidValue(f"{name} has shape {array.shape}, the tree needs {present[name].shape}")
+            raise InvalidValue(f"{name} has shape {array.shape}; the tree needs {present[name].shape}")
         if array.dtype != present[name].dtype:
             raise InvalidValue(f"{name} holds {array.dtype}s, not {present[name].dtype}s")
     before = {name: array.copy() for name, array in present.items()}
     try:
-        with np.errstate(all="ignore"):  # what is not finite is looked for
+        with np.errstate(all="ignore"):  # the checks find values that are not finite
             rows.put_back({name: array for name, array in before.items() if name not in rows.OPTIONAL} | dict(kept))
             _check_sums(shape, rows)
             rows.check_evidence()
@@ -49,10 +49,10 @@ def put_back(shape: Shape, rows: Rows, kept: Mapping[str, NDArray[Any]]) -> None
 def _check_sums(shape: Shape, rows: Rows) -> None:
     """Compare inner nodes with the sums of their arms.
 
-    What counts something can be wrong by rounding alone. The rest may also have terms of either sign that are much
-    larger than their sum, and then rounding is no smaller than the sum: it is summed afresh.
+    Arrays that cannot be negative may differ by rounding only. The others may have terms of both signs that are much
+    larger than their sum, so that rounding is as large as the sum: those sums are recomputed.
     """
-    counted = np.zeros(shape.n_nodes)  # of all the counts together: one may be what remains of another
+    counted = np.zeros(shape.n_nodes)  # of all of them together, because one may be the difference of others
     for name in rows.NON_NEGATIVE:
         counted[shape.node_of] += np.abs(getattr(rows, name)[shape.node_of])
     shape.sum_up(counted)
@@ -71,13 +71,13 @@ def _check_sums(shape: Shape, rows: Rows) -> None:
 
 
 def _check_derived(rows: Rows) -> None:
-    """Compute what derives from the evidence afresh, and go back to what was stored where the two agree."""
+    """Recompute the derived arrays, and return to the stored values where the two agree."""
     if not rows.DERIVED:
         return
     for start in range(0, len(getattr(rows, rows.DERIVED[0])), BLOCK):
         nodes = np.arange(start, min(start + BLOCK, len(getattr(rows, rows.DERIVED[0]))))
         stored = {name: getattr(rows, name)[nodes] for name in rows.DERIVED}
-        rows.settle(nodes)
+        rows.refresh_derived(nodes)
         agree = np.full(len(nodes), True)
         for name, old in stored.items():
             new = getattr(rows, name)[nodes]

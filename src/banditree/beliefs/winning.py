@@ -1,7 +1,7 @@
-"""Who wins when each child draws once: exact probabilities, by integration where the beliefs are.
+"""Compute the exact probability that each child has the highest draw, by numerical integration.
 
 Child i has the highest draw with probability P_i = integral of f_i times the product of the other F_j. The panels of
-nodes run from the highest value a draw can have down to where the highest draw never is;
+nodes start at the highest value that a draw can have, and end where the highest draw is practically never below;
 docs/exact-probabilities.md derives them. Twin of native/beliefs/winning.hpp.
 """
 
@@ -14,17 +14,17 @@ from banditree.beliefs.densities import NARROWEST, BetaLogOdds, Densities, Norma
 
 Floats = NDArray[np.float64]
 
-NODES = 16  # in a panel
+NODES = 16  # per panel
 NEGLIGIBLE = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyond the panels, on either side
 STEEPEST = 12.0  # how far ln f may fall within a panel
-SMALL = 1e-3  # below, F is the integral from the left, not 1 less that from the right: it keeps its digits
+SMALL = 1e-3  # below this, F is integrated from the left, not as 1 minus the rest, to keep its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
-ROUNDING = 1e-6  # a smaller difference that halving does not remove is not due to the panel's length
-TOO_NARROW = 1e-14  # of the place of a panel: it cannot be halved
+ROUNDING = 1e-6  # if halving does not remove a difference below this, the panel's length is not its cause
+TOO_NARROW = 1e-14  # relative length of a panel that cannot be halved
 
 
 def _rule() -> tuple[Floats, Floats, Floats]:
-    """Gauss-Legendre on [-1, 1]: nodes, weights, the matrix from f at the nodes to its integrals from each to 1."""
+    """Return Gauss-Legendre nodes and weights on [-1, 1], and the matrix from f at the nodes to its integrals to 1."""
     x, w = np.polynomial.legendre.leggauss(NODES)
     legendre = np.polynomial.legendre.legvander(x, NODES)  # (nodes, degree)
     degree = np.arange(NODES)
@@ -52,13 +52,13 @@ def beta_wins(a: Floats, b: Floats) -> Floats:
 def normal_wins(mean: Floats, sd: Floats) -> Floats:
     """Return the probability that each child's draw from N(mean, sd^2) is the highest: (k,) from (k,), sums to 1.
 
-    A child whose sd is 0 always draws its mean; such children with the same mean share what they win.
+    A child whose sd is 0 always draws its mean; such children with the same mean share their probability.
 
     >>> normal_wins(np.array([0.0, 0.0, -1.0]), np.array([1.0, 0.0, 0.0]))
     array([0.5, 0.5, 0. ])
     """
     mean, sd, kind_of, size = _classes(mean, sd)
-    mean = mean - mean.max()  # differences of doubles keep their digits
+    mean = mean - mean.max()  # differences of close doubles are exact
     sure = sd == 0
     floor = mean[sure].max(initial=-np.inf)
     found = np.zeros(len(size))
@@ -84,7 +84,7 @@ def normal_wins_one(mean: Floats, sd: Floats, i: int) -> float:
 
 
 def ties(scores: Floats) -> Floats:
-    """Return how likely each child is chosen where the highest score is, and ties are broken evenly: (k,) from (k,).
+    """Return the probability of each child if the highest score wins and ties are broken evenly: (k,) from (k,).
 
     >>> ties(np.array([0.2, 0.7, 0.7]))
     array([0. , 0.5, 0.5])
@@ -94,15 +94,15 @@ def ties(scores: Floats) -> Floats:
 
 
 def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
-    """Children alike enter once: x and y (classes,), the class of each child (k,), how many children a class has."""
-    pairs = np.empty(len(x), np.complex128)  # which NumPy sorts as pairs, and quickly
+    """Group equal children: return x and y (classes,), the class of each child (k,), and the sizes of the classes."""
+    pairs = np.empty(len(x), np.complex128)  # NumPy sorts complex numbers as pairs, and fast
     pairs.real, pairs.imag = x, y
     kinds, kind_of, size = np.unique(pairs, return_inverse=True, return_counts=True)
     return kinds.real.copy(), kinds.imag.copy(), kind_of.reshape(-1), size.astype(np.float64)
 
 
 def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats, float]:
-    """Return how likely one given member of each class has the highest draw, and how likely all are below ``floor``."""
+    """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``."""
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
@@ -132,17 +132,17 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats
 
 
 def _step(slope: Floats, curvature: Floats) -> Floats:
-    """Return how long a panel with this slope and curvature of ln f may be: f is almost a polynomial there."""
+    """Return how long a panel with this slope and curvature of ln f may be for f to be almost a polynomial."""
     return 2 * STEEPEST / (np.abs(slope) + np.sqrt(slope**2 + 4 * STEEPEST * curvature))
 
 
 def _too_long(step: Floats | float, slope: Floats, curvature: Floats) -> NDArray[np.bool_]:
-    """Whether a panel of this length ends too steeply."""
+    """Whether f is too steep at the end of a panel of this length."""
     return np.asarray(step * (np.abs(slope) + step * curvature) > 2 * STEEPEST)
 
 
 def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
-    """Where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
+    """Find where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
     there = np.float64(right)
     before = int(np.searchsorted(-top, -right, side="right"))
     started = each.take(slice(before))
@@ -156,13 +156,13 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
             break
         if steep[:before].any():
             left = (left + right) / 2
-        if steep[before:].any():  # begins inside: then the panel ends where it begins
+        if steep[before:].any():  # a class begins inside the panel: let the panel start there
             left = max(left, top[before:n][steep[before:]][0])
     return left
 
 
 def _panel(each: Densities, size: Floats, above: Floats, left: float, right: float) -> tuple[Floats, Floats, float]:
-    """What each class's members win in a panel, P(a draw is above left) of each class, and ln P(all are below left)."""
+    """Return what each class's members win in a panel, P(a draw is above left), and ln P(all are below left)."""
     centre, half = (left + right) / 2, (right - left) / 2
     d = half * NODE
     c = np.float64(centre)
@@ -183,7 +183,7 @@ def _panel(each: Densities, size: Floats, above: Floats, left: float, right: flo
 
 
 def _tail(each: Densities, left: float) -> Floats:
-    """P(a draw is below left) of each class, where that is small."""
+    """Return P(a draw is below left) of each class, for small probabilities."""
     right = np.full(len(each.mode), left)
     found = np.zeros(len(right))
     while True:
@@ -194,7 +194,7 @@ def _tail(each: Densities, left: float) -> Floats:
         f = np.exp(each.log_density((right - half)[:, None] + half[:, None] * NODE))
         found += half * (f @ WEIGHT)
         right = right - step
-        # What is left is at most the area under the tangent of ln f, and hardly less.
+        # The rest is at most the area under the tangent of ln f, and hardly less.
         slope = each.slope(right)
         rest = np.where(slope > 0, np.exp(each.log_density(right)) / np.maximum(slope, 1e-300), np.inf)
         if (rest <= 1e-9 * found).all():

@@ -1,4 +1,4 @@
-"""A user's own catalogue: read a table of items, see what its categories are worth, and which policy to run.
+"""Read a table of items in categories, measure how much the categories explain, and advise which policy to run.
 
 >>> from banditree import catalogue
 >>> table = {"item": ["a", "b", "c"], "kind": ["x", "x", "y"], "ctr": [0.1, 0.12, 0.3]}
@@ -10,12 +10,12 @@ True
 from banditree.catalogue.advice import Advice, advise
 from banditree.catalogue.candidates import Candidate
 from banditree.catalogue.comparison import Difference, Overtaking
+from banditree.catalogue.defects import CatalogueError, Defect
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import read_catalogue
 from banditree.catalogue.simulation import Simulation, simulate
-from banditree.catalogue.troubles import CatalogueError, Trouble
 
 __all__ = [
     "Advice",
@@ -27,7 +27,7 @@ __all__ = [
     "Inspection",
     "Overtaking",
     "Simulation",
-    "Trouble",
+    "Defect",
     "advise",
     "inspect",
     "read_catalogue",

@@ -1,4 +1,4 @@
-"""Which policy to run on a catalogue, what it saves, and what would change the answer."""
+"""Advise which policy to run on a catalogue: simulate the candidates, compare them and choose one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import candidates, playing
-from banditree.catalogue.candidates import FLAT, Candidate, Named
-from banditree.catalogue.comparison import CLOSE, Difference, OnWorlds, Overtaking
+from banditree.catalogue import builders, candidates
+from banditree.catalogue.candidates import FLAT, Candidate, PolicyNames
+from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
-from banditree.catalogue.plain import plain
+from banditree.catalogue.jsonable import jsonable
 from banditree.catalogue.simulation import STEPS, default_seeds, traffic
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
@@ -25,52 +25,54 @@ from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import LONGEST
 from banditree.simulation.simulator import simulate as run
 
-ROUNDS = 2, 4, 8  # runs of every policy in every world: more where luck has too large a part
-LUCK = 0.2  # share of the variance over worlds above which it has
-CLEAR = 0.99  # how likely the better policy must be for luck not to matter
+ROUNDS = 2, 4, 8  # runs of every policy in every world; the next number is used while luck plays too large a part
+LUCK = 0.2  # luck plays too large a part above this share of the variance over worlds
+CLEAR = 0.99  # if one policy is better with this probability, luck does not matter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice:
-    """What `advise` answers.
+    """The result of `advise`.
 
-    ``print(advice)`` shows the sentences, ``advice.to_html()`` is a page to pass on, ``advice.to_dict()`` is for
-    machines.
+    ``print(advice)`` shows it in sentences, ``advice.to_html()`` makes a page to share, and ``advice.to_dict()`` gives
+    data for programs.
     """
 
     policy: str  # the class to run: TS, TSC, HTS, ...
-    depth: int | None  # of the tree, where the class has a choice
+    depth: int | None  # how deep it walks the tree; None where the class has no such choice
     verdict: str  # "tree", "flat", or "cannot tell"
     code: str  # how to build the policy
     horizon: int
-    against_flat: Difference  # the best way down the tree against TS
-    pays_from: int | None  # decisions after which that way is ahead for good; None where it is not by the horizon
-    overtaken: Overtaking | None  # who would be ahead of the policy with more decisions, and from when on
+    against_flat: Difference  # the best policy that uses the tree, compared with TS
+    pays_from: int | None  # decisions after which that policy stays ahead; None if it is not ahead at the horizon
+    overtaken: Overtaking | None  # which policy would be ahead with more decisions, and from when
     sentences: tuple[str, ...]  # the answer in words
-    changes: tuple[str, ...]  # what would change it
-    table: Table  # policy, regret, interval, loss per decision at the end, chance of being the best
-    candidates: tuple[Candidate, ...]  # what was tried
-    same: Mapping[str, str]  # candidates that are the same policy on this tree as another, which was tried
+    changes: tuple[str, ...]  # what would change the answer
+    table: Table  # policy, regret, interval, loss per decision at the end, share of worlds in which it is best
+    candidates: tuple[Candidate, ...]  # the policies that were simulated
+    same: Mapping[str, str]  # {candidate that was not simulated: the equivalent candidate that was}
     inspection: Inspection
-    runs: Runs  # one row per world: the mean of the policy's runs in it
+    runs: Runs  # one row per world: the mean over the policy's runs in it
     traffic: Table
 
     @property
     def name(self) -> str:
-        """The policy with its parameters, as it is called in the tables."""
+        """The policy with its parameters, as the tables show it."""
         return next(each.label for each in self.candidates if (each.policy, each.depth) == (self.policy, self.depth))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and strings; None for what is not a number."""
+        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
         names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "overtaken", "same")
         found = {name: getattr(self, name) for name in (*names, "sentences", "changes")}
         curves = {name: self.runs.regret[name].mean(axis=0) for name in self.table["policy"]}
         found |= {"policies": self.table, "seeds": len(self.runs.seeds), "times": self.runs.times, "regret": curves}
-        converted: dict[str, Any] = plain(found | {"traffic": self.traffic}) | {"inspection": self.inspection.to_dict()}
+        converted: dict[str, Any] = jsonable(found | {"traffic": self.traffic}) | {
+            "inspection": self.inspection.to_dict()
+        }
         return converted
 
     def to_html(self, *, title: str = "catalogue") -> str:
-        """A web page that needs nothing else: no scripts, no fonts, no network."""
+        """Return a self-contained web page: no scripts, no external fonts, no network."""
         from banditree.catalogue.page import advice_page
 
         return advice_page(self, title=title)
@@ -90,21 +92,23 @@ def advise(
     catalogue: Catalogue,
     *,
     horizon: int,
-    policies: Named | None = None,
+    policies: PolicyNames | None = None,
     seeds: int | None = None,
     rng: Any = 0,
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Advice:
-    """Whether the categories pay for ``horizon`` decisions, and which policy to run.
+    """Advise whether the categories pay off over ``horizon`` decisions, and which policy to run.
 
-    Simulates every candidate in ``seeds`` worlds that the data allow, at least twice in each: runs in the same world
-    tell the luck of a run from what is not known of the world, and there are up to eight where luck has a large part.
-    The advice is flat TS or the best way down the tree, whichever has the least expected regret. Where each of two is
-    at least 10% likely to be the better one, the data cannot tell, and the advice says so. If besides they are within
-    2% of each other, or differ by no more than luck, it is the simpler: flat, or of two ways down the tree the one
-    named first in ``policies``, where the simpler come first by default. A policy that is within 5% and loses less per
-    decision at the end is preferred: it goes on learning.
+    Simulates every candidate in ``seeds`` worlds (true means that are consistent with the data), at least twice in
+    each. Repeated runs in the same world separate the luck of a run from the uncertainty about the world; there are up
+    to eight of them where luck plays a large part.
+
+    The advice is flat TS or the best policy that uses the tree, whichever has the lowest expected regret. If each of
+    the two is at least 10% likely to be the better one, the data cannot tell, and the advice says so. If, in addition,
+    they are within 2% of each other or differ by no more than luck, the simpler one is advised: flat TS or, of two
+    policies that use the tree, the one named first in ``policies`` (by default the simpler ones come first). A policy
+    that is within 5% of the best and loses less per decision at the end is preferred, because it is still learning.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
@@ -116,17 +120,19 @@ def advise(
     horizon = whole("horizon", horizon, 1, LONGEST, why="how many decisions")
     tree = tree_of(catalogue)
     if tree.depth == 0:
-        raise InvalidValue("this catalogue has no categories, so there is nothing to advise on; name path columns")
+        raise InvalidValue(
+            "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
+        )
     asked = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     if all(candidate.levels == 0 for candidate in asked):
         given = ", ".join(candidate.label for candidate in asked)
-        raise InvalidValue(f"none of the policies uses the tree: {given}; give one that does as well, such as TSC")
+        raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
     chosen, same = candidates.distinct([FLAT, *(each for each in asked if each != FLAT)], tree)
     steps = horizon * len(chosen)
     seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     simulated = partial(
         run,
-        {each.label: playing.factory(each, catalogue) for each in chosen},
+        {each.label: builders.factory(each, catalogue) for each in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,
@@ -135,23 +141,23 @@ def advise(
         jobs=jobs,
         progress=progress,
     )
-    found = OnWorlds(simulated(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
+    found = WorldRuns(simulated(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
     for before, after in pairwise(ROUNDS):
         if after * steps * seeds > 2 * STEPS[engine()] or not _more_runs(found, chosen, tree):
             break
-        found = OnWorlds(found.runs.with_replicates(simulated(replicates=range(before, after))), found.one_world)
+        found = WorldRuns(found.runs.with_replicates(simulated(replicates=range(before, after))), found.one_world)
     return weigh(catalogue, chosen, found, inspect(catalogue, rng=rng), same=same)
 
 
 def _checkpoints(horizon: int) -> list[int]:
-    """Dense early, where policies part, and even later, where curves are read."""
+    """Choose times that are dense early on, where policies diverge, and evenly spaced later."""
     early = np.geomspace(min(10, horizon), horizon, 40)
     even = np.linspace(horizon / 40, horizon, 40)
     return [int(time) for time in np.unique(np.concatenate([early, even]).astype(int).clip(1))]
 
 
-def _more_runs(found: OnWorlds, chosen: Sequence[Candidate], tree: Any) -> bool:
-    """Whether luck stands between us and an answer: does the tree pay, and is a better way down it known to be?"""
+def _more_runs(found: WorldRuns, chosen: Sequence[Candidate], tree: Any) -> bool:
+    """Whether luck still hides an answer: does the tree pay off, and which policy uses it best?"""
     with_tree = _with_tree(chosen, tree)
     if not with_tree:
         return False
@@ -166,12 +172,12 @@ def _more_runs(found: OnWorlds, chosen: Sequence[Candidate], tree: Any) -> bool:
 
 
 def _with_tree(chosen: Sequence[Candidate], tree: Any) -> list[Candidate]:
-    """The candidates to which the categories make a difference."""
+    """Return the candidates whose decisions depend on the categories."""
     return [candidate for candidate in chosen if candidate.clusters(tree)]
 
 
-def _best_way(found: OnWorlds, with_tree: Sequence[Candidate]) -> Candidate:
-    """The way down the tree with the least expected regret, or the first one that is as good."""
+def _best_way(found: WorldRuns, with_tree: Sequence[Candidate]) -> Candidate:
+    """Return the policy that uses the tree with the lowest expected regret, or the first one as good as that."""
     best = min(with_tree, key=lambda each: found.mean(each.label))
     return next(each for each in with_tree if not found.compare(best.label, each.label).matters)
 
@@ -179,12 +185,12 @@ def _best_way(found: OnWorlds, with_tree: Sequence[Candidate]) -> Candidate:
 def weigh(
     catalogue: Catalogue,
     chosen: Sequence[Candidate],
-    found: OnWorlds,
+    found: WorldRuns,
     inspection: Inspection,
     *,
     same: Mapping[str, str] | None = None,
 ) -> Advice:
-    """From runs to an answer."""
+    """Turn simulated runs into advice."""
     from banditree.catalogue import answer
 
     by_label = {candidate.label: candidate for candidate in chosen}
@@ -199,7 +205,7 @@ def weigh(
             difference = found.compare(leader.label, FLAT.label)
         verdict = ("flat" if leader == FLAT else "tree") if difference.told else "cannot tell"
         pays_from = found.pays_from(difference.policy, FLAT.label)
-    else:  # nothing that the categories would change
+    else:  # the categories change no candidate
         leader, first, verdict, pays_from = FLAT, FLAT, "flat", None
         difference = Difference(next(iter(same), FLAT.label), FLAT.label, 0.0, 0.0, (0.0, 0.0), 0.0, 0.5, 0.0, 0.0)
     means = {name: found.mean(name) for name in by_label}
@@ -217,7 +223,7 @@ def weigh(
     shares = traffic(catalogue, found.runs)
     case = answer.Case(
         leader=leader,
-        before=first,
+        least_regret=first,
         verdict=verdict,
         difference=difference,
         pays_from=pays_from,
@@ -232,7 +238,7 @@ def weigh(
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
-        code=playing.code(leader, catalogue),
+        code=builders.code(leader, catalogue),
         horizon=int(found.runs.times[-1]),
         against_flat=difference,
         pays_from=pays_from,

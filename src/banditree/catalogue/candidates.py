@@ -1,4 +1,4 @@
-"""The policies that a catalogue is tried with: flat, and down the tree at every depth."""
+"""Choose the policies to try on a catalogue: flat ones, and policies that use the tree at each depth."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue.spread import clusters_at
+from banditree.catalogue.variance_shares import clusters_at
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
 from banditree.tree import Tree
 
-DEPTHS = 8  # of a deeper tree, this many depths are tried
+DEPTHS = 8  # at most this many depths are tried
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is known of a policy class."""
+    """What the advice needs to know about a policy class."""
 
     how: str  # what it does, in words; {depth} stands for the depth it was given
-    levels: int | None  # of clusters that it walks through; None: as many as its depth says, or all
-    family: str  # two policies of a family that walk through the same clusters are the same policy
+    levels: int | None  # levels of clusters that it walks through; None: as many as its depth says, or all
+    family: str  # policies of one family that walk through the same clusters are the same policy
 
 
 KINDS = {
-    "TS": Kind("Thompson sampling on all arms at once, the categories ignored", 0, "Thompson"),
+    "TS": Kind("Thompson sampling on all arms at once, ignoring the categories", 0, "Thompson"),
     "TSC": Kind("Thompson sampling over the top categories, then over the arms of the best one", 1, "Thompson"),
     "HTS": Kind("Thompson sampling at each of the top {depth} levels of the tree, then over arms", None, "Thompson"),
-    "UCB1": Kind("an upper confidence bound for every arm, the categories ignored", 0, "UCB"),
+    "UCB1": Kind("an upper confidence bound for every arm, ignoring the categories", 0, "UCB"),
     "UCBC": Kind("upper confidence bounds over the top categories, then over the arms of the best one", 1, "UCB"),
     "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB"),
-    "TSMax": Kind("Thompson sampling over the top categories, each standing for its best arm", 1, "TSMax"),
+    "TSMax": Kind("Thompson sampling over the top categories, each represented by its best arm", 1, "TSMax"),
 }
 NAMES = tuple(KINDS)  # the others need contexts
 WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.levels is None)
-Named = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
+PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy to try: its class, what it is called, and the parameters that it is built with."""
+    """A policy to try: its class, its label, and the parameters to build it with."""
 
     policy: str
     label: str
@@ -53,7 +53,7 @@ class Candidate:
 
     @classmethod
     def of(cls, policy: str, **parameters: Any) -> Candidate:
-        """A candidate that is called as it is built.
+        """Make a candidate labelled with its parameters.
 
         >>> Candidate.of("HTS", depth=2).label
         'HTS(depth=2)'
@@ -63,12 +63,12 @@ class Candidate:
 
     @property
     def depth(self) -> int | None:
-        """The depth of the tree that it was given, where it has a choice."""
+        """The depth that it was given; None where it has no such parameter."""
         return self.parameters.get("depth")
 
     @property
     def code(self) -> str:
-        """How to build it."""
+        """The Python code that builds it."""
         return f"bt.{self.policy}({', '.join(['tree', *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
 
     @property
@@ -88,9 +88,10 @@ class Candidate:
         return self.depth if fixed is None else fixed
 
     def clusters(self, tree: Tree) -> frozenset[bytes]:
-        """The clusters of this tree that make a difference to it, each as the places of its arms.
+        """Find the clusters of this tree that affect its decisions, each as the indices of its arms.
 
-        A cluster of one arm, or of all, or the only one inside another, changes no decision. None: it is a flat policy.
+        A cluster of one arm, a cluster of all arms, and the only cluster inside another affect no decision. If none is
+        left, this is a flat policy.
         """
         walked = tree if self.levels is None else tree.cut(min(self.levels, tree.depth))
         level_of = walked.shape.level_of()
@@ -108,7 +109,7 @@ FLAT = Candidate.of(TS.__name__)
 
 
 def for_tree(tree: Tree) -> list[Candidate]:
-    """Flat Thompson sampling, Thompson sampling down the tree at every depth, and UCT: the simpler ones first.
+    """List the default candidates, the simpler ones first: TS, TSC, HTS at each depth, and UCT.
 
     >>> [candidate.label for candidate in for_tree(Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
     ['TS', 'TSC', 'HTS(depth=2)', 'UCT']
@@ -121,14 +122,14 @@ def for_tree(tree: Tree) -> list[Candidate]:
 
 
 def depths(deepest: int) -> list[int]:
-    """From 2 on, all or evenly chosen, the deepest being one of them."""
+    """List the depths from 2 to the deepest: all of them, or an even selection."""
     if deepest <= DEPTHS:
         return list(range(2, deepest + 1))
     return sorted({round(2 + (deepest - 2) * i / (DEPTHS - 2)) for i in range(DEPTHS - 1)})
 
 
 def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidate], dict[str, str]]:
-    """Those that differ on this tree, and of the others which they are the same as: {label: label of an earlier one}.
+    """Split into candidates that differ on this tree, and {label of a duplicate: label of the equal candidate before}.
 
     >>> found, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
     >>> [candidate.label for candidate in found], same
@@ -147,8 +148,8 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
     return found, same
 
 
-def named(names: Named, tree: Tree) -> list[Candidate]:
-    """Candidates as a user spells them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
+def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
+    """Parse candidates as users write them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
     >>> [candidate.label for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
     ['TS', 'HTS(depth=2)', 'HTS(depth=1)']
@@ -164,14 +165,14 @@ def named(names: Named, tree: Tree) -> list[Candidate]:
             raise InvalidValue(f"policy {text!r} must be one of {', '.join(NAMES)}; with a depth as in 'HTS:2'")
         depth = None if match[2] is None else int(match[2])
         if depth is not None and kind not in WITH_DEPTH:
-            raise InvalidValue(f"policy {text!r}: {kind} has no depth to choose; {' and '.join(WITH_DEPTH)} have")
+            raise InvalidValue(f"policy {text!r}: {kind} has no depth to choose; only {' and '.join(WITH_DEPTH)} do")
         if depth is not None and depth > tree.depth:
-            raise InvalidValue(f"policy {text!r}: this tree has depth {tree.depth}")
+            raise InvalidValue(f"policy {text!r}: this tree has depth {tree.depth}; give at most that")
         if kind == HTS.__name__ and depth is None:
             depth = tree.depth
         candidate = Candidate.of(kind) if depth is None else Candidate.of(kind, depth=depth)
         if candidate not in found:
             found.append(candidate)
     if not found:
-        raise InvalidValue("no policy; give at least one")
+        raise InvalidValue("policies is empty; give at least one")
     return found

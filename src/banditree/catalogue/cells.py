@@ -1,4 +1,4 @@
-"""Single cells of a table, as people and programs write them: names, and numbers that may be text."""
+"""Parse single table cells as people and programs write them: names, and numbers that may be text."""
 
 from __future__ import annotations
 
@@ -10,17 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.catalogue.troubles import shown
+from banditree.catalogue.defects import shown
 
-NO_VALUE = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}  # as data frame libraries show them, in any case
+NO_VALUE = {
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "nat",
+    "null",
+    "none",
+    "<na>",
+}  # as data frame libraries print missing values, in upper or lower case
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
-DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as much of Europe writes them, or three decimals
+DOTTED = re.compile(
+    r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
+)  # ambiguous: thousands as written in much of Europe, or three decimals
 
 
 def name(value: Any) -> str | int | None:
-    """A string without the white space around it, or an int; None where there is nothing.
+    """Return the name in a cell: a string stripped of white space, or an int; None for an empty cell.
 
-    Text is nothing only where it is empty: an item or a category may well be called NA.
+    Only empty text counts as an empty cell: an item or a category may well be called NA.
     """
     if isinstance(value, str):
         return value.strip() or None
@@ -29,18 +40,18 @@ def name(value: Any) -> str | int | None:
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating) and float(value).is_integer():
-        return int(value)  # a column of ints with gaps comes as floats
+        return int(value)  # a column of ints with missing values arrives as floats
     text = str(value).strip()
     return None if looks_empty(text) else text
 
 
 def looks_empty(text: str) -> bool:
-    """Whether this is how a table shows a cell without a value."""
+    """Whether this is how tables write a missing value."""
     return text.lower() in NO_VALUE
 
 
 def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """The numbers, NaN where there is none, and what is wrong with the others by their place: (values,)."""
+    """Parse numbers: (values,) with NaN for empty cells, and {index: what is wrong} for the cells that fail."""
     found = _at_once(values)
     wrong: dict[int, str] = {}
     if found is None:
@@ -57,7 +68,7 @@ def numbers(values: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]
 
 
 def _at_once(values: Sequence[Any]) -> NDArray[np.float64] | None:
-    """The same where every cell is a number as it stands, or None: (values,)."""
+    """Convert all cells at once if every cell is already a number; None otherwise: (values,)."""
     if _is_python("".join([value for value in values if isinstance(value, str)])):
         return None
     try:
@@ -67,29 +78,31 @@ def _at_once(values: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def _is_python(text: str) -> bool:
-    """Whether this may be a number to Python, as 1_000 is, that a table would not mean."""
+    """Whether Python might read text as a number that a table would not mean, such as 1_000."""
     return "_" in text or not text.isascii()
 
 
 def truth(value: Any) -> Any:
-    """1 or 0 for a cell that says true or false, anything else as it is."""
+    """Convert "true" and "false" to 1 and 0; return anything else unchanged."""
     if isinstance(value, str):
         return {"true": 1, "false": 0}.get(value.strip().lower(), value)
     return value
 
 
 def not_a_count(value: Any, number: float) -> str | None:
-    """What is wrong with a number as a count; None where it is a whole one, or none at all."""
+    """Say what is wrong with a number as a count; None if it is a whole number or missing."""
     if isinstance(value, str) and DOTTED.fullmatch(value.strip()):
-        return f"{shown(value)} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without a mark"
+        return (
+            f"{shown(value)} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without separators"
+        )
     if math.isfinite(number) and not number.is_integer():
         found = shown(value) if isinstance(value, str) else f"{number:.12g}"
-        return f"{found} is not a whole number; write 1200 for one thousand two hundred, without a mark"
+        return f"{found} is not a whole number; write 1200 for one thousand two hundred, without separators"
     return None
 
 
 def _number(value: Any) -> float | str:
-    """A number, NaN for an empty cell, or what is wrong. "1,200" and "3.5%" are numbers too."""
+    """Parse one cell: a number, NaN if empty, or a message if it is neither. "1,200" and "3.5%" are numbers too."""
     text = "" if value is None else str(value).strip()
     if looks_empty(text):
         return math.nan

@@ -1,4 +1,4 @@
-"""Where a table comes from: a CSV or Parquet file, a data frame of any library, or a mapping of columns."""
+"""Load the columns of a table from a CSV or Parquet file, a data frame of any library, or a mapping of columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from banditree.catalogue import content
-from banditree.catalogue.troubles import LONGEST, CatalogueError, Trouble, few
+from banditree.catalogue.defects import LONGEST, CatalogueError, Defect, first_few
 from banditree.errors import InvalidType, InvalidValue, MissingExtra, missing_extra
 from banditree.output.words import count
 
@@ -22,16 +22,16 @@ DELIMITERS = (",", ";", "\t", "|")
 
 @dataclass
 class Columns:
-    """The columns that were asked for, whatever they came from."""
+    """The requested columns, whatever they were loaded from."""
 
     source: str
     values: Mapping[str, Sequence[Any]]
     rows: Sequence[int]  # the number of each row, for messages
-    troubles: list[Trouble]
+    defects: list[Defect]
 
 
 def load(source: Any, wanted: Sequence[str], *, max_bytes: int = content.MOST) -> Columns:
-    """Read the wanted columns. Columns that are not there are an error at once: nothing else can be checked."""
+    """Read the wanted columns. A missing column is an error at once, because nothing else can be checked."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if not path.is_file():
@@ -47,7 +47,7 @@ def load(source: Any, wanted: Sequence[str], *, max_bytes: int = content.MOST) -
 
 def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int) -> Columns:
     text = content.text(path, max_bytes)
-    lines = io.StringIO(text, newline="")  # so that lines may end as on any system: \n, \r\n, or \r alone
+    lines = io.StringIO(text, newline="")  # newline="" accepts the line ends of every system: \n, \r\n, or \r alone
     try:
         delimiter = _delimiter(next(lines, ""), wanted)
         lines.seek(0)
@@ -55,30 +55,32 @@ def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int) -> Columns:
         header = [cell.strip() for cell in next(reader, [])]
         _check_header(header, wanted, path.name)
         places = [header.index(name) for name in wanted]
-        pick = itemgetter(*places, places[0])  # twice the first, so that one column makes a tuple too
-        records, rows, troubles = [], [], []
+        pick = itemgetter(*places, places[0])  # the first column twice, so that a single column gives a tuple too
+        records, rows, defects = [], [], []
         for row, record in enumerate(reader, start=2):
             if not "".join(record).strip():
                 continue  # an empty line
             if len(record) != len(header):
                 cells = count(len(record), "cell")
-                troubles.append(Trouble(row, None, f"{cells}, the header has {len(header)}", kind="cells"))
-                record = (record + [""] * len(header))[: len(header)]  # noqa: PLW2901 (so that other troubles show too)
+                defects.append(
+                    Defect(row, None, f"{cells}, but the header has {len(header)}; add or remove cells", kind="cells")
+                )
+                record = (record + [""] * len(header))[: len(header)]  # noqa: PLW2901 (so that other defects are found too)
             records.append(pick(record))
             rows.append(row)
     except csv.Error as error:
         raise InvalidValue(f"{path.name} is not a CSV file: {error}") from None
     values = {name: [record[at] for record in records] for at, name in enumerate(wanted)}
-    return Columns(path.name, values, rows, troubles)
+    return Columns(path.name, values, rows, defects)
 
 
 def _delimiter(header: str, wanted: Sequence[str]) -> str:
-    """The one that finds most of the wanted columns; of equals, the one that makes most columns."""
+    """Choose the delimiter that finds most of the wanted columns, then the one that gives most columns."""
 
     def score(delimiter: str) -> tuple[int, int]:
         try:
             cells = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
-        except csv.Error:  # a wide header is one long cell to a delimiter that is not its own
+        except csv.Error:  # with the wrong delimiter a wide header is one cell, which may be too long
             return 0, 0
         return len(cells & set(wanted)), len(cells)
 
@@ -86,16 +88,16 @@ def _delimiter(header: str, wanted: Sequence[str]) -> str:
 
 
 def _check_header(header: Sequence[str], wanted: Sequence[str], source: str) -> None:
-    troubles = []
+    defects = []
     for name in wanted:
         if name not in header:
             near = difflib.get_close_matches(name, [each for each in header if len(each) <= LONGEST], n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"there are {few(header) or 'none'}"
-            troubles.append(Trouble(None, name, f"no such column; {known}"))
+            known = f"did you mean {near[0]!r}?" if near else f"there are {first_few(header) or 'none'}"
+            defects.append(Defect(None, name, f"no such column; {known}"))
         elif list(header).count(name) > 1:
-            troubles.append(Trouble(None, name, "there are several columns of this name; rename all but one"))
-    if troubles:
-        raise CatalogueError(source, troubles)
+            defects.append(Defect(None, name, "there are several columns with this name; rename all but one"))
+    if defects:
+        raise CatalogueError(source, defects)
 
 
 def _from_mapping(columns: Mapping[str, Sequence[Any]], wanted: Sequence[str], source: str) -> Columns:
@@ -103,7 +105,10 @@ def _from_mapping(columns: Mapping[str, Sequence[Any]], wanted: Sequence[str], s
     values = {name: columns[name] for name in wanted}
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) > 1:
-        raise InvalidValue(f"columns of different lengths: {few([f'{name}: {n:,}' for name, n in lengths.items()])}")
+        raise InvalidValue(
+            f"columns of different lengths: {first_few([f'{name}: {n:,}' for name, n in lengths.items()])}; "
+            "give as many values in each"
+        )
     return Columns(source, values, range(next(iter(lengths.values()))), [])
 
 
@@ -124,7 +129,7 @@ def _from_frame(frame: Any, wanted: Sequence[str], source: str) -> Columns:
 
 
 def _parquet(path: Path) -> Any:
-    """A data frame in the first library here that reads Parquet."""
+    """Read a data frame with the first installed library that reads Parquet."""
     for library in ("polars", "pandas", "pyarrow.parquet"):
         try:
             module = __import__(library, fromlist=["*"])

@@ -1,4 +1,4 @@
-"""Policies compared over the worlds that the data allow: what one saves, and what each still loses at the end."""
+"""Compare policies over simulated worlds: what one saves against another, and what each still loses at the end."""
 
 from __future__ import annotations
 
@@ -13,68 +13,68 @@ from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import chance_below, student
 
 Floats = NDArray[np.float64]
-SURE = 0.9  # how likely one policy must be better for the data to tell
-SMALL = 0.02  # a saving below this share, that the data cannot tell from none, is not worth a tree, nor a deeper one
-CLOSE = 0.05  # a lead below this share goes to the policy that loses less per decision at the end
-LESS = 0.9  # of the loss per decision that another has, or of one's own before: below it is less
-FAR = 20.0  # times the horizon: further ahead nothing is foretold
+SURE = 0.9  # the data can tell if one policy is better with at least this probability
+SMALL = 0.02  # a smaller saving that the data cannot tell from none does not justify a tree, or a deeper one
+CLOSE = 0.05  # within this share, the policy that loses less per decision at the end is preferred
+LESS = 0.9  # a loss per decision is clearly less if below this share of the other
+FAR = 20.0  # times the horizon: nothing is extrapolated beyond it
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much less regret one policy has than another at the horizon, over the worlds that the data allow."""
+    """How much less regret one policy has than another at the horizon, over worlds consistent with the data."""
 
     policy: str
     rival: str
     saving: float  # expected
-    sd: float  # of the expected saving in one world: what is not known is which world it is
-    interval: tuple[float, float]  # 95%, of the same
+    sd: float  # of the expected saving over worlds: the uncertainty about which world is the real one
+    interval: tuple[float, float]  # 95% interval of the expected saving over worlds
     share: float  # the saving as a share of the rival's regret
-    chance: float  # that the policy is better in the world there is
+    chance: float  # probability that the policy is better in the real world
     noise: float  # standard error of the saving, from the luck of the simulation
-    by_seeds: float  # the share of the interval's variance that more runs and worlds would take away
+    by_seeds: float  # share of the interval's variance that more runs and worlds would remove
 
     @property
     def told(self) -> bool:
-        """Whether the data tell which of the two is better: in nearly all worlds the one that is better on average."""
+        """Whether the data can tell which is better: the one with less regret on average wins in nearly all worlds."""
         return (self.chance if self.saving > 0 else 1 - self.chance) >= SURE and self._beyond_luck
 
     @property
     def matters(self) -> bool:
-        """Whether there is a difference to speak of: the data tell it, or it is neither small nor luck."""
+        """Whether the difference is worth acting on: the data can tell, or it is neither small nor luck."""
         return self.told or (abs(self.share) >= SMALL and self._beyond_luck)
 
     @property
     def _beyond_luck(self) -> bool:
-        """Whether other seeds would most likely find the same one better."""
+        """Whether other seeds would most likely favour the same policy."""
         return abs(self.saving) > 2 * self.noise
 
 
 @dataclass(frozen=True)
 class Overtaking:
-    """The policy that will be ahead, and from how many decisions on, if losses go on as at the end."""
+    """The policy that will be ahead, and after how many decisions, if losses per decision stay as at the end."""
 
     policy: str
     at: float
 
 
 @dataclass(frozen=True)
-class OnWorlds:
-    """Several runs of every policy in every world."""
+class WorldRuns:
+    """Several runs of every policy in every world, and the comparisons they allow."""
 
     runs: Runs  # with replicates
-    one_world: bool  # means are known
+    one_world: bool  # the means are known, so all worlds are the same
 
     def regret(self, policy: str) -> Floats:
-        """(worlds, runs, times)"""
+        """The regret of every run: (worlds, runs, times)."""
         return self.runs.replicates[policy]
 
     def mean(self, policy: str, at: int = -1) -> float:
-        """Expected regret, at a checkpoint."""
+        """The expected regret at a checkpoint."""
         return float(self.runs.regret[policy][:, at].mean())
 
     def compare(self, policy: str, rival: str, at: int = -1) -> Difference:
-        """How much less regret ``policy`` has. Where means are known, worlds are the same and luck is all there is."""
+        """Compare the regret of two policies. With known means, runs differ by luck alone."""
         saved = (self.regret(rival) - self.regret(policy))[:, :, at]  # (worlds, runs)
         mean = float(saved.mean())
         if self.one_world:
@@ -105,22 +105,22 @@ class OnWorlds:
         )
 
     def luck(self, policy: str, rival: str) -> float:
-        """The share of what the worlds differ by that is luck: 1 where means are known."""
+        """The share of the variance between worlds that is luck; 1 if the means are known."""
         return 1.0 if self.one_world else OverWorlds.of((self.regret(rival) - self.regret(policy))[:, :, -1]).luck
 
     # At the end
 
     def losses(self, policy: str, quarter: int = 3) -> Floats:
-        """Rewards lost per decision in a quarter of the horizon, by default the last: (worlds,)."""
+        """The reward lost per decision in a quarter of the horizon, by default the last: (worlds,)."""
         times, regret = self.runs.times, self.runs.regret[policy]
         first, last = (int(np.searchsorted(times, times[-1] * part / 4)) for part in (quarter, quarter + 1))
-        if first == last:  # a horizon of a few decisions
+        if first == last:  # the horizon is only a few decisions
             return regret[:, -1] / float(times[-1])
         found: Floats = (regret[:, last] - regret[:, first]) / float(times[last] - times[first])
         return found
 
     def stalled(self, policy: str) -> bool:
-        """Whether its loss per decision has stopped falling: its curve is a straight line."""
+        """Whether its loss per decision has stopped falling, so that its regret grows linearly."""
         return float(self.losses(policy).mean()) > LESS * float(self.losses(policy, 2).mean())
 
     def learns_more(self, policy: str, rival: str) -> bool:
@@ -129,7 +129,7 @@ class OnWorlds:
         return float(ours.mean()) < LESS * float(theirs.mean()) and _above_luck(theirs - ours)
 
     def learner(self, leader: str, others: list[str]) -> str:
-        """The policy among ``others`` that is close behind ``leader`` and loses least per decision at the end."""
+        """Return the policy close behind ``leader`` that loses least per decision at the end, or ``leader`` itself."""
         close = [
             each
             for each in others
@@ -138,7 +138,7 @@ class OnWorlds:
         return min(close, key=lambda each: float(self.losses(each).mean()), default=leader)
 
     def overtaking(self, leader: str) -> Overtaking | None:
-        """Who is ahead first, and from when on, if all go on to lose per decision what they lose at the end."""
+        """Find the first policy to overtake ``leader`` if losses per decision stay as they are at the end."""
         horizon, found = float(self.runs.times[-1]), []
         for name in self.runs.policies:
             gained = self.losses(leader) - self.losses(name)  # (worlds,) per decision
@@ -150,7 +150,7 @@ class OnWorlds:
         return Overtaking(min(found)[1], min(found)[0])
 
     def pays_from(self, policy: str, rival: str) -> int | None:
-        """The first time from which on ``policy`` is ahead, beyond the luck of the simulation, at all times."""
+        """Return the time after which ``policy`` stays ahead of ``rival``, beyond the luck of the simulation."""
         found = None
         for at in range(len(self.runs.times) - 1, -1, -1):
             difference = self.compare(policy, rival, at)
@@ -161,5 +161,5 @@ class OnWorlds:
 
 
 def _above_luck(values: Floats) -> bool:
-    """Whether the mean over worlds is above 0 by more than its 95% interval."""
+    """Whether the mean over worlds is above 0 with 95% confidence."""
     return float(values.mean()) > student(len(values)) * float(values.std(ddof=1)) / math.sqrt(len(values))

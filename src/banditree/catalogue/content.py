@@ -1,4 +1,4 @@
-"""What a file holds: the text of a table, or an error that says what it is instead and what to do about it."""
+"""Read the text of a CSV file, or raise an error that says what the file is instead and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from banditree.errors import InvalidValue
 
-MOST = 500_000_000  # bytes that a packed file may unpack to, unless a user says otherwise
+MOST = 500_000_000  # bytes that a compressed file may expand to by default
 CHUNK = 1 << 20
 GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
 JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{\"\d\]])")
@@ -30,12 +30,12 @@ KINDS = {  # first bytes -> (what it is, what to do)
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether the name or the first bytes say that this is a Parquet file."""
+    """Whether this is a Parquet file, by its name or its first bytes."""
     return path.suffix.lower() in (".parquet", ".pq") or _start(path).startswith(PARQUET)
 
 
 def text(path: Path, most: int = MOST) -> str:
-    """The text of a CSV file, unpacked where it is gzipped, to at most ``most`` bytes."""
+    """Read the text of a CSV file, decompressing gzip up to ``most`` bytes."""
     try:
         packed = path.suffix.lower() == ".gz" or _start(path).startswith(GZIP)
         content = _unpacked(path, most) if packed else path.read_bytes()
@@ -51,7 +51,7 @@ def text(path: Path, most: int = MOST) -> str:
 
 
 def _start(path: Path) -> bytes:
-    """The first bytes; none where the file cannot be read, which whoever reads all of it will say."""
+    """Read the first bytes; empty if the file cannot be read (reading it whole then raises the error)."""
     try:
         with path.open("rb") as file:
             return file.read(4)
@@ -72,7 +72,7 @@ def _unpacked(path: Path, most: int) -> bytes:
 
 
 def _other_kind(content: bytes) -> tuple[str, str] | None:
-    """(what this is, what to do) where it is known not to be CSV."""
+    """Return (what this is, what to do) if it is recognisably not CSV."""
     start = content[:1000]
     for mark, kind in KINDS.items():
         if start.startswith(mark):

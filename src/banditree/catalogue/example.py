@@ -1,4 +1,4 @@
-"""A real catalogue to try things on."""
+"""Write a real catalogue as an example to try things on."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ COLUMNS = ("item", "category", "subcategory", "plays", "clicks")
 def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> None:
     """Write the items of the Open Bandit Dataset as a CSV file: item, category, subcategory, plays, clicks.
 
-    The counts are those behind the beliefs of the shop's own policy: clicks are its alpha, plays alpha + beta. A file
-    that is there already and says something else is left alone, with an error.
+    The counts are those behind the beliefs of the shop's own policy: clicks are its alpha, plays alpha + beta. An
+    existing file with other content is not overwritten; that is an error.
     """
     choice("campaign", campaign, CAMPAIGNS)
     file = Path(path)
@@ -36,5 +36,5 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
             writer.writerow((row["item"], row["category"], row["subcategory"], plays, row["alpha"]))
     content = text.getvalue().encode()
     if file.is_file() and file.read_bytes() != content:
-        raise InvalidValue(f"{file} is there already and is not this example; give another name, or remove it first")
+        raise InvalidValue(f"{file} already exists and is not this example; give another name, or remove it first")
     write_whole(path, [content])

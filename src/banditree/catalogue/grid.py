@@ -1,4 +1,4 @@
-"""Tables on a terminal: headers give way first, then numbers wrap; names are broken only where nothing else fits."""
+"""Lay out tables on a terminal: headers wrap first, then numbers; names are broken only if nothing else fits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.text import Text
 from banditree.output.words import visible
 
 GAP = 2  # spaces between columns
-NARROWEST = 4  # a column that must be broken is left this wide
+NARROWEST = 4  # no column is made narrower than this
 
 
 class Grid:
-    """Rows of texts under a header, as wide as they need to be. ``names`` are the columns that hold names.
+    """A table of texts under a header. ``names`` are the indices of the columns that hold names.
 
     >>> grid = Grid("category", "plays")
     >>> grid.add_row("hats", "1,200")
@@ -32,7 +32,7 @@ class Grid:
         self.rows.append([visible(cell) for cell in cells])
 
     def lines(self, width: int) -> list[str]:
-        """The table for a terminal of this width, the lines of the header first."""
+        """Return the lines of the table for a terminal of this width, header first."""
         return [line for _, line in self._lines(width)]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
@@ -40,19 +40,19 @@ class Grid:
             yield Text(line, style=style, no_wrap=True, overflow="ignore")
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
-        """(style, line) of the table."""
+        """Yield (style, line) for each line of the table."""
         widths = self._widths(width)
         yield from (("dim", line) for line in _side_by_side(self.columns, widths))
         apart = max((_longest_word(row[0]) for row in self.rows), default=0) > widths[0]
         for row in self.rows:
             cells = row
-            if apart and any(row[1:]):  # a name that does not fit stands above its row
+            if apart and any(row[1:]):  # a name that does not fit goes on a line above its row
                 yield from (("", line) for line in _wrapped(row[0], width))
                 cells = ["", *row[1:]]
             yield from (("", line) for line in _side_by_side(cells, widths))
 
     def _widths(self, width: int) -> list[int]:
-        """How wide each column is."""
+        """Compute the width of each column."""
         numbers = [i for i in range(len(self.columns)) if i not in self.names]
         columns = [[row[i] for row in self.rows] for i in range(len(self.columns))]
         whole = [max(map(cell_len, cells), default=0) for cells in columns]
@@ -66,7 +66,7 @@ class Grid:
             for i in numbers:
                 found[i] = max(header[i], max(map(_longest_word, columns[i]), default=0))
         left = room - sum(found[i] for i in numbers)
-        for place, i in enumerate(sorted(self.names, key=lambda i: found[i])):  # the longest take what others leave
+        for place, i in enumerate(sorted(self.names, key=lambda i: found[i])):  # the longest get what the others leave
             found[i] = max(min(found[i], left // (len(self.names) - place)), header[i])
             left -= found[i]
         while sum(found) > room and max(found) > NARROWEST:
@@ -75,7 +75,7 @@ class Grid:
 
 
 def _side_by_side(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """The lines of one row: the first column to the left, the others to the right."""
+    """Yield the lines of one row: the first column aligned left, the others right."""
     wrapped = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for i in range(max(map(len, wrapped))):
         parts = []
@@ -87,7 +87,7 @@ def _side_by_side(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most this width, broken at spaces, and inside words only where they are longer."""
+    """Wrap to this width at spaces; only longer words are broken inside."""
     lines = [""]
     for word in text.split(" "):
         together = f"{lines[-1]} {word}" if lines[-1] else word

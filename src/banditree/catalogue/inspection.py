@@ -1,4 +1,4 @@
-"""How good the clustering of a catalogue is, as far as its data can tell."""
+"""Measure how good the clustering of a catalogue is, with the uncertainty that its data leave."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.catalogue.items import Catalogue, tree_of
+from banditree.catalogue.jsonable import jsonable
 from banditree.catalogue.misplaced import misplaced
-from banditree.catalogue.plain import plain
-from banditree.catalogue.spread import Places, by_chance, clusters_at, shares
+from banditree.catalogue.variance_shares import Places, by_chance, clusters_at, shares
 from banditree.errors.checks import whole
 from banditree.output.tables import Table
 from banditree.stream import generator
@@ -21,41 +21,41 @@ from banditree.theory.cluster_quality import quality_of
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
-CELLS = 6_000_000  # numbers drawn: fewer worlds for larger catalogues
+CELLS = 6_000_000  # numbers to draw in total, so that larger catalogues get fewer worlds
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number that is not known exactly: the median of what the data allow, and their 95% interval."""
+    """An uncertain number: the median of its posterior draws, and their 95% interval."""
 
     value: float
     interval: Range
 
     @classmethod
     def of(cls, draws: Floats) -> Estimate:
-        """``method="lower"`` so that infinite draws are ordered, not averaged."""
+        """Summarise draws; ``method="lower"`` makes quantiles draws themselves, as infinite ones have no average."""
         low, mid, high = np.quantile(draws, [0.025, 0.5, 0.975], method="lower").tolist()
         return cls(mid, (low, high))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inspection:
-    """What `inspect` finds. ``print(found)`` shows it, ``found.to_dict()`` is for machines."""
+    """The result of `inspect`. ``print(found)`` shows it, ``found.to_dict()`` gives data for programs."""
 
     catalogue: Catalogue
-    worlds: int  # draws of the true means behind every interval; 1 where means are known
-    levels: Table  # level, clusters, smallest, median, largest; share of the variance, interval, share by chance
+    worlds: int  # number of draws of the true means; 1 if the means are known
+    levels: Table  # level, clusters, their sizes, share of the variance, interval, share by chance
     within: Estimate  # share of the variance inside the finest clusters
-    quality: Quality  # of the best guess at the means
+    quality: Quality  # for the posterior means
     width: Estimate  # w*
     distance: Estimate  # d: the smallest d_C over sub-optimal clusters
-    gamma: Estimate  # infinite where dominance fails
+    gamma: Estimate  # infinite if strong dominance fails
     dominance: float  # probability that strong dominance holds
-    clusters: Table  # path, level, arms, plays, rate, mean of its arms, interval, probability that it has the best arm
+    clusters: Table  # path, level, arms, plays, rate, mean of its arms, interval, chance to hold the best arm
     misplaced: Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and strings; None for what is infinite or not a number."""
+        """Convert to lists, numbers and strings for JSON; infinity and NaN become None."""
         catalogue = self.catalogue
         found = {
             "arms": catalogue.tree.n_arms,
@@ -79,11 +79,11 @@ class Inspection:
             "cluster_means": self.clusters,
             "misplaced": self.misplaced,
         }
-        converted: dict[str, Any] = plain(found)
+        converted: dict[str, Any] = jsonable(found)
         return converted
 
     def to_html(self, *, title: str = "catalogue") -> str:
-        """A web page that needs nothing else: no scripts, no fonts, no network."""
+        """Return a self-contained web page: no scripts, no external fonts, no network."""
         from banditree.catalogue.page import inspection_page
 
         return inspection_page(self, title=title)
@@ -97,9 +97,9 @@ class Inspection:
 
 
 def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) -> Inspection:
-    """Sizes, shares of variance, the paper's quality measures, and arms in the wrong place.
+    """Measure the clusters: sizes, shares of variance, the paper's quality measures, and arms that look misplaced.
 
-    ``worlds`` is how many draws of the true means the intervals come from; by default 50 to 400, by size.
+    ``worlds`` is the number of draws of the true means behind the intervals; by default 50 to 400, by size.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
@@ -115,7 +115,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
     split = shares(at, draws)  # (worlds, depth)
     guess = draws.mean(axis=0)
     found = [branches(tree, world) for world in draws]
-    none = np.inf  # the distance to no cluster at all
+    none = np.inf  # the distance if there is no other cluster
     distances = np.array([world.distance[world.is_top].min(initial=none) for world in found])
     gammas = np.array([world.gammas.mean() if world.is_top.any() else 0.0 for world in found])
     return Inspection(
@@ -145,7 +145,7 @@ def _levels(at: list[Places], split: Floats) -> Table:
 
 
 def _clusters(catalogue: Catalogue, at: list[Places], draws: Floats) -> Table:
-    """Every cluster, level by level and best first."""
+    """List every cluster, level by level, the best first."""
     columns = ("path", "level", "arms", "plays", "rate", "mean", "interval", "best")
     tree = catalogue.tree
     level_of = tree.shape.level_of()
@@ -162,7 +162,7 @@ def _clusters(catalogue: Catalogue, at: list[Places], draws: Floats) -> Table:
             rate = np.bincount(group, catalogue.totals) / np.where(plays > 0, plays, np.nan)
         for i in np.argsort(-mid, kind="stable").tolist():
             node = int(nodes[i])
-            if level_of[node] == level:  # not that of arms which hang higher up
+            if level_of[node] == level:  # skip clusters of upper levels, which stand in for arms directly below them
                 counts = int(size[i]), float(plays[i]), float(rate[i])
                 interval = float(low[i]), float(high[i])
                 rows.append((tree.path_of_node(node), level, *counts, float(mid[i]), interval, float(best[i])))

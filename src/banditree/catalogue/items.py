@@ -1,4 +1,4 @@
-"""A catalogue: items in categories, with what is known of their rewards."""
+"""The Catalogue class: items in categories, with what is known about their rewards."""
 
 from __future__ import annotations
 
@@ -25,16 +25,20 @@ from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)
-WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))  # what a catalogue may know
-CERTAIN = 1e9  # plays that stand for a mean that is known
+WAYS = (
+    ("plays", "successes"),
+    ("means",),
+    ("plays", "reward_mean", "reward_sd"),
+)  # the combinations of data that a catalogue may have
+CERTAIN = 1e9  # a known mean counts as this many plays
 
 
 class Catalogue:
-    """A tree, and what is known of the rewards of its arms. `read_catalogue` makes one.
+    """A tree, and what is known about the rewards of its arms. `read_catalogue` reads one from a table.
 
-    That is ``plays`` and ``successes``; or known ``means``, which are rates; or, for rewards that are not rates,
-    ``plays``, ``reward_mean`` and ``reward_sd``, NaN where an arm has too few plays for them. Values are in the order
-    of ``tree.arms``, or a mapping {arm: value}.
+    Give ``plays`` and ``successes``; or known ``means``, which are rates; or, for rewards that are not rates,
+    ``plays``, ``reward_mean`` and ``reward_sd``, with NaN for arms that have too few plays. Values are in the order of
+    ``tree.arms``, or a mapping {arm: value}.
 
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
     >>> Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
@@ -49,7 +53,7 @@ class Catalogue:
     means: Floats | None  # (arms,)
     reward_mean: Floats | None  # (arms,)
     reward_sd: Floats | None  # (arms,)
-    notes: tuple[str, ...]  # what was cleaned while reading
+    notes: tuple[str, ...]  # what was cleaned up while reading
 
     def __init__(
         self,
@@ -65,7 +69,7 @@ class Catalogue:
         given = {"plays": plays, "successes": successes, "means": means}
         given |= {"reward_mean": reward_mean, "reward_sd": reward_sd}
         if tuple(name for name, values in given.items() if values is not None) not in WAYS:
-            raise InvalidType("a catalogue has plays and successes, or means, or plays, reward_mean and reward_sd")
+            raise InvalidType("give a catalogue plays and successes, or means, or plays, reward_mean and reward_sd")
         if not isinstance(tree, Tree):
             raise InvalidType(f"tree {tree!r:.60} is a {type(tree).__name__}; build one with bt.Tree(...)")
         self.tree, self.notes = tree, tuple(notes)
@@ -86,25 +90,27 @@ class Catalogue:
             raise InvalidValue(f"arm {arm!r} has more successes than plays")
         if self.reward_mean is not None and self.reward_sd is not None and self.plays is not None:
             if not (np.abs(self.reward_mean[self.plays > 0]) <= FARTHEST).all():
-                raise InvalidValue(f"reward_mean must be a number up to {FARTHEST:g} for every arm that has plays")
+                raise InvalidValue(
+                    f"reward_mean must be a number between -{FARTHEST:g} and {FARTHEST:g} for every arm with plays"
+                )
             known = self.reward_sd[self.plays > 1]
             if not ((known >= 0) & (known <= FARTHEST)).all():
                 raise InvalidValue(
                     f"reward_sd must be a number from 0 to {FARTHEST:g} for every arm with several plays"
                 )
             if not (known > 0).any():
-                raise InvalidValue("reward_sd is above 0 for no arm; how far rewards spread must be known of one")
+                raise InvalidValue("no arm has a reward_sd above 0; give at least one")
 
     @property
     def totals(self) -> Floats | None:
-        """The sum of each arm's past rewards, None where means are known instead: (arms,)."""
+        """The sum of each arm's past rewards; None if means are known instead: (arms,)."""
         if self.plays is not None and self.reward_mean is not None:
             return np.where(self.plays > 0, self.plays * np.nan_to_num(self.reward_mean), 0.0)
         return self.successes
 
     @property
     def rates(self) -> Floats:
-        """Mean reward of each arm (successes over plays, where counted); NaN for one without plays: (arms,)."""
+        """The mean observed reward of each arm; NaN for an arm without plays: (arms,)."""
         if self.means is not None:
             return self.means
         assert self.plays is not None
@@ -114,7 +120,7 @@ class Catalogue:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """What is known of the true means. Means that were given count as known for certain."""
+        """The posterior of the true means. Means that were given are taken as certain."""
         if self.means is not None:
             return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN), self.means * CERTAIN)
         assert self.plays is not None
@@ -125,19 +131,19 @@ class Catalogue:
 
     @property
     def prior(self) -> Gaussian | None:
-        """What policies believe beforehand where rewards are not rates; None where they are, for the policies' own."""
+        """The prior for policies if rewards are not rates; None if they are, so that policies use their default."""
         return self.posterior.prior if isinstance(self.posterior, NormalPosterior) else None
 
     def draws(self, n: int, rng: Rng) -> Floats:
-        """True means of all arms in n worlds that the data allow; where means are known there is one: (n, arms)."""
+        """Draw the true means of all arms n times from their posterior; once if the means are known: (n, arms)."""
         return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
 
     def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Any = None, **options: Any) -> P:
-        """Build a policy that starts from what the catalogue has counted, each past play worth ``weight`` plays.
+        """Build a policy that starts from the catalogue's data, with each past play counted as ``weight`` plays.
 
-        ``policy`` is a class such as ``bt.TSC``, called as ``policy(tree, rng=rng, **options)``. Where rewards are not
-        rates it believes `prior`, unless another one is given. Where last year's rates may not be this year's, a weight
-        of 0.1 or 0.01 makes the past easier to overrule.
+        ``policy`` is a class such as ``bt.TSC``, called as ``policy(tree, rng=rng, **options)``. If rewards are not
+        rates, its prior is `prior`, unless another one is given. If rates may have changed since the data were
+        collected, a weight of 0.1 or 0.01 lets new rewards outweigh the past sooner.
 
         >>> import banditree as bt
         >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
@@ -147,9 +153,9 @@ class Catalogue:
         """
         totals = self.totals
         if self.plays is None or totals is None:
-            raise InvalidType("this catalogue has known means and no plays to start from; read one with counts")
+            raise InvalidType("this catalogue has known means but no plays to start from; read one with counts")
         if not 0 < real("weight", weight) <= 1:
-            raise InvalidValue(f"weight={weight} must be above 0 and at most 1: what a past play is worth")
+            raise InvalidValue(f"weight={weight} must be above 0 and at most 1: how many plays a past play counts for")
         if self.prior is not None and "prior" in signature(policy).parameters:
             options = {"prior": self.prior} | options
         built = policy(self.tree, rng=rng, **options)
@@ -159,7 +165,7 @@ class Catalogue:
         return built
 
     def world(self) -> Problem:
-        """The catalogue as a problem to simulate: each seed meets true means that the counts allow, or the means."""
+        """Return a problem to simulate: each seed draws true means from the posterior, or uses the known means."""
         if self.means is not None:
             return bernoulli({"catalogue": self.tree}, self.means)
         return Problem("catalogue", _draw, {"posterior": self.posterior})
@@ -181,7 +187,7 @@ def _draw(rng: Rng, posterior: Posterior) -> Instance:
 
 
 def tree_of(catalogue: Any) -> Tree:
-    """The tree of a catalogue, or an error that says how to come by one."""
+    """Return the tree of a catalogue; anything else is an error that says how to read a catalogue."""
     if not isinstance(catalogue, Catalogue):
         how = "read it first with bt.read_catalogue(file, arm=..., path=[...], plays=..., successes=...)"
         raise InvalidType(f"catalogue {catalogue!r:.60} is a {type(catalogue).__name__}; {how}")
@@ -191,5 +197,5 @@ def tree_of(catalogue: Any) -> Tree:
 def _numbers(name: str, values: Any, tree: Tree) -> Floats:
     array = by_arm(tree, name, values)
     if array.shape != (tree.n_arms,):
-        raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number an arm")
+        raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number per arm")
     return array

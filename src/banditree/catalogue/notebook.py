@@ -1,18 +1,19 @@
-"""Advice in a notebook: the sentences and the table, with nothing installed."""
+"""Show advice in a notebook: sentences and a table, without any extra installed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from banditree.catalogue.sentences import percent, short
-from banditree.output.html import table, tag, text
+from banditree.output.html import tag, text
+from banditree.output.notebook import grid
 
 if TYPE_CHECKING:
     from banditree.catalogue.advice import Advice
 
 
 def advice(found: Advice) -> str:
-    """The answer, what it rests on, and what would change it."""
+    """Write the answer, the table behind it, and what would change it as HTML."""
     first, *rest = found.sentences
     rows = [
         (row.policy, short(row.regret), " to ".join(map(short, row.interval)), short(row.loss), percent(row.best))
@@ -24,7 +25,7 @@ def advice(found: Advice) -> str:
         tag("p", tag("b", text(first))),
         *(tag("p", text(line)) for line in rest),
         tag("pre", text(found.code)),
-        table(columns, rows, label="regret of each policy"),
+        grid(columns, rows, [True, False, False, False, False]),
         tag("p", text("What would change this:")),
         tag("ul", *(tag("li", text(line)) for line in found.changes)),
     )

@@ -1,4 +1,4 @@
-"""The tree as nested branches, short however many arms there are."""
+"""Outline a tree as nested branches for a page, kept short however many arms there are."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from banditree.output.words import count
 
 CHILDREN = 12  # shown of each cluster
 NODES = 600  # shown in all
-LEVELS = 20  # shown one inside the other
+LEVELS = 20  # shown nested
 
 
 @dataclass
 class Node:
-    """A cluster or an arm, or, without a name, what is not shown."""
+    """A cluster or an arm; without a name, a note about what is not shown."""
 
     name: Any
     note: str
@@ -28,7 +28,7 @@ class Node:
 
 
 def outline(catalogue: Catalogue, means: Mapping[tuple[Any, ...], float]) -> list[Node]:
-    """Clusters with the mean of their arms and the number of arms below them; arms with their rates."""
+    """List clusters with their number of arms and the mean of these, and arms with their rates."""
     shape = catalogue.tree.shape
     below = shape.sum_up((shape.content >= 0).astype(np.int64))
     left = [NODES]

@@ -1,30 +1,30 @@
-"""How likely one policy is to be better than another, and by how much, from runs in worlds that the data allow.
+"""Estimate how likely one policy is to be better than another, and by how much, from runs in simulated worlds.
 
-Given are the differences d(w, r) of the regret of two policies in world w, run r. In each world there is an expected
-difference theta(w); a run adds luck: d(w, r) = theta(w) + luck. What is asked is how theta is distributed over worlds,
-because which of them is the real one is what the data leave open. That distribution may be skewed (a tree that saves
-little in most worlds and much in some), so the worlds themselves are used, in three steps.
+The data are the differences d(w, r) of the regret of two policies in world w, run r. Each world has an expected
+difference theta(w), and a run adds luck: d(w, r) = theta(w) + luck. The question is how theta is distributed over
+worlds, because we do not know which of them is the real one. That distribution may be skewed (a tree that saves little
+in most worlds and much in some), so it is estimated from the worlds themselves, in three steps.
 
-1. *Take out the luck.* World means d(w) vary by V = Var(theta) + n, where n, the variance that luck leaves in a mean of
-   R runs, is known from how runs of the same world differ. Of V, the share n / V is luck. The world means are drawn
-   together around their own mean until their variance is that of theta, and of what is not known of the mean:
+1. *Remove the luck.* The world means d(w) have variance V = Var(theta) + n, where n, the variance that luck leaves in a
+   mean of R runs, is estimated from how runs in the same world differ. The share n / V of the variance is luck. The
+   world means are shrunk towards their overall mean d until their variance is that of theta plus that of d:
 
        theta(w) = d + s (d(w) - d),    s^2 = 1 - share (1 - 1/W).
 
    (Shrinking to the posterior means would make them too alike; see Louis 1984, "Estimating a population of parameter
-   values".) With few worlds, n / V is not known exactly: its expected value is taken, as below.
-2. *A further world.* The real world is one more draw beside these W. It falls below the k-th smallest with
-   probability k / (W + 1), whatever the distribution, and in between in proportion.
-3. *Beyond the last world* on either side, the distribution goes on as Student's t with W - 1 degrees of freedom does,
-   scaled so that it meets the last world. For a 95% interval that plays a part only with fewer than 39 worlds.
+   values".) With few worlds, n / V is not known exactly, so its expected value is used, as derived below.
+2. *Add the real world.* The real world is one more draw beside these W. It falls below the k-th smallest with
+   probability k / (W + 1), whatever the distribution; between two worlds the probability is interpolated.
+3. *Extrapolate beyond the last world* on either side with Student's t with W - 1 degrees of freedom, scaled so that it
+   meets the last world. For a 95% interval this matters only with fewer than 39 worlds.
 
-The expected share of luck. Given the share b, W - 1 degrees of freedom and F = V / n as observed, the likelihood is
-b^a exp(-a F b) with a = (W - 1) / 2; with the prior 1 / b on (0, 1] (Jeffreys' for the variance of world means, and no
-variance of theta below 0) the expected value of b is that of Gamma(a, rate a F) cut off at 1:
+The expected share of luck. Given the share b, W - 1 degrees of freedom and the observed F = V / n, the likelihood is
+b^a exp(-a F b) with a = (W - 1) / 2; with the prior 1 / b on (0, 1] (Jeffreys' prior for the variance of world means;
+the variance of theta cannot be negative) the expected value of b is that of Gamma(a, rate a F) truncated at 1:
 
     E[b] = (1 / F) (1 - 1 / M),    M = 1 + x / (a + 1) + x^2 / ((a + 1)(a + 2)) + ...,    x = a F.
 
-It is 1 / F where luck is small, never above 1, and below 1 where all variance may be luck.
+It is about 1 / F if luck is small, never above 1, and below 1 even if all of the variance may be luck.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OverWorlds:
-    """The expected difference in a world that the data allow, as a distribution."""
+    """The distribution over worlds of the expected difference between two policies."""
 
     values: Floats  # (worlds,) ascending
-    luck: float  # share of the variance of world means that was taken for luck
+    luck: float  # share of the variance of world means that was attributed to luck
 
     @classmethod
     def of(cls, differences: Floats) -> OverWorlds:
-        """From (worlds, runs), with at least 2 runs in each of at least 2 worlds.
+        """Estimate it from differences (worlds, runs), with at least 2 runs in each of at least 2 worlds.
 
         >>> OverWorlds.of(np.array([[1.0, 1.0], [2.0, 2.0], [6.0, 6.0]])).values
         array([1., 2., 6.])
@@ -63,7 +63,7 @@ class OverWorlds:
         return cls(np.sort(means.mean() + scale * (means - means.mean())), luck)
 
     def below(self, x: float) -> float:
-        """The probability that the expected difference is below ``x``; half of it where it is ``x``.
+        """Return the probability that the expected difference is below ``x``; ties count half.
 
         >>> worlds = OverWorlds(np.array([1.0, 2.0, 3.0]), 0.0)
         >>> worlds.below(1.0), worlds.below(2.5), worlds.below(2.0) + worlds.below(-2.0) < 0.51
@@ -82,7 +82,7 @@ class OverWorlds:
         return chance_below(math.copysign(abs(reach), x - self._median), n)
 
     def quantile(self, p: float) -> float:
-        """The difference that is not reached with probability ``p``.
+        """Return the difference that is not exceeded with probability ``p``.
 
         >>> OverWorlds(np.arange(1.0, 40.0), 0.0).quantile(0.975)
         39.0
@@ -100,13 +100,13 @@ class OverWorlds:
 
     @cached_property
     def _edge(self) -> float:
-        """Where the last world stands, in Student's t: it has 1 / (W + 1) beyond it."""
+        """The quantile of Student's t at the last world, beyond which the probability is 1 / (W + 1)."""
         n = len(self.values)
         return student(n, (n - 1) / (n + 1))
 
 
 def share_of_luck(among: float, noise: float, worlds: int) -> float:
-    """The expected share of the variance of world means, ``among``, that is luck, of variance about ``noise``.
+    """Estimate which share of ``among``, the variance of world means, is luck, given that luck has variance ``noise``.
 
     >>> share_of_luck(10.0, 0.0, 50), round(share_of_luck(10.0, 1.0, 50), 3), share_of_luck(1.0, 1.0, 50) < 1
     (0.0, 0.1, True)

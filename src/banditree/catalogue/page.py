@@ -1,4 +1,4 @@
-"""Results as web pages that need nothing else: no scripts, no fonts, no network."""
+"""Make self-contained web pages of inspections, simulations and advice from the templates."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from banditree.catalogue.simulation import Simulation
     from banditree.simulation.runs import Runs
 
-MOST = 30  # rows of a table
-LOST = "Rewards lost to not knowing the best arm"
+MOST = 30  # rows shown of a table
+LOST = "Reward lost by not knowing the best arm"
 
 
 def advice_page(advice: Advice, *, title: str) -> str:
-    """The answer first, then all that it rests on."""
+    """Make the page of an advice: the answer first, then everything behind it."""
     runs, found = advice.runs, advice.inspection
     worlds, each = len(runs.seeds), next(iter(runs.replicates.values())).shape[1]
-    where = f"in {count(worlds, 'world')} that the counts allow, {each} in each"
+    start = sentences.start(found.catalogue)
+    where = f"in {count(worlds, 'world')} consistent with the data, {each} in each"
     where = "on the means given" if found.catalogue.means is not None else where
     return _page(
         "advice.html",
         title=title,
         subject=advice.name,
         advice=advice,
-        about=f"{LOST}, in {worlds * each} runs of each policy {where}; lower is better. Policies start from nothing.",
+        about=f"{LOST}, in {worlds * each} runs of each policy {where}; lower is better. {start}",
         worst=max(advice.table["regret"]) or 1.0,
         picture=_curves(runs),
         **_inspected(found),
@@ -41,21 +42,21 @@ def advice_page(advice: Advice, *, title: str) -> str:
 
 
 def inspection_page(found: Inspection, *, title: str) -> str:
-    """What the categories are worth."""
+    """Make the page of an inspection: how much the categories explain."""
     return _page("inspection.html", title=title, subject=repr(found.catalogue), **_inspected(found))
 
 
 def simulation_page(simulation: Simulation, *, title: str) -> str:
-    """Regret, and where the plays went."""
+    """Make the page of a simulation: regret, and traffic by category."""
     runs = simulation.runs
     table = runs.table()
-    known = "on the means given" if simulation.catalogue.means is not None else "in worlds that the counts allow"
+    known = "on the means given" if simulation.catalogue.means is not None else "in worlds consistent with the data"
     return _page(
         "simulation.html",
         title=title,
         subject=f"{count(simulation.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}",
         simulation=simulation,
-        about=f"{LOST}, {known}; lower is better. Policies start from nothing.",
+        about=f"{LOST}, {known}; lower is better. {sentences.start(simulation.catalogue)}",
         table=table,
         worst=max(table["mean"]) or 1.0,
         picture=_curves(runs),
@@ -88,7 +89,7 @@ def _inspected(found: Inspection) -> dict[str, Any]:
 
 
 def _clusters_of(found: Inspection, level: int) -> list[Row]:
-    """The categories of a level, with the places of their intervals and means on a common scale from 0 to 100."""
+    """List the categories of a level, with their intervals and means on a common scale from 0 to 100."""
     rows = [row for row in found.clusters if row.level == level]
     low = min((row.interval[0] for row in rows), default=0.0)
     high = max((row.interval[1] for row in rows), default=1.0)
@@ -100,7 +101,7 @@ def _clusters_of(found: Inspection, level: int) -> list[Row]:
 
 
 def _curves(runs: Runs) -> Any:
-    """The regret curves, drawn as pictures are."""
+    """Draw the regret curves as SVG."""
     from banditree import plots
     from banditree.plots import files
 

@@ -1,4 +1,4 @@
-"""From a table to a catalogue: clean what can be cleaned, say so, and report everything else at once."""
+"""Read a catalogue from a table: clean up what can be cleaned up, note it, and report all other problems at once."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.catalogue import columns, measures
+from banditree.catalogue import columns, reward_columns
 from banditree.catalogue.content import MOST
+from banditree.catalogue.defects import CatalogueError, Defect
 from banditree.catalogue.from_log import from_log
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.rows import Rows
-from banditree.catalogue.troubles import CatalogueError, Trouble
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
-WAYS: dict[tuple[str, ...], Callable[..., measures.Fields]] = {  # the columns that are named -> how they are read
-    ("plays", "successes"): measures.counts,
-    ("mean",): measures.means,
-    ("mean", "weight"): measures.means,
-    ("plays", "reward_mean", "reward_sd"): measures.normal,
-    ("reward",): measures.events,
+WAYS: dict[tuple[str, ...], Callable[..., reward_columns.Fields]] = {  # named columns -> the function that reads them
+    ("plays", "successes"): reward_columns.counts,
+    ("mean",): reward_columns.means,
+    ("mean", "weight"): reward_columns.means,
+    ("plays", "reward_mean", "reward_sd"): reward_columns.normal,
+    ("reward",): reward_columns.events,
 }
 EITHER = "plays and successes, mean, plays with reward_mean and reward_sd, or reward"
 
@@ -46,22 +46,22 @@ def read_catalogue(
 ) -> Catalogue:
     """Read a catalogue from a CSV or Parquet file, any data frame, or a mapping of columns.
 
-    ``arm`` names the column of the items, or several whose values are joined by ", " to one id; ``path`` the columns of
-    their categories from coarse to fine. What is known of rewards is one of:
+    ``arm`` names the column of the items, or several columns whose values are joined by ", " to one id; ``path`` names
+    the columns of their categories from coarse to fine. Rewards are described by one of:
 
     - ``plays`` and ``successes``, the columns of past counts;
-    - ``mean``, the column of rates that are known;
-    - ``plays``, ``reward_mean`` and ``reward_sd``, for rewards that are not rates: how many, their mean and their
+    - ``mean``, the column of known rates;
+    - ``plays``, ``reward_mean`` and ``reward_sd``, for rewards that are not rates: their number, mean and
       standard deviation;
-    - ``reward``, in a log with one row per event. Rewards of 0 and 1 are counted, others are summed up by their mean
-      and standard deviation.
+    - ``reward``, in a log with one row per event. Rewards of 0 and 1 are counted, others are summarised by their
+      mean and standard deviation.
 
-    Names lose the white space around them. Rows of the same arm are added up: counts as they are, means by ``weight``,
-    without which they are an error. Empty cells at the end of a path make a shorter path; a gap, or no category at
-    all, is a cluster named "(no ...)". All that is wrong is reported at once in a ``CatalogueError``. A gzipped file
-    that unpacks to more than ``max_bytes`` is refused.
+    White space around names is removed. Several rows of one arm are combined: counts are added, means are averaged by
+    ``weight`` (without it, repeated means are an error). Empty cells at the end of a path make the path shorter; a gap,
+    or no category at all, becomes a cluster named "(no ...)". All problems are reported at once in a
+    ``CatalogueError``. A gzipped file that expands to more than ``max_bytes`` is refused.
 
-    A log that `read_log` read has columns already: ``read_catalogue(log, tree=tree)`` counts its rows by arm.
+    For a log from `read_log`, ``read_catalogue(log, tree=tree)`` counts its rows per arm.
 
     >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", " head", "foot"]}
     >>> table |= {"views": [90, "1,200", 75], "buys": [9, 60, 5]}
@@ -78,27 +78,15 @@ def read_catalogue(
     given |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
     named = {what: column for what, column in given.items() if column is not None}
     if weight is not None and mean is None:
-        raise InvalidType("weight goes with mean; counts carry their own weight")
+        raise InvalidType("weight is used only with mean; counts have their own weight")
     if tuple(named) not in WAYS:
-        raise InvalidType(f"name the columns of {EITHER}; not of {' and '.join(named) or 'nothing'}")
-    arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
-    path = _listed("path", path, "from coarse to fine")
-    parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
-    wanted = [*parts, *path, *named.values()]
-    twice = [name for name in wanted if wanted.count(name) > 1]
-    if twice:
-        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
-    if not arms:
-        raise InvalidValue("arm is an empty list; name the column of the items")
-
-    table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
-    if not table.rows and not table.troubles:
-        raise CatalogueError(table.source, [Trouble(None, None, "no rows; a catalogue needs at least one arm")])
-    rows = Rows(table, arms, path)
+        raise InvalidType(f"name the columns of {EITHER}; got {' and '.join(named) or 'none of them'}")
+    rows = _rows(source, arm, path, list(named.values()), max_bytes)
+    table = rows.table
     known = WAYS[tuple(named)](rows, **named)
     first, place = rows.arms(once="to average means, name a column of weights" if tuple(named) == ("mean",) else "")
-    if table.troubles:
-        raise CatalogueError(table.source, table.troubles)
+    if table.defects:
+        raise CatalogueError(table.source, table.defects)
 
     tree = Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
 
@@ -107,6 +95,36 @@ def read_catalogue(
 
     fields = known(add_up, place)
     return Catalogue(tree, **fields, notes=rows.notes)
+
+
+def read_tree(source: Any, *, arm: str | Sequence[str], path: Sequence[str] = (), max_bytes: int = MOST) -> Tree:
+    """Read the tree of a catalogue alone, where nothing is known of rewards; columns are named as in `read_catalogue`.
+
+    >>> read_tree({"item": ["hat", "boot"], "kind": ["head", "foot"]}, arm="item", path=["kind"]).clusters
+    {'head': ['hat'], 'foot': ['boot']}
+    """
+    rows = _rows(source, arm, path, [], max_bytes)
+    first, _ = rows.arms()
+    if rows.table.defects:
+        raise CatalogueError(rows.table.source, rows.table.defects)
+    return Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
+
+
+def _rows(source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int) -> Rows:
+    """The rows of a table, of which these columns are needed."""
+    arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
+    path = _listed("path", path, "from coarse to fine")
+    parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
+    wanted = [*parts, *path, *others]
+    twice = [name for name in wanted if wanted.count(name) > 1]
+    if twice:
+        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
+    if not arms:
+        raise InvalidValue("arm is an empty list; name the column of the items")
+    table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
+    if not table.rows and not table.defects:
+        raise CatalogueError(table.source, [Defect(None, None, "no rows; a catalogue needs at least one arm")])
+    return Rows(table, arms, path)
 
 
 def _listed(what: str, given: Any, order: str = "") -> list[str]:

@@ -1,4 +1,4 @@
-"""Numbers and inspections in words."""
+"""Format numbers, and describe inspections in sentences."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from banditree.catalogue.inspection import Estimate, Inspection
+    from banditree.catalogue.items import Catalogue
 
 
 def short(number: float) -> str:
-    """A number to read: 12,300 or 0.00123."""
-    number += 0.0  # no minus before a zero
+    """Format a number with three digits: 12,300 or 0.00123."""
+    number += 0.0  # turns -0.0 into 0.0
     if not math.isfinite(number):
         return "∞" if number > 0 else "-∞" if number < 0 else "–"
     if abs(number) >= 1000:
@@ -20,23 +21,23 @@ def short(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share from 0 to 1: 0.3% or 24%."""
+    """Format a share from 0 to 1: 0.3% or 24%."""
     share += 0.0
     return f"{100 * share:.1f}%" if abs(share) < 0.0995 and share else f"{100 * share:.0f}%"
 
 
 def chance(share: float) -> str:
-    """A probability that was estimated, so neither 0 nor 1 is claimed."""
+    """Format an estimated probability, never as 0% or 100%."""
     return "over 99%" if share > 0.99 else "under 1%" if share < 0.01 else f"{100 * share:.0f}%"
 
 
 def holds_best(share: float, worlds: int) -> str:
-    """Whether a category holds the best arm: known where the means are, else a probability."""
+    """Say whether a category holds the best arm: yes or no if the means are known, else with which probability."""
     return ("yes" if share > 0.5 else "no") if worlds == 1 else chance(share)
 
 
 def between(estimate: Estimate) -> str:
-    """An estimate with its interval, where it has one."""
+    """Format an estimate with its interval, if it has one."""
     low, high = estimate.interval
     if low == high:
         return short(estimate.value)
@@ -47,24 +48,39 @@ def path(names: tuple[Any, ...]) -> str:
     return " / ".join(map(str, names))
 
 
+def rewards(amount: float, catalogue: Catalogue) -> str:
+    """Format an amount of reward: "12.3 rewards" for rates, "12.3 in reward" for other rewards, such as revenue."""
+    number = short(amount)
+    if catalogue.prior is not None:
+        return f"{number} in reward"
+    return f"{number} reward" if number == "1" else f"{number} rewards"
+
+
+def start(catalogue: Catalogue) -> str:
+    """Say what policies know at the start of a simulation."""
+    if catalogue.prior is None:
+        return "Policies start without data."
+    return "Policies start without data; their prior is the mean and the spread of all arms."
+
+
 # Inspection
 
 
 def variance(found: Inspection) -> list[str]:
-    """How much of the variance the categories explain, level by level."""
+    """Say how much of the variance the categories explain, level by level."""
     lines = []
     for row in found.levels:
         low, high = row.interval
         known = "" if low == high else f", 95% interval {percent(low)} to {percent(high)}"
         lines.append(
             f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means{known} "
-            f"(grouping at random would explain {percent(row.by_chance)})."
+            f"(a random grouping would explain {percent(row.by_chance)})."
         )
     return lines
 
 
 def dominance(found: Inspection) -> str:
-    """Whether strong dominance holds, and how sure that is."""
+    """Say whether strong dominance holds, and with which probability."""
     if found.worlds == 1:
         verdict = "holds" if found.quality.dominance else "does not hold"
     else:
@@ -72,15 +88,16 @@ def dominance(found: Inspection) -> str:
     line = f"Strong dominance (every arm of the best top category beats every arm outside it) {verdict}."
     if found.quality.offenders is not None:
         inside, outside = found.quality.offenders
-        line += f" Against it: {outside} looks as good as {inside} of {found.quality.best_cluster}, or better."
+        line += f" Counterexample: {outside} looks at least as good as {inside} of {found.quality.best_cluster}."
     return line
 
 
 def inspection(found: Inspection) -> list[str]:
-    """The short form, for Python."""
+    """Describe an inspection in a few lines, for printing in Python."""
     lines = [repr(found.catalogue), *found.catalogue.notes, *variance(found)]
     lines.append(f"w* {between(found.width)}, d {between(found.distance)}, gamma {between(found.gamma)}.")
     lines.append(dominance(found))
     if len(found.misplaced):
-        lines.append(f"{len(found.misplaced)} arms look misplaced, first of all {found.misplaced[0].arm}.")
+        n, first = len(found.misplaced), found.misplaced[0].arm
+        lines.append(f"{first} looks misplaced." if n == 1 else f"{n:,} arms look misplaced, most of all {first}.")
     return lines

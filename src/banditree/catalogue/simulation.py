@@ -1,4 +1,4 @@
-"""Policies on a catalogue as the world they meet."""
+"""Simulate policies on a catalogue."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import candidates, playing
-from banditree.catalogue.candidates import Candidate, Named
+from banditree.catalogue import builders, candidates
+from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
-from banditree.catalogue.plain import plain
+from banditree.catalogue.jsonable import jsonable
 from banditree.errors.checks import whole
 from banditree.output.tables import Table
 from banditree.policy.engines import engine
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 
-STEPS = {"native": 40_000_000, "readable": 600_000}  # run by default if enough for FEWEST seeds: half a minute or so
-FEWEST, MOST = 8, 100  # seeds by default
+STEPS = {
+    "native": 40_000_000,
+    "readable": 600_000,
+}  # decisions simulated by default (half a minute or so), more if FEWEST seeds need them
+FEWEST, MOST = 8, 100  # bounds of the default number of seeds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
-    """What `simulate` finds: regret in ``runs``, and where the plays went."""
+    """The result of `simulate`: regret in ``runs``, and the traffic of each category."""
 
     catalogue: Catalogue
     horizon: int
@@ -32,8 +35,8 @@ class Simulation:
     traffic: Table  # cluster, arms, and for each policy the share of its plays
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and strings; None for what is not a number."""
-        found: dict[str, Any] = plain(
+        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
+        found: dict[str, Any] = jsonable(
             {
                 "horizon": self.horizon,
                 "seeds": len(self.runs.seeds),
@@ -46,7 +49,7 @@ class Simulation:
         return found
 
     def to_html(self, *, title: str = "catalogue") -> str:
-        """A web page that needs nothing else: no scripts, no fonts, no network."""
+        """Return a self-contained web page: no scripts, no external fonts, no network."""
         from banditree.catalogue.page import simulation_page
 
         return simulation_page(self, title=title)
@@ -61,18 +64,18 @@ def simulate(
     catalogue: Catalogue,
     *,
     horizon: int,
-    policies: Named | None = None,
+    policies: PolicyNames | None = None,
     seeds: int | None = None,
     rng: Any = 0,
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Simulation:
-    """Run policies, from the start and knowing nothing, in worlds that the catalogue's data allow.
+    """Simulate policies, starting without data, in worlds that are consistent with the catalogue's data.
 
-    Given counts, each seed draws the true means from their posterior; given means, those are the world. ``policies``
-    are names such as "TS" or "HTS:2", or classes, by default flat Thompson sampling, the same down the tree at every
-    depth, and UCT. Rewards are 0 or 1, or normal where the catalogue has rewards that are not rates. ``seeds`` is by
-    default 8 to 100, fewer where a run is long.
+    Given counts, each seed draws the true means from their posterior; given means, those are used. ``policies`` are
+    names such as "TS" or "HTS:2", or classes; by default flat Thompson sampling, Thompson sampling on the tree at every
+    depth, and UCT. Rewards are 0 or 1, or normal if the catalogue has rewards that are not rates. By default there are
+    8 to 100 ``seeds``, fewer if runs are long.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
@@ -84,7 +87,7 @@ def simulate(
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     runs = run(
-        {candidate.label: playing.factory(candidate, catalogue) for candidate in chosen},
+        {candidate.label: builders.factory(candidate, catalogue) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=default_seeds(horizon * len(chosen)) if seeds is None else seeds,
@@ -96,12 +99,12 @@ def simulate(
 
 
 def default_seeds(steps: int, most: int = MOST) -> int:
-    """As many seeds of this many steps as are done soon."""
+    """Choose how many seeds of this many steps to run in about half a minute."""
     return int(np.clip(STEPS[engine()] // steps, FEWEST, most))
 
 
 def traffic(catalogue: Catalogue, runs: Runs) -> Table:
-    """The share of each policy's plays that went to each top cluster, the busiest first."""
+    """Tabulate which share of each policy's plays went to each top cluster, the busiest first."""
     horizon = int(runs.times[-1])
     sizes = {name: len(arms) for name, arms in catalogue.tree.clusters.items()}
     rows = [

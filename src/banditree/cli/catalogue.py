@@ -1,4 +1,4 @@
-"""The commands for a catalogue of one's own: inspect, simulate, advise, and an example to try them on."""
+"""The commands for a catalogue: inspect, simulate, advise, and example, which writes one to try them on."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import typer
 from rich.console import Console
 
 from banditree import plots
-from banditree.catalogue import render
+from banditree.catalogue import terminal
 from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import simulate
+from banditree.cli.exits import can_write_unicode, check_outputs, exit_on_error
 from banditree.cli.flags import Command
 from banditree.cli.options import (
     Arm,
@@ -38,10 +39,9 @@ from banditree.cli.options import (
     Successes,
     Weight,
     Worlds,
-    how,
-    read,
+    read_items,
+    simulation_options,
 )
-from banditree.cli.outcomes import carries_all, check_places, mistakes
 from banditree.errors import Interrupted
 from banditree.ope.example import write_example_log
 from banditree.output import pages
@@ -75,16 +75,16 @@ def inspect_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the tree of a catalogue and how much its categories tell about rewards.
+    """Show the tree of a catalogue and how much its categories explain.
 
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
-    with mistakes():
+    with exit_on_error():
         _check_page(html, items)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
-        found = inspect(read(items, arm, path, max_bytes, **columns), rng=rng)
-        _print(found, as_json, str(found) if quiet else render.inspection(found))
+        found = inspect(read_items(items, arm, path, max_bytes, **columns), rng=rng)
+        _print(found, as_json, str(found) if quiet else terminal.inspection(found))
         _write_page(found, html, items, quiet or as_json)
 
 
@@ -108,7 +108,7 @@ def simulate_command(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, the finished ones."),
+        typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, those that are finished."),
     ] = None,
     html: Html = None,
     rng: Rng = 0,
@@ -116,29 +116,29 @@ def simulate_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run policies on a catalogue as the world: regret, and traffic by category.
+    """Simulate policies on a catalogue: regret, and traffic by category.
 
-    Given counts, each seed draws true means that the counts allow; given means, those are the world.
+    Given counts, each seed draws true means that are consistent with them; given means, those are used.
 
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
-    with mistakes():
-        check_places(save, plot, html, source=items)
+    with exit_on_error():
+        check_outputs(save, plot, html, source=items)
         _check_page(html, items, curves=True)
         if plot is not None:
             files.check(plot)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
-        catalogue = read(items, arm, path, max_bytes, **columns)
+        catalogue = read_items(items, arm, path, max_bytes, **columns)
         silent = quiet or as_json
         try:
-            found = simulate(catalogue, horizon=horizon, **how(policy, seeds, rng, jobs, quiet))
-        except Interrupted as stopped:  # what is finished is not lost
+            found = simulate(catalogue, horizon=horizon, **simulation_options(policy, seeds, rng, jobs, quiet))
+        except Interrupted as stopped:  # keep the finished runs
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
                 _written(save, silent)
             raise
-        _print(found, as_json, [render.regret(found)] if quiet else render.simulation(found))
+        _print(found, as_json, [terminal.regret(found)] if quiet else terminal.simulation(found))
         if save is not None:
             found.runs.save(save)
             _written(save, silent)
@@ -173,17 +173,17 @@ def advise_command(
 ) -> None:
     """Say which policy to run on a catalogue, what it saves, and what would change the answer.
 
-    With --quiet the policy's name alone is printed.
+    With --quiet, print only the policy's name.
 
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
-    with mistakes():
+    with exit_on_error():
         _check_page(html, items, curves=True)
         columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
         columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
-        catalogue = read(items, arm, path, max_bytes, **columns)
-        found = advise(catalogue, horizon=horizon, **how(policy, seeds, rng, jobs, quiet))
-        _print(found, as_json, found.name if quiet else render.advice(found))
+        catalogue = read_items(items, arm, path, max_bytes, **columns)
+        found = advise(catalogue, horizon=horizon, **simulation_options(policy, seeds, rng, jobs, quiet))
+        _print(found, as_json, found.name if quiet else terminal.advice(found))
         _write_page(found, html, items, quiet or as_json)
 
 
@@ -192,16 +192,18 @@ def example_command(
     campaign: Annotated[str, typer.Option(metavar="NAME", help="all (80 items), men (34) or women (46).")] = "all",
     log: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A log instead of the items: of a random policy or a thompson one."),
+        typer.Option(
+            metavar="NAME", help="Write a log instead of items: random or thompson, the policy that wrote it."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset.
 
-    With --log it is 10,000 decisions about these items, for the command evaluate.
+    With --log, write 10,000 decisions about these items instead, for the command evaluate.
     """
-    with mistakes():
-        check_places(file)
+    with exit_on_error():
+        check_outputs(file)
         if log is not None:
             write_example_log(file, policy=log)
             if not quiet:
@@ -216,20 +218,20 @@ def example_command(
 
 
 def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
-    """JSON, a line or two as they are, or parts that fit the terminal."""
+    """Print JSON, a string as it is, or parts laid out for the terminal."""
     if as_json:
-        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout))
+        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout))
         typer.echo(UNSEEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}" if mark[0] != "\n" else "\n", text))
     elif isinstance(shown, str):
         typer.echo(visible(shown, lines=True))
     else:
-        render.show(Console(highlight=False), shown)
+        terminal.show(Console(highlight=False), shown)
 
 
 def _check_page(html: Path | None, items: Path, *, curves: bool = False) -> None:
-    """Refuse, before the work that it is for, a page that cannot be written."""
+    """Check before the work starts that a page can be written."""
     if html is not None:
-        check_places(html, source=items)
+        check_outputs(html, source=items)
         pages.library()
         if curves:
             plots.style.library()

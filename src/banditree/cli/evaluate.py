@@ -1,4 +1,4 @@
-"""The command that leads from a log to a verdict."""
+"""The command ``banditree evaluate``: from a log to a verdict on policies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rich.text import Text
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import NAMES, named
 from banditree.catalogue.sentences import short
+from banditree.cli.exits import can_write_unicode, check_outputs, exit_on_error
 from banditree.cli.flags import Command
-from banditree.cli.options import Json, Rng, split
-from banditree.cli.outcomes import carries_all, check_places, mistakes
+from banditree.cli.options import Json, Rng, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
 from banditree.ope.items import read_tree
@@ -31,8 +31,8 @@ from banditree.policy.algorithms import ALGORITHMS
 from banditree.tree import Tree
 
 NO_PROPENSITY = (
-    "without --propensity nothing tells a policy's choices from its luck: name the column of the probability with "
-    "which each arm was chosen. From now on log it: policy.decide().propensity. For this log there is --propensity "
+    "without --propensity a policy's choices cannot be told from luck: name the column of the probability with "
+    "which each arm was chosen. From now on, log it: policy.decide().propensity. For this log, use --propensity "
     "estimated, which is right only if nothing but the --context columns decided what was shown"
 )
 POLICIES = ("ATS", "TSC", "TS")
@@ -47,13 +47,13 @@ def evaluate_command(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")],
     arm: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the arms, in the log and the items.")],
     reward: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column of the rewards; empty where none has come yet.")
+        str, typer.Option(metavar="COLUMN", help="Column of the rewards; cells are empty while none has arrived.")
     ],
     propensity: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the probability with which the arm was chosen; 'estimated' fits it from the log.",
+            help="Column of the probability with which the arm was chosen; 'estimated' fits it to the log.",
         ),
     ] = None,
     items: Annotated[
@@ -71,36 +71,36 @@ def evaluate_command(
         list[str] | None, typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.")
     ] = None,
     time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the time; without it rows are in order.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of the time. Default: rows are in order of time.")
     ] = None,
     share: Annotated[
-        float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="The part of the log that policies learn from.")
+        float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="Share of the log that policies learn from.")
     ] = 0.5,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
     rng: Rng = 0,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the verdict.")] = False,
 ) -> None:
-    """Say what policies would have earned in place of the one that wrote a log.
+    """Estimate what policies would have earned in place of the one that wrote a log.
 
-    Each policy learns on the first part of the log and is evaluated on the rest, beside the logging policy itself.
+    Each policy learns from the first part of the log and is evaluated on the rest, next to the logging policy.
 
     Example: banditree evaluate log.csv --arm item --reward click --propensity pscore --items items.csv --path category
     """
-    with mistakes():
-        check_places(html, source=log)
-        levels = split("--path", path or [])
+    with exit_on_error():
+        check_outputs(html, source=log)
+        levels = split_names("--path", path or [])
         if items is None and levels:
             raise InvalidValue("--path names columns of the items; give their file as --items")
         if propensity is None:
             raise InvalidValue(NO_PROPENSITY)
-        columns = split("--context", context or [])
+        columns = split_names("--context", context or [])
         found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
-        wanted = split("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
+        wanted = split_names("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
         if as_json:
-            typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not carries_all(sys.stdout)))
+            typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout)))
         elif quiet:
             typer.echo(result.verdict)
         else:
@@ -112,7 +112,7 @@ def evaluate_command(
 
 
 def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[..., Any]]:
-    """Policies by name; the linear ones need contexts. Rewards outside [0, 1] get Gaussian beliefs."""
+    """Look up policies by name. Linear ones need contexts; for rewards outside [0, 1] beliefs are Gaussian."""
     linear = {name.lower(): name for name in ALGORITHMS if name.startswith("Lin")}
     found: dict[str, Callable[..., Any]] = {}
     for name in names:
@@ -124,15 +124,15 @@ def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[...
         for candidate in named([name], tree):
             found[candidate.label] = candidate.factory
             if log.rewards.min() < 0 or log.rewards.max() > 1:
-                if candidate.policy.startswith("U"):  # they count rewards in [0, 1] alone
-                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or take TS, TSC or HTS")
+                if candidate.policy.startswith("U"):  # they only take rewards in [0, 1]
+                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use TS, TSC or HTS")
                 sd = max(float(log.rewards.std()), 1e-6)
                 found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
     return found
 
 
 def _show(result: Contest) -> None:
-    """The verdict, then what it rests on."""
+    """Show the verdict, then what it is based on."""
     console = Console(highlight=False)
     console.print(Text(result.verdict, style="bold"), soft_wrap=False)
     one = result.any

@@ -1,4 +1,4 @@
-"""Commands whose help shows flags as flags: ``--json``, and not ``--json <bool>``."""
+"""Typer commands whose help shows a flag as ``--json``, not as ``--json <bool>``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
-    """A command of ours."""
+    """A command whose help shows flags without a type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 
 
 class Commands(TyperGroup):
-    """A group of them."""
+    """A group of commands whose help shows flags without a type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))

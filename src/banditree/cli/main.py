@@ -1,11 +1,11 @@
-"""The command line. The commands stand beside what they run; here they become one application."""
+"""The ``banditree`` script: combines the commands into one application and runs it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
-from banditree.cli.outcomes import mistakes, show_what_can_be_shown
+from banditree.cli.exits import exit_on_error, replace_unprintable
 from banditree.errors import missing_extra
 from banditree.policy.engines import engine
 from banditree.stream import native
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """What the ``banditree`` script calls: an error of ours is a sentence on stderr and exit code 2, no traceback."""
-    show_what_can_be_shown()
-    with mistakes():
+    """Run the command line. Errors of users print one sentence on stderr and exit with code 2, without a traceback."""
+    replace_unprintable()
+    with exit_on_error():
         application()()
 
 
 def application() -> typer.Typer:
-    """The commands, as a Typer application."""
+    """Build the Typer application with all commands."""
     try:
         import rich  # noqa: F401
         import typer
     except ImportError:
         raise missing_extra("cli", "the command line needs Typer and Rich") from None
-    from banditree.cli import catalogue, evaluate, reproduce
+    from banditree.cli import catalogue, evaluate, reproduce, serve
     from banditree.cli.flags import Commands
 
     app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False, cls=Commands)
@@ -39,21 +39,22 @@ def application() -> typer.Typer:
             raise typer.Exit
 
     option: Any = typer.Option(
-        False, "--version", callback=show_version, is_eager=True, help="Say which version and which engine this is."
+        False, "--version", callback=show_version, is_eager=True, help="Show the version and the engine."
     )
 
     def banditree(version: bool = option) -> None:
-        """Bandits on trees of arms: the paper's figures, and policies for a catalogue of your own."""
+        """Bandits on trees of arms: the paper's figures, and policies for your own catalogue."""
 
     app.callback(cls=Commands)(banditree)
     reproduce.register(app)
     catalogue.register(app)
     evaluate.register(app)
+    serve.register(app)
     return app
 
 
 def _engine() -> str:
-    """The engine that policies run on, and what to do where it is not the native one."""
+    """Name the engine that policies run on, and say what to do if the native one is missing."""
     if native is None:
         return "readable engine (the native one was not built; reinstall with a C++ compiler for 20 times the speed)"
     return f"{engine()} engine"

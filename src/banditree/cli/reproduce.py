@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from banditree.cli.exits import STOPPED, exit_on_error, exit_with
 from banditree.cli.flags import Command
-from banditree.cli.outcomes import STOPPED, leave, mistakes
 from banditree.paper.figures import FIGURES
 from banditree.paper.reproduce import reproduce
 from banditree.paper.results import load_results
@@ -23,18 +23,22 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce_command(
-    figures: Annotated[
-        list[str] | None, typer.Argument(metavar="FIGURE", help="Figures to run; all of them by default.")
-    ] = None,
+    figures: Annotated[list[str] | None, typer.Argument(metavar="FIGURE", help="Figures to run. Default: all.")] = None,
     show_list: Annotated[bool, typer.Option("--list", help="Show the figures and their variants, and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the paper's seeds, at least 5.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Seeds. Default: as many as the paper.")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reproduction"),
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: all cores. Numbers do not depend on it.")] = -1,
-    resume: Annotated[bool, typer.Option("--resume", help="Do not run again what the folder has finished.")] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Seeds. Default: as many as in the paper.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reproduction"),
+    jobs: Annotated[
+        int, typer.Option(metavar="N", help="Workers; -1 for all cores. Results do not depend on it.")
+    ] = -1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Skip figures that are already finished in the folder.")
+    ] = False,
     variant: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIG:NAME", help="Another reading as well: 1f:even, or all. May be repeated."),
+        typer.Option(metavar="FIG:NAME", help="Also run a variant of a figure: 1f:even, or all. May be repeated."),
     ] = None,
 ) -> None:
     """Run the figures of the paper: pictures, results.csv, claims.json and report.html.
@@ -45,7 +49,7 @@ def reproduce_command(
     if show_list:
         Console().print(_listed())
         return
-    with mistakes():
+    with exit_on_error():
         try:
             typer.echo(reproduce(names, variants=variants, quick=quick, seeds=seeds, out=out, jobs=jobs, resume=resume))
         except KeyboardInterrupt:
@@ -54,7 +58,7 @@ def reproduce_command(
             again += ["--quick"] * quick + (["--seeds", str(seeds)] if seeds else []) + ["--out", str(out)]
             again += (["--jobs", str(jobs)] if jobs != -1 else []) + ["--resume"]
             finished = f"{kept} figure{'s are' if kept != 1 else ' is'} finished and kept in {out}"
-            leave(f"Stopped: {finished}. Go on with: {shlex.join(again)}", STOPPED)
+            exit_with(f"Stopped: {finished}. Continue with: {shlex.join(again)}", STOPPED)
 
 
 def _listed() -> Table:

@@ -1,4 +1,4 @@
-"""Every error banditree raises. Each is also the built-in type a Python user expects to catch."""
+"""Define every error that banditree raises. Each is also the built-in type that a Python user expects to catch."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from typing import Any
 class BanditreeError(Exception):
     """Base of every error raised on purpose by banditree.
 
-    Where it ends a simulation, ``runs`` holds what was finished, None where nothing was.
+    When it ends a simulation, ``runs`` holds the finished runs, or None if there are none.
     """
 
     runs: Any = None
 
     def __str__(self) -> str:
-        # KeyError would show its message in quotes; we want the sentence.
+        # KeyError shows its message in quotes; we want the plain sentence.
         return str(self.args[0]) if self.args else ""
 
 
@@ -33,7 +33,7 @@ class MissingExtra(BanditreeError, ImportError):
 
 
 def missing_extra(extra: str, why: str, otherwise: str = "") -> MissingExtra:
-    """Say what is missing and how to install it: the one place that knows where banditree is installed from.
+    """Say what is missing and how to install it. Only this function knows where banditree is installed from.
 
     >>> print(missing_extra("cli", "the command line needs Typer and Rich"))
     the command line needs Typer and Rich: pip install '.[cli]' in the folder of banditree's source
@@ -58,20 +58,20 @@ class MissingFile(BadPath, FileNotFoundError):
 
 
 class PolicyFailed(BanditreeError, RuntimeError):
-    """A policy raised, or returned an arm that is not there, in the middle of a simulation.
+    """A policy raised an exception, or returned an arm that does not exist, during a simulation.
 
-    ``runs`` holds what the other policies did; ``finished`` has the finished seeds of each one: {policy: its runs}.
+    ``runs`` holds the runs of the other policies; ``finished`` the finished seeds of each policy: {policy: its runs}.
     """
 
     finished: Any = None
 
 
 class ProblemFailed(BanditreeError, RuntimeError):
-    """A problem of the user's own raised, or gave something that is no instance, reward or expected value."""
+    """A user-defined problem raised an exception, or returned an invalid instance, reward or expected value."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A simulation was stopped by Ctrl-C. ``runs`` holds the seeds that were finished, None where none was."""
+    """A simulation was stopped by Ctrl-C. ``runs`` holds the finished seeds, or None if there are none."""
 
     runs: Any = None
     sweep: Any = None  # of `bt.sweep`: the combinations that were finished

@@ -1,4 +1,4 @@
-"""Checks of plain parameters: each gives the value back, or an error that names it and says what is allowed."""
+"""Check plain parameters: return the value, or raise an error that names the parameter and says what is allowed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 
-LARGEST = 1e100  # reward, or entry of a context: sums of them and of their squares stay finite
-MOST_PLAYS = 1e15  # of one row of a batch: counts stay whole numbers that floats can hold
+LARGEST = 1e100  # largest reward or entry of a context: their sums and the sums of their squares stay finite
+MOST_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbers that floats hold exactly
 
 
 def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
-    """An int from ``low`` to ``high``."""
+    """Require an int from ``low`` to ``high``."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
         raise InvalidType(f"{what}={value!r} must be an int")
     if value < low or (high is not None and value > high):
@@ -25,7 +25,7 @@ def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "
 
 
 def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
-    """A finite number from ``low`` to ``high``."""
+    """Require a finite number from ``low`` to ``high``."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidType(f"{what}={value!r} must be a number")
     if isinstance(value, int) and abs(value) > 2**1023:  # beyond what a float holds
@@ -43,28 +43,28 @@ def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, 
 
 
 def positive(what: str, value: Any) -> float:
-    """A finite number above 0."""
+    """Require a finite number above 0."""
     if real(what, value) <= 0:
         raise InvalidValue(f"{what}={value} must be above 0")
     return float(value)
 
 
 def choice(what: str, value: Any, options: Sequence[str]) -> str:
-    """One of a few words."""
+    """Require one of these strings."""
     if not isinstance(value, str) or value not in options:
         raise InvalidValue(f"{what}={value!r} must be one of {', '.join(map(repr, options))}")
     return value
 
 
 def refuse_masked(what: str, values: Any) -> None:
-    """Refuse NumPy's masked arrays, also as rows of a list: what is behind a mask must not be learned."""
+    """Refuse NumPy masked arrays, alone or as rows of a list: masked values must not be learned."""
     parts = values if isinstance(values, list | tuple) else (values,)
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
-        raise InvalidType(f"{what} are in a masked array; leave out what is masked, as with x.compressed()")
+        raise InvalidType(f"{what} are in a masked array; leave out the masked values, for example with x.compressed()")
 
 
 def shown(value: Any) -> str:
-    """A number for an error message; a very long int by its size."""
+    """Format a number for an error message; a very long int is described by its size."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an int of {value.bit_length():,} bits"
     return str(value)

@@ -1,4 +1,4 @@
-"""From a log of decisions to a decision: what a policy would have earned in place of the one that wrote the log.
+"""Off-policy evaluation: estimate what a policy would have earned in place of the one that wrote a log.
 
 >>> import banditree as bt
 >>> sorted(bt.ope.ESTIMATORS)
@@ -7,6 +7,19 @@
 
 from banditree.ope.adaptive import scales
 from banditree.ope.contest import Contest, contest
+from banditree.ope.estimator_classes import (
+    DM,
+    DR,
+    ESTIMATORS,
+    IPS,
+    MIPS,
+    SNDR,
+    SNIPS,
+    DRos,
+    Estimator,
+    OffCEM,
+    SwitchDR,
+)
 from banditree.ope.estimators import (
     dm,
     dr,
@@ -23,14 +36,13 @@ from banditree.ope.estimators import (
 from banditree.ope.evaluation import Estimate, Evaluation, evaluate
 from banditree.ope.example import write_example_log
 from banditree.ope.items import read_tree
-from banditree.ope.kinds import DM, DR, ESTIMATORS, IPS, MIPS, SNDR, SNIPS, DRos, Estimator, OffCEM, SwitchDR
 from banditree.ope.log import Log
+from banditree.ope.log_errors import LogError, Problem
 from banditree.ope.model import shrunk_rates
 from banditree.ope.read import read_log
 from banditree.ope.rejection import Replay, replay
 from banditree.ope.slope import slope
 from banditree.ope.verdict import Difference
-from banditree.ope.wrong import LogError, Problem
 
 __all__ = [
     "ESTIMATORS",

@@ -1,4 +1,4 @@
-"""A vector over arms for every row of a log: probabilities of a policy, or predictions of a model."""
+"""Store one vector over arms for each row of a log: the probabilities of a policy, or the predictions of a model."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-CHUNK = 4_000_000  # numbers that are multiplied at a time
+CHUNK = 4_000_000  # numbers to multiply at a time
 
 
 @dataclass(frozen=True, eq=False)
 class ByRow:
-    """Rows that share a vector share its storage: a policy without contexts has one vector, however long the log is."""
+    """One vector per row; rows with the same vector share its storage, so a policy without contexts stores only one."""
 
     table: Floats  # (kinds, arms)
-    kind: Places  # (n,) which vector a row has
+    kind: Places  # (n,) index of each row's vector in the table
 
     @staticmethod
     def same(vector: Floats, n: int) -> ByRow:
-        """One vector, (arms,), for all n rows."""
+        """Use one vector, (arms,), for all n rows."""
         return ByRow(vector[None, :], np.zeros(n, np.intp))
 
     @staticmethod
     def each(matrix: Floats) -> ByRow:
-        """A vector of its own for each row: (n, arms)."""
+        """Use a separate vector for each row: (n, arms)."""
         return ByRow(matrix, np.arange(len(matrix)))
 
     @property
@@ -35,11 +35,11 @@ class ByRow:
         return len(self.table) == 1
 
     def at(self, places: Places) -> Floats:
-        """The value of each row's arm: (n,)."""
+        """Return the value for each row's arm: (n,)."""
         return np.asarray(self.table[self.kind, places])
 
     def dot(self, other: ByRow) -> Floats:
-        """The sum over arms of the products, row by row: (n,)."""
+        """Compute the dot product over arms, row by row: (n,)."""
         if self.constant or other.constant:
             products = self.table @ other.table.T if self.constant else (other.table @ self.table.T).T
             return np.asarray(products[0, other.kind] if self.constant else products[self.kind, 0])
@@ -53,11 +53,11 @@ class ByRow:
         return found[place]
 
     def pooled(self, group: Places) -> ByRow:
-        """The sums over groups of arms, given the group of each arm: a vector over groups."""
+        """Sum over groups of arms, given the group of each arm; the result has vectors over groups."""
         order = np.argsort(group, kind="stable")
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
         return ByRow(np.add.reduceat(self.table[:, order], first, axis=1), self.kind)
 
     def map(self, table: Floats) -> ByRow:
-        """The same rows with another table."""
+        """Use another table for the same rows."""
         return ByRow(table, self.kind)

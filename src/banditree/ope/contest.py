@@ -1,4 +1,4 @@
-"""Several policies on one log: each learns on its first part and is evaluated on the rest."""
+"""Compare several policies on one log: each learns from its first part and is evaluated on the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from banditree.ope.evaluation import Evaluation, evaluate
 from banditree.ope.log import Log
-from banditree.ope.rejection import built
+from banditree.ope.rejection import build_policy
 from banditree.ope.verdict import Judgement
 from banditree.output.tables import Table
 from banditree.stream import seed_sequence
@@ -17,7 +17,7 @@ from banditree.tree import Tree
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contest:
-    """What `contest` answers: an `Evaluation` for each policy, and a verdict over all."""
+    """The result of `contest`: an `Evaluation` of each policy, and one verdict."""
 
     evaluations: dict[str, Evaluation]
     learned: int  # rows that the policies learned from
@@ -26,11 +26,11 @@ class Contest:
 
     @property
     def any(self) -> Evaluation:
-        """One of the evaluations, for what all of them share."""
+        """Any one of the evaluations, for what they all share."""
         return next(iter(self.evaluations.values()))
 
     def table(self) -> Table:
-        """One row per policy and one for the logging policy, the best first: value, interval, ess and the answer."""
+        """Tabulate value, interval, ess and answer of each policy and of the logging policy, the best first."""
         rows = [
             (name, found.trusted.value, found.trusted.interval, round(found.trusted.ess), self.judgements[name].answer)
             for name, found in self.evaluations.items()
@@ -41,27 +41,27 @@ class Contest:
         return Table(("policy", "value", "interval", "ess", "answer"), rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and strings for machines; None for what is not a number."""
-        plain = {name: found.to_dict() for name, found in self.evaluations.items()}
+        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
+        converted = {name: found.to_dict() for name, found in self.evaluations.items()}
         return {
-            "policies": {name: found["estimates"] for name, found in plain.items()},
+            "policies": {name: found["estimates"] for name, found in converted.items()},
             "verdict": self.verdict,
             "verdicts": {name: judged.sentence for name, judged in self.judgements.items()},
-            "logging": next(iter(plain.values()))["logging"],
+            "logging": next(iter(converted.values()))["logging"],
             "rows": {"learned": self.learned, "evaluated": self.any.rows},
-            "unsupported": {name: found["unsupported"] for name, found in plain.items()},
-            "largest_weight": {name: found["largest_weight"] for name, found in plain.items()},
+            "unsupported": {name: found["unsupported"] for name, found in converted.items()},
+            "largest_weight": {name: found["largest_weight"] for name, found in converted.items()},
             "notes": list(self.notes),
         }
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all evaluations, those that several share once."""
-        shared = [note for found in self.evaluations.values() for note in found.notes]
-        return tuple(note for note in dict.fromkeys(shared))
+        """The notes of all evaluations, without repetitions."""
+        notes = [note for found in self.evaluations.values() for note in found.notes]
+        return tuple(dict.fromkeys(notes))
 
     def to_html(self, *, title: str = "Evaluation") -> str:
-        """Everything as one web page, with pictures of the intervals, the weights and the support."""
+        """Return a self-contained web page with pictures of the intervals, the weights and the support."""
         from banditree.ope.page import page
 
         return page(self.evaluations, self.verdict, title=title, judgements=self.judgements)
@@ -75,16 +75,16 @@ class Contest:
 def contest(
     policies: Mapping[str, Any], log: Log, *, tree: Tree, share: float = 0.5, estimators: Any = None, rng: Any = 0
 ) -> Contest:
-    """Let each policy learn on the first ``share`` of the log, by time, and evaluate it on the rest.
+    """Let each policy learn from the first ``share`` of the log, by time, and evaluate it on the rest.
 
-    A policy is a factory, as for `simulate`. What is evaluated is the policy as it stands after the first part: it does
-    not learn further, and no row judges a policy that has seen it. The verdict allows for the choice among several
-    policies: the confidence of each is raised so that all hold together with 95% (Bonferroni).
+    A policy is a factory, as for `simulate`. What is evaluated is the policy as it is after the first part: it does not
+    learn any further, and no row is used both to learn and to evaluate. The verdict accounts for choosing among several
+    policies: each interval gets a higher confidence, so that all of them hold together with 95% (Bonferroni).
     """
     first, rest = log.split(share)
     found: dict[str, Evaluation] = {}
     for name, factory in policies.items():
-        policy = built(factory, tree, log, seed_sequence(rng))
+        policy = build_policy(factory, tree, log, seed_sequence(rng))
         policy.learn(first)
         found[name] = evaluate(rest, policy, tree=tree, estimators=estimators, rng=rng)
     confidence = 1 - 0.05 / len(found)
@@ -93,7 +93,7 @@ def contest(
 
 
 def _verdict(found: Mapping[str, Evaluation], judged: Mapping[str, Judgement]) -> str:
-    """The best of the better ones; else what is known of the one with the highest estimate."""
+    """Choose the best of the policies that are better; if none is, the sentence of the highest estimate."""
     better = [name for name in found if judged[name].answer == "better"]
     best = max(better or found, key=lambda name: found[name].trusted.value)
     if not better and all(each.answer == "worse" for each in judged.values()):

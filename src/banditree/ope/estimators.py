@@ -1,6 +1,6 @@
-r"""The estimators as short functions over arrays: what a target policy would have earned in another one's place.
+r"""The formulas of the estimators, as short functions over arrays.
 
-Each function gives one score per row. The value is the average of the scores, and its standard error their standard
+Each function returns one score per row. The value is the mean of the scores, and its standard error their standard
 deviation (with n - 1) divided by the square root of n: `mean_and_error` computes both. The two self-normalised
 estimators are ratios; their scores are linearised (the delta method), so that the same holds for them.
 
@@ -10,7 +10,7 @@ For row i, with arm a_i, reward r_i and context x_i:
 - ``weights``: w_i = pi(a_i | x_i) / pi_0(a_i | x_i), target over logging policy
 - ``predicted``: q(x_i, a_i), what a model of the reward predicts for the arm that was shown
 - ``direct``: v_i = sum over arms a of pi(a | x_i) q(x_i, a), what the model predicts for the target
-- ``scale``: h_i, the weight of the row itself where the log was written by a learning policy (`adaptive.scales`)
+- ``scale``: h_i, the weight of the row itself if a learning policy wrote the log (`adaptive.scales`)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def ips(rewards: Floats, weights: Floats) -> Floats:
-    r"""Inverse propensity scores (Horvitz and Thompson 1952). Unbiased; wild where weights are large.
+    r"""Inverse propensity scores (Horvitz and Thompson 1952). Unbiased; high variance if weights are large.
 
     .. math:: \hat V = \frac1n \sum_i w_i r_i
 
@@ -33,7 +33,7 @@ def ips(rewards: Floats, weights: Floats) -> Floats:
 
 
 def snips(rewards: Floats, weights: Floats, scale: Floats | None = None) -> Floats:
-    r"""Self-normalised inverse propensity scores (Swaminathan and Joachims 2015). Stays among the rewards seen.
+    r"""Self-normalised inverse propensity scores (Swaminathan and Joachims 2015). Stays within the observed rewards.
 
     .. math:: \hat V = \frac{\sum_i w_i r_i}{\sum_i w_i}, \qquad s_i = \hat V + \frac{w_i (r_i - \hat V)}{\bar w}
     """
@@ -41,7 +41,7 @@ def snips(rewards: Floats, weights: Floats, scale: Floats | None = None) -> Floa
 
 
 def dm(direct: Floats) -> Floats:
-    r"""The direct method: what the model predicts. No variance from weights; biased where the model is wrong.
+    r"""The direct method: what the model predicts. No variance from weights; biased if the model is wrong.
 
     .. math:: \hat V = \frac1n \sum_i v_i, \qquad v_i = \sum_a \pi(a \mid x_i)\, \hat q(x_i, a)
     """
@@ -65,7 +65,7 @@ def sndr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, sc
 
 
 def switch_dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, tau: float) -> Floats:
-    r"""Switch-DR (Wang, Agarwal and Dudík 2017): the correction only where the weight is at most tau.
+    r"""Switch-DR (Wang, Agarwal and Dudík 2017): doubly robust, corrected only where the weight is at most tau.
 
     .. math:: \hat V = \frac1n \sum_i v_i + w_i \mathbb{1}[w_i \le \tau] (r_i - \hat q(x_i, a_i))
     """
@@ -103,19 +103,19 @@ def offcem(rewards: Floats, target: Floats, behaviour: Floats, predicted: Floats
 
 
 def ratio(target: Floats, behaviour: Floats) -> Floats:
-    """Target over behaviour: (n,). Rows that the behaviour says cannot be are refused before this is computed."""
+    """Divide target by behaviour: (n,). Rows that have probability 0 under the behaviour were refused before."""
     return target / behaviour
 
 
 def shrunk(weights: Floats, lam: float) -> Floats:
-    """lam w / (w^2 + lam), which is w where lam is infinite: (n,)."""
+    """Compute lam w / (w^2 + lam), which is w if lam is infinite: (n,)."""
     if np.isinf(lam):
         return weights
     return np.where(weights > 0, lam * weights / np.maximum(weights**2 + lam, np.finfo(float).tiny), 0.0)
 
 
 def mean_and_error(scores: Floats, scale: Floats | None = None) -> tuple[float, float]:
-    r"""The value and its standard error, NaN for a single row.
+    r"""Compute the value and its standard error, which is NaN for a single row.
 
     With ``scale`` (a log written by a learning policy) both are weighted, after Hadad et al. 2021:
 
@@ -131,13 +131,13 @@ def mean_and_error(scores: Floats, scale: Floats | None = None) -> tuple[float, 
 
 
 def effective_sample_size(weights: Floats) -> float:
-    r"""How many rows of equal weight would tell as much (Kish 1965): :math:`(\sum w)^2 / \sum w^2`."""
+    r"""Compute how many rows of equal weight would be as informative (Kish 1965): :math:`(\sum w)^2 / \sum w^2`."""
     squares = float(weights @ weights)
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
 def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
-    """Scores whose (scaled) mean is the weighted mean of the values, linearised around it; NaN without any weight.
+    """Compute linearised scores whose (scaled) mean is the weighted mean of the values; NaN if all weights are 0.
 
     With ``scale`` a few rows may carry most of the weight and pull the mean towards themselves: their residuals are
     divided by one minus their share of the weight, as the jackknife would do (HC3, MacKinnon and White 1985).

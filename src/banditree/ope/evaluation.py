@@ -1,4 +1,4 @@
-"""What a policy would have earned in place of the one that wrote a log, by several estimators."""
+"""Evaluate a policy on a log: what it would have earned in place of the logging policy, by several estimators."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import adaptive as adaptively
-from banditree.ope import chances, prepare
 from banditree.ope import model as models
+from banditree.ope import prepare, probabilities
+from banditree.ope.estimator_classes import DM, Estimator, estimators_named
 from banditree.ope.estimators import effective_sample_size, mean_and_error
-from banditree.ope.kinds import DM, Estimator, chosen
 from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.ope.slope import slope
@@ -26,19 +26,29 @@ from banditree.output.words import count
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
-Z = 1.96  # standard errors to either side in an interval
-TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")  # the verdict goes by the first
+Z = 1.96  # standard errors to either side in a 95% interval
+TRUSTED = (
+    "dr",
+    "sndr",
+    "snips",
+    "ips",
+    "dros",
+    "switch-dr",
+    "offcem",
+    "mips",
+    "dm",
+)  # the verdict uses the first one available
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one estimator says."""
+    """The estimate of one estimator."""
 
     estimator: Estimator
     value: float  # the expected reward of one decision
-    se: float  # standard error; NaN where there is none
-    ess: float  # effective sample size: how many rows of equal weight would tell as much
-    largest: float  # weight of a row
+    se: float  # standard error; NaN if there is none
+    ess: float  # effective sample size: how many rows of equal weight would be as informative
+    largest: float  # largest weight of a row
     scores: Floats = field(repr=False, compare=False)  # (n,)
 
     @property
@@ -49,12 +59,12 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """What `evaluate` answers. ``result["dr"]`` is one estimate, ``result.table()`` has all; printing shows both."""
+    """The result of `evaluate`. ``result["dr"]`` is one estimate; ``result.table()`` has all of them."""
 
     estimates: tuple[Estimate, ...]
     logging: Estimate  # the policy that wrote the log: the mean of its rewards
     unsupported: float  # share of the target's probability on arms without rows
-    missing: tuple[Any, ...]  # those arms, the likeliest first
+    missing: tuple[Any, ...]  # those arms, the most likely first
     rows: int
     adaptive: bool
     estimated: bool  # whether the propensities were estimated from the log itself
@@ -66,7 +76,7 @@ class Evaluation:
         found = [each for each in self.estimates if label in (each.estimator.label, each.estimator.name)]
         if len(found) != 1:
             labels = ", ".join(repr(each.estimator.label) for each in self.estimates)
-            raise InvalidValue(f"{'several' if found else 'no'} estimates of {label!r}; there are {labels}")
+            raise InvalidValue(f"{'several' if found else 'no'} estimates of {label!r}; give one of {labels}")
         return found[0]
 
     def __iter__(self) -> Iterator[Estimate]:
@@ -77,11 +87,11 @@ class Evaluation:
 
     @property
     def trusted(self) -> Estimate:
-        """The estimate that the verdict goes by: dr where it is there, else the next best."""
+        """The estimate that the verdict is based on: dr if available, else the next best."""
         return min(self.estimates, key=lambda each: TRUSTED.index(each.estimator.name))
 
     def judge(self, name: str = "The target", confidence: float = 0.95) -> Judgement:
-        """Compare the target with the logging policy, at a confidence of your own."""
+        """Compare the target with the logging policy at the given confidence."""
         return judge(self, name=name, confidence=confidence)
 
     @cached_property
@@ -90,7 +100,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> str:
-        """One sentence: better than the logging policy, worse, or what would tell."""
+        """One sentence: better than the logging policy, worse, or what it would take to tell."""
         return self._judgement.sentence
 
     @property
@@ -100,17 +110,17 @@ class Evaluation:
 
     @property
     def difference(self) -> Difference | None:
-        """Target minus logging policy, by the estimator that the verdict goes by; None where it has no error."""
+        """Target minus logging policy, by the trusted estimate; None if that has no standard error."""
         return self._judgement.difference
 
     @property
     def caveat(self) -> tuple[str, ...]:
-        """What to know of the intervals that leave a bias out, where there are any."""
+        """A warning about intervals that ignore a bias, if there are any."""
         names = [each.estimator.name for each in self.estimates if not each.estimator.holds]
         if not names:
             return ()
         biases = "the model's error, or differences between the arms of a cluster"
-        return (f"the intervals of {', '.join(dict.fromkeys(names))} leave out their bias ({biases})",)
+        return (f"the intervals of {', '.join(dict.fromkeys(names))} ignore their bias ({biases})",)
 
     @property
     def largest_weight(self) -> float:
@@ -118,7 +128,7 @@ class Evaluation:
         return float(self.inputs.weights.max())
 
     def table(self) -> Table:
-        """One row per estimator: value, standard error, interval, effective sample size, and its setting."""
+        """Tabulate value, standard error, interval, effective sample size and setting, one row per estimator."""
         columns = ("estimator", "value", "se", "interval", "ess", "setting")
         return Table(
             columns,
@@ -129,12 +139,12 @@ class Evaluation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and strings for machines; None for what is not a number."""
-        from banditree.catalogue.plain import plain
+        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
+        from banditree.catalogue.jsonable import jsonable
 
         names = [each.estimator.name for each in self.estimates]
         keys = [each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label for each in self]
-        found: dict[str, Any] = plain(
+        found: dict[str, Any] = jsonable(
             {
                 "estimates": {
                     key: {
@@ -160,7 +170,7 @@ class Evaluation:
         return found
 
     def to_html(self, *, title: str = "Evaluation") -> str:
-        """The whole result as one web page with pictures of the intervals, the weights and the support."""
+        """Return a self-contained web page with pictures of the intervals, the weights and the support."""
         from banditree.ope.page import page
 
         return page({"target": self}, self.verdict, title=title)
@@ -195,13 +205,13 @@ def evaluate(
     """Estimate what ``target`` would have earned per decision in place of the policy that wrote ``log``.
 
     ``target`` and ``behaviour`` (the logging policy) are a policy, {arm: probability}, or probabilities in the order of
-    ``tree.arms``, (arms,) or (n, arms). ``behaviour`` is needed by mips, offcem and ``adaptive=True`` alone; it is
-    deduced where each arm's propensity is constant and they sum to 1. ``estimators`` are names in
-    ``bt.ope.ESTIMATORS``, or estimators with a setting such as ``bt.ope.MIPS(depth=1)``; by default all that the data
-    allow. ``model`` predicts rewards: None for rates of arms shrunk towards their clusters, (n, arms) predictions, or a
-    scikit-learn estimator, which is fitted on the context and one indicator for the arm and each cluster above it; both
-    fits are cross-fitted over folds that ``rng`` draws. ``adaptive=True`` is for a log that a learning policy wrote:
-    rows are weighted so that the intervals hold (`bt.ope.scales`).
+    ``tree.arms``, (arms,) or (n, arms). Only mips, offcem and ``adaptive=True`` need ``behaviour``; it is
+    deduced if each arm's propensity is constant and they sum to 1. ``estimators`` are names in ``bt.ope.ESTIMATORS``,
+    or estimators with a setting such as ``bt.ope.MIPS(depth=1)``; by default all that the data allow. ``model``
+    predicts rewards: None for rates of arms shrunk towards their clusters, (n, arms) predictions, or a scikit-learn
+    estimator, which is fitted on the context and an indicator of the arm and of each cluster above it; both are
+    cross-fitted over folds drawn with ``rng``. Use ``adaptive=True`` for a log that a learning policy wrote: rows are
+    weighted so that the intervals are valid (`bt.ope.scales`).
 
     >>> import banditree as bt
     >>> tree = bt.Tree({"x": ["a", "b"], "y": ["c"]})
@@ -216,28 +226,28 @@ def evaluate(
         raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
     tree = prepare.tree_of(tree, target)
     places = log.places(tree)
-    wanted = chosen(estimators)
+    wanted = estimators_named(estimators)
     notes = list(log.notes)
     rows = prepare.rows_of(log, places, tree, target, behaviour, notes)
     if rows.behaviour is None and adaptive:
         raise InvalidType(
-            "adaptive=True needs the probabilities of all arms at every row; give the logging policy's as "
+            "adaptive=True needs the logging policy's probabilities of all arms at every row; give them as "
             "behaviour=, (n, arms) in the order of tree.arms: policy.propensities() at each decision"
         )
     if rows.behaviour is None or tree.depth == 0:
         wanted = prepare.without_clusters(wanted, rows, notes, named=estimators is not None)
     if any(each.needs_model for each in wanted):
-        rows = replace(rows, model=models.fitted(model, log, places, tree, in_order=adaptive, rng=rng))
+        rows = replace(rows, model=models.fit_model(model, log, places, tree, in_order=adaptive, rng=rng))
     if adaptive:
         assert rows.behaviour is not None
         rows = replace(rows, scale=adaptively.scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
-    elif log.contexts is None and chances.changing(log, places, tree):
+    elif log.contexts is None and probabilities.propensities_change(log, places, tree):
         notes.append(
             "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are "
-            "too narrow; give its probabilities as behaviour= and ask for adaptive=True"
+            "too narrow; give its probabilities as behaviour= and set adaptive=True"
         )
-    vague = log.contexts is None or (rows.target.constant and model is None)
-    estimates = tuple(_estimate(each, rows, vague=vague) for each in wanted)
+    same_predictions = log.contexts is None or (rows.target.constant and model is None)
+    estimates = tuple(_estimate(each, rows, same_predictions=same_predictions) for each in wanted)
     missing, unsupported = prepare.unsupported_by(rows)
     prepare.check_weights(rows, unsupported, notes)
     return Evaluation(
@@ -253,10 +263,10 @@ def evaluate(
     )
 
 
-def _estimate(estimator: Estimator, rows: Rows, *, vague: bool) -> Estimate:
-    """The estimate, with the setting that SLOPE chooses where it is not given.
+def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Estimate:
+    """Compute an estimate; SLOPE chooses the setting if it is not given.
 
-    ``vague``: predictions do not depend on the row, so that their spread says nothing of the direct method's error.
+    ``same_predictions``: predictions do not depend on the row, so their spread says nothing about the error of dm.
     """
     choices = estimator.choices(rows)
     if len(choices) > 1:
@@ -264,7 +274,7 @@ def _estimate(estimator: Estimator, rows: Rows, *, vague: bool) -> Estimate:
         estimator = choices[slope(tried)]
     scores, weights = estimator.scores(rows), estimator.weights(rows)
     value, se = mean_and_error(scores, rows.scale)
-    if isinstance(estimator, DM) and vague:
+    if isinstance(estimator, DM) and same_predictions:
         se = math.nan
     counted = weights if rows.scale is None else weights * rows.scale
     return Estimate(estimator, value, se, effective_sample_size(counted), float(weights.max()), scores)

@@ -1,4 +1,4 @@
-"""Propensities for a log that has none: how often each arm was shown, given the context."""
+"""Estimate the propensities of a log that has none: how often each arm was shown, given the context."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-STEPS = 300  # of the ascent
-ENOUGH = 200_000  # rows that the coefficients are fitted on
-CHUNK = 2_000_000  # cells of probabilities that are computed at a time
+STEPS = 300  # of the ascent, at most
+ENOUGH = 200_000  # rows to fit the coefficients on, at most
+CHUNK = 2_000_000  # probabilities to compute at a time
 
 
 def fit_propensities(codes: Places, n_arms: int, contexts: Floats | None) -> tuple[Floats, str]:
-    """The fitted probability of each row's arm, (n,), and in a few words how.
+    """Fit the probability of each row's arm, (n,); also return the method in words.
 
     Without contexts it is the arm's share of the rows. With contexts it is a multinomial logistic regression,
-    P(a | x) proportional to exp(b_a + c_a x), by ascent with a fixed bound on the curvature (Böhning 1992), in which
-    every step increases the likelihood.
+    P(a | x) proportional to exp(b_a + c_a x), fitted with a fixed bound on the curvature (Böhning 1992), so that every
+    step increases the likelihood.
     """
     shares = np.bincount(codes, minlength=n_arms) / len(codes)
     if contexts is None:
@@ -38,7 +38,7 @@ def fit_propensities(codes: Places, n_arms: int, contexts: Floats | None) -> tup
 
 
 def _ascend(X: Floats, codes: Places, n_arms: int, start: Floats) -> Floats:
-    """Coefficients of the logistic regression: (features, arms)."""
+    """Fit the coefficients of the logistic regression: (features, arms)."""
     coefficients = np.zeros((X.shape[1], n_arms))
     coefficients[0] = start
     seen = np.zeros_like(coefficients)  # sum of the features over the rows of each arm
@@ -46,7 +46,7 @@ def _ascend(X: Floats, codes: Places, n_arms: int, start: Floats) -> Floats:
         seen[feature] = np.bincount(codes, X[:, feature], minlength=n_arms)
     bound = np.linalg.inv(0.5 * X.T @ X + 1e-3 * np.eye(X.shape[1]))
     for _ in range(STEPS):
-        gradient = seen - X.T @ _probabilities(X, coefficients) - 1e-3 * coefficients  # a little towards 0
+        gradient = seen - X.T @ _probabilities(X, coefficients) - 1e-3 * coefficients  # with a weak ridge penalty
         change = bound @ gradient
         coefficients += change
         if np.abs(change).max() < 1e-6:
@@ -55,9 +55,9 @@ def _ascend(X: Floats, codes: Places, n_arms: int, start: Floats) -> Floats:
 
 
 def _probabilities(X: Floats, coefficients: Floats) -> Floats:
-    """(n, arms)"""
+    """Compute the probability of every arm for every row: (n, arms)."""
     scores = X @ coefficients
     scores -= scores.max(axis=1, keepdims=True)
-    chances: Floats = np.exp(scores)
-    chances /= chances.sum(axis=1, keepdims=True)
-    return chances
+    probabilities: Floats = np.exp(scores)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities

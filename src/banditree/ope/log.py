@@ -1,4 +1,4 @@
-"""A log of decisions: which arm, which reward, how likely that arm was, and in which context."""
+"""The Log class: the arm, reward, propensity and context of each past decision."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-SHOWN = 5  # arms that an error names
+SHOWN = 5  # arms that an error names, at most
 
 
 class Log:
-    """One row per decision, in the order of the source. `read_log` makes one.
+    """A log with one row per decision, in the order of the source. `read_log` reads one.
 
     >>> import banditree as bt
     >>> log = bt.read_log({"arm": ["a", "b", "a"], "reward": [1, 0, 0]}, arm="arm", reward="reward")
@@ -27,16 +27,16 @@ class Log:
     (3, ['a', 'b', 'a'], [1.0, 0.0, 0.0])
     """
 
-    ids: tuple[Any, ...]  # the different arms, in the order of their first row
-    codes: Places  # (n,) place of each row's arm in ids
+    ids: tuple[Any, ...]  # the distinct arms, in the order of their first row
+    codes: Places  # (n,) index of each row's arm in ids
     rewards: Floats  # (n,)
-    propensities: Floats | None  # (n,) how likely the logging policy was to choose the arm that it chose
+    propensities: Floats | None  # (n,) probability with which the logging policy chose the arm
     contexts: Floats | None  # (n, dim)
     times: NDArray[Any] | None  # (n,) numbers or datetime64
     context_names: tuple[str, ...]  # (dim,) a column's name, or "column=category" for a category
-    without_reward: int  # rows that were left out because their reward has not come yet
+    without_reward: int  # rows that were left out because their reward has not arrived yet
     estimated: bool  # whether the propensities were estimated from the log itself
-    notes: tuple[str, ...]  # what a reader of results should know about the data
+    notes: tuple[str, ...]  # what readers of results should know about the data
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Log:
 
     @property
     def arms(self) -> NDArray[Any]:
-        """The arm of each row: an array of ints where all ids are ints, else of objects: (n,)."""
+        """The arm of each row, as ints if all ids are ints, else as objects: (n,)."""
         if all(isinstance(arm, int) for arm in self.ids):
             try:
                 return np.array(self.ids, np.int64)[self.codes] if self.ids else np.empty(0, np.int64)
@@ -73,10 +73,10 @@ class Log:
         return np.asarray(ids[self.codes])
 
     def places(self, tree: Tree) -> Places:
-        """The place of each row's arm in ``tree.arms``: (n,). Arms that the tree does not have are an error.
+        """Return the index of each row's arm in ``tree.arms``: (n,). Arms that the tree does not have are an error.
 
-        Ids read from a CSV file are text. They match a tree whose ids are ints (or the other way round) where every
-        one of them does.
+        Ids read from a CSV file are text. They match a tree whose ids are ints (or the other way round) if all of them
+        do.
         """
         found = [tree.index.get(arm) for arm in self.ids]
         if None in found:
@@ -100,7 +100,7 @@ class Log:
         )
 
     def rows(self, chosen: Any) -> Log:
-        """The log with these rows alone: a slice, a mask or places."""
+        """Return a log of only these rows, given as a slice, a mask or indices."""
         picked = [
             None if values is None else values[chosen] for values in (self.propensities, self.contexts, self.times)
         ]
@@ -116,20 +116,22 @@ class Log:
         )
 
     def in_time(self) -> Log:
-        """The log in the order of its times; rows of the same time, and a log without times, keep their order."""
+        """Sort the log by time; rows with equal times, and logs without times, keep their order."""
         return self if self.times is None else self.rows(np.argsort(self.times, kind="stable"))
 
     def split(self, share: float = 0.5) -> tuple[Log, Log]:
-        """Divide in two, the earlier ``share`` of the rows and the rest: by time, or as the rows stand without it."""
+        """Split into the earlier ``share`` of the rows and the rest, by time, or in row order if there are no times."""
         share = real("share", share, 0.0, 1.0, why="the part of the rows that comes first")
         cut = round(share * len(self))
         if not 0 < cut < len(self):
-            raise InvalidValue(f"share={share} of {count(len(self), 'row')} leaves one part empty")
+            raise InvalidValue(
+                f"share={share} of {count(len(self), 'row')} leaves one part empty; give a share nearer to 0.5"
+            )
         ordered = self.in_time()
         return ordered.rows(slice(0, cut)), ordered.rows(slice(cut, None))
 
     def counts(self, tree: Tree) -> tuple[Floats, Floats]:
-        """Rows and sum of rewards for each arm, in the order of ``tree.arms``: (arms,) both."""
+        """Count the rows and sum the rewards of each arm, in the order of ``tree.arms``: (arms,) both."""
         places = self.places(tree)
         rows = np.bincount(places, minlength=tree.n_arms).astype(np.float64)
         return rows, np.bincount(places, self.rewards, minlength=tree.n_arms).astype(np.float64)
@@ -148,7 +150,7 @@ class Log:
 
 
 def _other_spelling(arm: Any) -> Any:
-    """The same id as text where it is an int, as an int where it is text; None where there is none."""
+    """Convert an id from int to text or from text to int; None if that is not possible."""
     if isinstance(arm, int):
         return str(arm)
     try:

@@ -1,4 +1,4 @@
-"""A model of the reward, cross-fitted: the prediction for a row never comes from the row itself."""
+"""Fit models of the reward with cross-fitting: no row is predicted by a model that was fitted on it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from banditree.tree import Tree
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 FOLDS = 5
-BLOCKS = 50  # in which a log that a learning policy wrote is gone through in order
-CHUNK = 4_000_000  # numbers in the features of one call of a user's estimator
+BLOCKS = 50  # into which the log of a learning policy is divided, in order
+CHUNK = 4_000_000  # numbers per call of a user's estimator
 
 
-def fitted(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Any) -> ByRow:
-    """Predicted rewards of every arm for every row.
+def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Any) -> ByRow:
+    """Predict the reward of every arm for every row.
 
-    ``model`` is None (rates of arms shrunk towards their clusters), an estimator with ``fit`` and ``predict`` as
-    scikit-learn has them, or the predictions themselves, (n, arms). With ``in_order`` a row's model is fitted on
-    earlier rows alone, else on the other folds.
+    ``model`` is None (rates of arms shrunk towards their clusters), an estimator with ``fit`` and ``predict`` as in
+    scikit-learn, or the predictions themselves, (n, arms). With ``in_order``, a row's model is fitted only on earlier
+    rows, else on the other folds.
     """
     if model is not None and not hasattr(model, "fit"):
         return _given(model, len(log), tree)
@@ -36,21 +36,21 @@ def fitted(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, 
 
 
 def folds(n: int, rng: Any) -> Places:
-    """The fold of each row, at random and of equal sizes: (n,)."""
+    """Assign each row to a fold, at random and with equal sizes: (n,)."""
     return np.random.default_rng(rng).permutation(n) % min(FOLDS, n)
 
 
 def blocks(n: int) -> Places:
-    """The block of each row, in order and of equal sizes: (n,)."""
+    """Assign each row to a block, in order and with equal sizes: (n,)."""
     return np.arange(n) * min(BLOCKS, n) // n
 
 
 def shrunk_rates(rows: Floats, sums: Floats, squares: Floats, tree: Tree) -> Floats:
-    r"""The mean reward of each arm, shrunk towards its cluster's, and that towards the cluster's above: (arms,).
+    r"""Estimate the mean reward of each arm, shrunk towards its cluster, and that towards its own: (arms,).
 
-    ``rows``, ``sums`` and ``squares`` count each arm's rows and add up their rewards and squared rewards. From the root
-    down, a node with n rows of mean y below a parent of estimate m gets (n y + k m) / (n + k), where
-    k = sigma^2 / tau^2: the variance of a reward over the variance of siblings' means at that level, by moments. Where
+    ``rows``, ``sums`` and ``squares`` are each arm's number of rows, sum of rewards and sum of squared rewards. From
+    the root down, a node with n rows of mean y below a parent of estimate m gets (n y + k m) / (n + k), where
+    k = sigma^2 / tau^2: the variance of a reward over the variance of siblings' means at that level, by moments. If
     siblings differ by no more than chance, k is infinite and the node takes its parent's estimate.
     """
     shape = tree.shape
@@ -75,7 +75,7 @@ def shrunk_rates(rows: Floats, sums: Floats, squares: Floats, tree: Tree) -> Flo
 
 
 def _between(n: Floats, y: Floats, parent: Places, parents_n: Floats, parents_y: Floats, variance: float) -> float:
-    """tau^2, the variance of siblings' means beyond chance: E sum n (y - m)^2 is (I - P) sigma^2 + c tau^2."""
+    """Estimate tau^2, the variance of siblings' means beyond chance: E sum n (y - m)^2 = (I - P) sigma^2 + c tau^2."""
     seen = n > 0
     n, y, parent, parents_n, parents_y = n[seen], y[seen], parent[seen], parents_n[seen], parents_y[seen]
     free = len(n) - len(np.unique(parent))
@@ -106,14 +106,16 @@ def _given(model: Any, n: int, tree: Tree) -> ByRow:
     if matrix.shape == (tree.n_arms,) and n != tree.n_arms:
         matrix = np.broadcast_to(matrix, (n, tree.n_arms))
     if matrix.shape != (n, tree.n_arms):
-        raise InvalidValue(f"model has shape {matrix.shape}; the log has {n:,} rows and the tree {tree.n_arms:,} arms")
+        raise InvalidValue(
+            f"model has shape {matrix.shape}; give ({n}, {tree.n_arms}): one row per row of the log, one column per arm"
+        )
     if not np.isfinite(matrix).all():
-        raise InvalidValue("model has predictions that are not finite")
+        raise InvalidValue("model has predictions that are not finite; give finite numbers")
     return ByRow.each(matrix)
 
 
 def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places, *, in_order: bool) -> ByRow:
-    """Fit on features of the context and the arm: the context, then a 1 for the arm and for every cluster it is in."""
+    """Fit a user's estimator. Features are the context, and indicators of the arm and of every cluster above it."""
     arms = _indicators(tree)
     X = np.empty((len(log), 0)) if log.contexts is None else log.contexts
     kinds, kind = (X, np.arange(len(X))) if log.contexts is not None else (X[:1], np.zeros(len(X), np.intp))
@@ -123,7 +125,7 @@ def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places
     for i in range(int(fold.max()) + 1):
         train = fold < i if in_order else fold != i
         if not train.any():
-            continue  # the first block has nothing before it: its predictions are 0
+            continue  # nothing comes before the first block: its predictions are 0
         estimator = copy.deepcopy(model).fit(np.hstack([X[train], arms[places[train]]]), log.rewards[train])
         rows = np.flatnonzero(fold == i) if log.contexts is not None else np.array([i])
         step = max(1, CHUNK // (tree.n_arms * (X.shape[1] + arms.shape[1])))
@@ -136,14 +138,14 @@ def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places
 
 
 def _expected(estimator: Any, features: Floats) -> Floats:
-    """The expected reward: of a classifier, its probabilities times the rewards that are its classes."""
+    """Predict the expected reward; for a classifier, the classes (rewards) weighted by their probabilities."""
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(features) @ np.asarray(estimator.classes_, np.float64))
     return np.asarray(estimator.predict(features), np.float64)
 
 
 def _indicators(tree: Tree) -> Floats:
-    """For each arm a 1 at every node of its path, the root not counted: (arms, nodes - 1)."""
+    """Mark the nodes on the path of each arm with 1, without the root: (arms, nodes - 1)."""
     shape = tree.shape
     found = np.zeros((tree.n_arms, shape.n_nodes))
     at = shape.node_of.copy()

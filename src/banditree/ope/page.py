@@ -1,4 +1,4 @@
-"""Evaluations as one web page with pictures, which needs nothing else: no scripts, no fonts, no network."""
+"""Make a self-contained web page of evaluations, with pictures: no scripts, no external fonts, no network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditree.output import html
 from banditree.output.html import number, tag, text
 from banditree.output.words import count
 
-MISSING = 20  # arms that are named
+MISSING = 20  # arms named, at most
 
 STYLE = """
 img { width: 100%; max-width: 760px; height: auto; background: #ffffff; border-radius: 6px; }
@@ -31,8 +31,8 @@ def page(
     title: str,
     judgements: Mapping[str, Judgement] | None = None,
 ) -> str:
-    """The whole page as HTML: the verdict, all policies beside the logging policy, and pictures for each of them."""
-    style = (resources.files("banditree.catalogue") / "page.css").read_text(encoding="utf-8") + STYLE
+    """Make the page: the verdict, all policies next to the logging policy, and pictures for each of them."""
+    style = (resources.files("banditree.catalogue") / "templates" / "page.css").read_text(encoding="utf-8") + STYLE
     one = next(iter(evaluations.values()))
     notes = list(dict.fromkeys(note for found in evaluations.values() for note in found.notes))
     body = [
@@ -55,7 +55,7 @@ def page(
 
 
 def _policies(evaluations: Mapping[str, Evaluation], judgements: Mapping[str, Judgement] | None) -> str:
-    """All policies beside the logging policy, by the estimate that each verdict goes by."""
+    """Show all policies next to the logging policy, by their trusted estimates."""
     best_first = sorted(evaluations, key=lambda name: -evaluations[name].trusted.value)
     trusted = {name: evaluations[name].trusted for name in best_first}
     logging = evaluations[best_first[0]].logging
@@ -73,13 +73,15 @@ def _policies(evaluations: Mapping[str, Evaluation], judgements: Mapping[str, Ju
         reference=(logging.value, logging.se),
         ax=plots.sheet(height=1.2 + 0.35 * len(trusted)),
     )
-    caption = "What each policy would have earned per decision; the line and its band are what the logging policy did."
+    caption = (
+        "What each policy would have earned per decision. The line and its band show what the logging policy earned."
+    )
     table = html.table(columns, rows, label="policies", words=2)
     return _section("Policies", table, _figure(drawn, caption, alt="Intervals of all policies"))
 
 
 def _one(name: str, found: Evaluation, judgement: Judgement | None) -> str:
-    """One target: its estimates, its weights and its support."""
+    """Show one target: its estimates, its weights and its support."""
     estimates = list(found)
     logging = found.logging
     rows = [
@@ -99,12 +101,12 @@ def _one(name: str, found: Evaluation, judgement: Judgement | None) -> str:
     target = np.bincount(rows_of.target.kind, minlength=len(rows_of.target.table)) @ rows_of.target.table / found.rows
     shown = np.bincount(rows_of.places, minlength=rows_of.tree.n_arms) / found.rows
     ess = found.trusted.ess
-    weigh = f"Largest weight {number(found.largest_weight)}; the worth of {number(ess)} rows of equal weight."
+    weigh = f"Largest weight {number(found.largest_weight)}; the rows are worth {number(ess)} of equal weight."
     never = f"{100 * found.unsupported:.3g}% of the target is on arms that the log never shows"
     if found.missing:
         never += ": " + ", ".join(map(str, found.missing[:MISSING])) + (", ..." if len(found.missing) > MISSING else "")
     every = " ".join(
-        ["Every estimate of its reward per decision.", *(f"Open circles: {each}." for each in found.caveat)]
+        ["All estimates of its reward per decision.", *(f"Open circles: {each}." for each in found.caveat)]
     )
     names = [str(arm) for arm in rows_of.tree.arms]
     return _section(

@@ -1,4 +1,4 @@
-"""Learning policies on a log, by rejection: a row counts where the policy chooses the arm that was shown."""
+"""Replay a log to learning policies by rejection: a row counts if the policy chooses the arm that was shown."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-STEPS = 4_000_000  # rows of all orders of one policy, by default
-MOST, CHECKPOINTS = 20, 200
+STEPS = 4_000_000  # rows per policy over all orders, by default
+MOST, CHECKPOINTS = 20, 200  # orders by default, and points of a curve
 Z = 1.96
 
 
 class Replay(Table):
-    """What `replay` answers: a table with one row per policy, and curves. ``replay.plot()`` draws them.
+    """The result of `replay`: a table with one row per policy, and curves, which ``plot()`` draws.
 
     The columns are policy, reward (the mean per accepted row), se, interval and accepted (rows per order). The standard
-    error is that of a single order: the orders share their rows.
+    error is that of a single order, because the orders share their rows.
     """
 
-    times: NDArray[np.int64]  # accepted rows after which the curves are read
+    times: NDArray[np.int64]  # numbers of accepted rows at which the curves are recorded
     curves: dict[str, Floats]  # {policy: (orders, times)}: the mean reward so far
     orders: int
     notes: tuple[str, ...]
@@ -58,11 +58,11 @@ class Replay(Table):
         self.notes = tuple(notes)
 
     def table(self) -> Table:
-        """The table alone."""
+        """Return only the table."""
         return self[:]
 
     def plot(self, **options: Any) -> Any:
-        """Draw the mean reward over accepted rows, with bands over the orders; returns the Axes."""
+        """Draw the mean reward over accepted rows, with bands over the orders, and return the Axes."""
         from banditree import plots
 
         return plots.rewards(self.times, self.curves, **options)
@@ -81,14 +81,14 @@ def replay(
     orders: int | None = None,
     rng: Any = 0,
 ) -> Replay:
-    """Let policies learn on a randomised log, as if they had been live (Li, Chu, Langford and Wang 2011).
+    """Let policies learn from a randomised log as if they had been live (Li, Chu, Langford and Wang 2011).
 
-    For each row the policy chooses. Where that is the arm that was shown, it learns from the reward and the row counts;
-    other rows are passed over. On a log in which all arms were equally likely, the accepted rows are what the policy
-    would have met. Where they were not, each row is first kept with probability p_min / p, its propensity p against the
-    smallest of the log, which makes them so; a log without propensities is refused. The first order of the rows is that
-    of time, ``orders`` - 1 others are random. A policy is built as in `simulate`, by ``factory(tree, rng=rng)``; one
-    that needs ``dim`` is given that of the log's contexts.
+    The policy chooses an arm for each row. If it is the arm that was shown, the policy learns from the reward and the
+    row counts; other rows are skipped. If all arms were equally likely in the log, the accepted rows are what the
+    policy would have experienced. If they were not, each row is first kept with probability p_min / p, where p is its
+    propensity and p_min the smallest in the log, which makes them so; a log without propensities is refused. The first
+    order of the rows is by time; the ``orders`` - 1 others are random. A policy is built as in `simulate`, by
+    ``factory(tree, rng=rng)``; if it needs ``dim``, it gets that of the log's contexts.
 
     >>> import banditree as bt
     >>> table = {"arm": [0, 1, 0, 1] * 200, "click": [1, 0, 1, 1] * 200, "p": [0.5] * 800}
@@ -115,17 +115,17 @@ def replay(
     unseen = tree.n_arms - len(np.unique(places))
     if unseen:
         notes.append(
-            f"{count(unseen, 'arm')} of the tree without rows: a policy that chooses one learns nothing from it"
+            f"{count(unseen, 'arm')} of the tree without rows: a policy that chooses such an arm learns nothing from it"
         )
     if not even:
-        notes.append(f"the log is not uniform: of {len(log):,} rows about {keep.sum():,.0f} are kept, to make it so")
+        notes.append(f"the log is not uniform: to make it so, about {keep.sum():,.0f} of {len(log):,} rows are kept")
     runs: dict[str, list[Floats]] = {str(name): [] for name in policies}
     for order in range(orders):
         shuffle = np.random.default_rng(_seed(root, order, 0))
         rows = np.arange(len(log)) if order == 0 else shuffle.permutation(len(log))
         rows = rows if even else rows[shuffle.random(len(log)) < keep[rows]]
         for name, factory in policies.items():
-            policy = built(factory, tree, log, _seed(root, order, key_of(str(name))))
+            policy = build_policy(factory, tree, log, _seed(root, order, key_of(str(name))))
             runs[str(name)].append(_accepted(policy, tree, log, places, rows))
     return Replay(runs, notes)
 
@@ -134,15 +134,15 @@ def _seed(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
 
 
-def built(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
-    """The policy that a factory makes on a tree; one that needs ``dim`` is given that of the log's contexts."""
+def build_policy(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
+    """Build a policy on a tree; if it needs ``dim``, it gets that of the log's contexts."""
     if log.contexts is not None and asks_for_dim(factory):
         return factory(tree, dim=log.contexts.shape[1], rng=seed)
     return factory(tree, rng=seed)
 
 
 def _accepted(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:
-    """The rewards of the rows in which the policy chose the arm that was shown, in their order."""
+    """Run the policy over the rows, and return the rewards of those in which it chose the arm that was shown."""
     choose, update = policy.choose, policy.update
     arms = tree.ids(places[rows]).tolist()
     rewards = log.rewards[rows].tolist()

@@ -1,4 +1,4 @@
-"""SLOPE: choose an estimator's setting from the data (Su, Srinath and Krishnamurthy 2020)."""
+"""Choose an estimator's setting from the data with SLOPE (Su, Srinath and Krishnamurthy 2020)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ REACH = 2.0  # standard errors to either side
 
 
 def slope(estimates: Iterable[tuple[float, float]]) -> int:
-    """The place of the chosen one among (value, standard error), in the order of growing bias and shrinking error.
+    """Return the index of the chosen (value, standard error), given in order of growing bias and shrinking error.
 
     Each interval is value ± 2 se, the paper's 2 CNF with a confidence width CNF of one standard error. The choice is
-    the last estimate up to which all intervals have a point in common: while they do, the bias is within what chance
-    explains, and the later estimate is the surer one (Lepski's principle).
+    the last estimate up to which all intervals have a point in common: while they do, chance can explain the
+    differences, and the later estimate is more precise (Lepski's principle).
 
     >>> slope([(0.50, 0.10), (0.40, 0.05), (0.38, 0.02), (0.10, 0.01)])
     2

@@ -1,4 +1,4 @@
-"""The times of a log's rows: numbers, dates, or ISO 8601 text."""
+"""Parse the times of a log's rows: numbers, dates, or ISO 8601 text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Found = tuple[NDArray[Any], NDArray[np.bool_], str]
 
 
 def as_times(values: Sequence[Any]) -> Found:
-    """The times as numbers or as datetime64 in UTC, which rows have none, and what is wrong with those.
+    """Return the times as numbers or datetime64 in UTC, a mask of the rows that failed, and the error message for them.
 
     >>> as_times(["2024-03-01T10:00:00Z", "2024-03-01 12:00:00+01:00"])[0].astype(str).tolist()
     ['2024-03-01T10:00:00.000000', '2024-03-01T11:00:00.000000']
@@ -33,7 +33,7 @@ def as_times(values: Sequence[Any]) -> Found:
     message = "is not a time; give numbers, or ISO 8601 as in 2024-03-01 10:00:00"
     if len(aware) > 1:
         bad = np.array([moment is None or moment.tzinfo is None for moment in moments], bool)
-        message = "has no time zone where other rows have one; give all of them one, or none"
+        message = "has no time zone, but other rows have one; give all rows a time zone, or none"
     naive = [_naive(moment) if moment is not None else None for moment in moments]
     if bad.any():
         message = f"{values[int(bad.argmax())]!r:.40} {message}"
@@ -44,7 +44,7 @@ def _numbers(values: Sequence[Any]) -> Found:
     found, _ = cells.numbers(values)
     bad = ~np.isfinite(found)
     shown = f"{values[int(bad.argmax())]!r:.40} " if bad.any() else ""
-    return found, bad, f"{shown}is not a time; give numbers or dates, one kind in all rows"
+    return found, bad, f"{shown}is not a time; give numbers or dates, the same kind in all rows"
 
 
 def _moment(value: Any) -> datetime | None:

@@ -1,4 +1,4 @@
-"""The verdict in one sentence: better than the logging policy, worse, or what would tell."""
+"""Write the verdict in one sentence: better than the logging policy, worse, or what it would take to tell."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from banditree.output.words import count
 
-UNSUPPORTED = 0.05  # of the target's probability: more than this cannot be judged from the log
-FEW = 30  # rows of equal weight: with fewer, an interval by the normal distribution is not to be trusted
-CARRIERS = 10  # rows that carry the error: with fewer, as where few rewards are not 0, the error itself is not known
-POWER = NormalDist().inv_cdf(0.8)  # rows are counted so that a difference as large as the estimate shows 4 times in 5
+UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
+FEW = 30  # with fewer effective rows, a normal interval cannot be trusted
+CARRIERS = 10  # if fewer rows determine the standard error, such as rare rewards, it cannot be trusted either
+POWER = NormalDist().inv_cdf(0.8)  # enough rows to detect the estimated difference 4 times in 5
 SMALL = 0.01  # a difference below this share of the logging policy's value is not worth more rows
-NAMED = 5
+NAMED = 5  # arms named in the sentence, at most
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Difference:
     value: float
     se: float
     confidence: float = 0.95
-    carriers: float = math.inf  # rows of equal deviation that would have the same variance and kurtosis
+    carriers: float = math.inf  # effective number of rows that determine the standard error
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -40,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The sentence, and the same for machines."""
+    """A verdict, as a word for programs and as a sentence for people."""
 
     answer: str
     sentence: str
@@ -48,7 +48,7 @@ class Judgement:
 
 
 def difference(estimate: Any, logging: Any, *, adaptive: bool, confidence: float = 0.95) -> Difference:
-    """Target minus logging policy, row by row, so that what both share cancels; with adaptive weights it does not."""
+    """Compute target minus logging policy row by row, so that shared noise cancels (not with adaptive weights)."""
     apart = estimate.scores - logging.scores
     squares = (apart - apart.mean()) ** 2
     carriers = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
@@ -71,41 +71,47 @@ def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95
     if unsupported > UNSUPPORTED:
         arms = ", ".join(map(repr, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
         why = f"{100 * unsupported:.3g}% of its probability is on {count(len(missing), 'arm')} that the log never shows"
-        return _cannot(name, f"{why} ({arms}); show {'it' if len(missing) == 1 else 'them'} now and then", found)
+        return _cannot_tell(name, f"{why} ({arms}); show {'it' if len(missing) == 1 else 'them'} occasionally", found)
     if math.isnan(found.se):
-        return _cannot(name, f"{estimate.estimator.name} has no standard error here; ask for dr, snips or ips", None)
+        return _cannot_tell(
+            name, f"{estimate.estimator.name} has no standard error here; ask for dr, snips or ips", None
+        )
     if found.se == 0 and found.value == 0:
         return Judgement(
             "same", f"{name} earns the same as the logging policy: {logging.value:.4g} per decision.", found
         )
     if estimate.ess < FEW:
-        why = f"its weights leave the worth of {estimate.ess:.3g} rows of {n:,} (the largest is {estimate.largest:.3g})"
-        return _cannot(name, f"{why}; log with a policy that is more like it, or that explores more", found)
+        why = (
+            f"its weights reduce {n:,} rows to the worth of {estimate.ess:.3g} (the largest is {estimate.largest:.3g})"
+        )
+        return _cannot_tell(name, f"{why}; log with a policy that is more similar to it, or that explores more", found)
     carried = n * max(CARRIERS / found.carriers, 1)
     if (low > 0 or high < 0) and carried > n:
-        why = f"{against}, but that rests on the worth of {found.carriers:.2g} rows, with great weights or rare rewards"
-        return _cannot(name, f"{why}; about {_round(carried - n):,} more rows like these would carry a verdict", found)
+        why = f"{against}, but that depends on about {found.carriers:.2g} rows with large weights or rare rewards"
+        return _cannot_tell(
+            name, f"{why}; about {_round(carried - n):,} more rows like these would allow a verdict", found
+        )
     if low > 0 or high < 0:
         word = "better" if low > 0 else "worse"
         return Judgement(word, f"{name} is {word} than the logging policy: {against}, {reach}.", found)
     if abs(found.value) < SMALL * abs(logging.value):
-        why = f"{against}, {reach}; if there is a difference, it is too small to tell from none"
-        return _cannot(name, why, found)
+        why = f"{against}, {reach}; if there is a difference, it is too small to detect"
+        return _cannot_tell(name, why, found)
     needed = max(n * ((found.reach + POWER) * found.se / found.value) ** 2, carried)
-    more = f"about {_round(max(needed - n, 0.1 * n)):,} more rows like these would tell a difference as large as this"
-    return _cannot(name, f"{against}, {reach}; {more}", found)
+    more = f"about {_round(max(needed - n, 0.1 * n)):,} more rows like these would show a difference as large as this"
+    return _cannot_tell(name, f"{against}, {reach}; {more}", found)
 
 
-def _cannot(name: str, why: str, found: Difference | None) -> Judgement:
-    return Judgement("cannot tell", f"The log cannot tell whether {_inside(name)} is better: {why}.", found)
+def _cannot_tell(name: str, why: str, found: Difference | None) -> Judgement:
+    return Judgement("cannot tell", f"The log cannot tell whether {_mid_sentence(name)} is better: {why}.", found)
 
 
 def _round(rows: float) -> int:
-    """Two digits are enough."""
+    """Round up to two digits."""
     size = 10 ** max(math.floor(math.log10(rows)) - 1, 0)
     return int(math.ceil(rows / size) * size)
 
 
-def _inside(name: str) -> str:
-    """The name inside a sentence."""
+def _mid_sentence(name: str) -> str:
+    """Write a name as it appears inside a sentence."""
     return f"t{name[1:]}" if name.startswith("The ") else name

@@ -6,7 +6,6 @@ import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import isnan
-from pathlib import Path
 
 
 def text(value: object) -> str:
@@ -35,11 +34,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, label: str, 
     body = (tag("tr", *(cell("td", i, value) for i, value in enumerate(row))) for row in rows)
     inside = tag("table", tag("thead", head), tag("tbody", *body))
     return tag("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
-
-
-def picture(path: Path, *, alt: str) -> str:
-    """A PNG file, carried inside the page."""
-    return image(path.read_bytes(), kind="png", alt=alt)
 
 
 def image(content: bytes, *, kind: str, alt: str) -> str:

@@ -96,19 +96,28 @@ class Table(Sequence[Row]):
             for i in range(len(self.columns))
         ]
 
+    def shown(self) -> tuple[list[list[str]], list[bool], str]:
+        """What is printed: the first rows as texts, which columns are words, and how many rows are left out."""
+        first, more = self._rows[: self.SHOWN], len(self) - self.SHOWN
+        texts = [[_text(value) for value in row] for row in first]
+        return texts, self._left(first), f"... and {more:,} more rows" if more > 0 else ""
+
     def __str__(self) -> str:
-        shown = [[_text(value) for value in row] for row in self._rows[: self.SHOWN]]
+        shown, words, note = self.shown()
         widths = [max(map(len, column)) for column in zip(self.columns, *shown, strict=True)]
-        left = self._left(self._rows[: self.SHOWN])
         lines = [
             "  ".join(
-                cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in zip(line, widths, left, strict=True)
+                cell.ljust(w) if to_left else cell.rjust(w)
+                for cell, w, to_left in zip(line, widths, words, strict=True)
             ).rstrip()
             for line in (self.columns, *shown)
         ]
-        if len(self) > self.SHOWN:
-            lines.append(f"... and {len(self) - self.SHOWN:,} more rows")
-        return "\n".join(lines)
+        return "\n".join([*lines, note] if note else lines)
+
+    def _repr_html_(self) -> str:
+        from banditree.output import notebook
+
+        return notebook.table(self)
 
     __repr__ = __str__
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
+from banditree.output.pages import library
 from banditree.paper.bar import Progress, bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
@@ -76,6 +77,7 @@ def reproduce(
     with ``resume`` those that were finished in the same way before are not. Other figures in the folder are kept, and
     the report covers all that it has.
     """
+    library()  # without it there would be no report, after minutes of work
     tasks = plan(figures, variants)
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
     planned = [(figure, _how(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]

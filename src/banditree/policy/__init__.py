@@ -1,4 +1,4 @@
-"""Policies: the walk down the tree, the update up it, the two engines, and the algorithms made of them."""
+"""Policies: the walk down the tree, the update on the way up, the two engines, and the algorithms."""
 
 from banditree.policy.decision import Decision
 from banditree.policy.policy import Policy

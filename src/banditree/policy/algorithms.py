@@ -1,4 +1,4 @@
-"""The paper's algorithms and their rivals. Each names how much of the tree is walked, a belief and a rule."""
+"""Define the paper's algorithms and those it compares with: each combines a depth of the tree, a belief and a rule."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from banditree.tree.tree import Tree
 
 
 class Options(TypedDict, total=False):
-    """What every algorithm takes beside its own parameters; `Policy` says what they mean."""
+    """Parameters of every algorithm besides its own; `Policy` documents them."""
 
     explore: float
     half_life: float | None
     rng: Any
 
 
-UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: nothing is known beforehand
+UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: the uniform prior
 
 
 class TS(Policy):
-    """Thompson sampling on all arms, the clusters ignored (Thompson 1933).
+    """Thompson sampling on all arms, ignoring clusters (Thompson 1933).
 
     For each arm draw theta_a ~ Beta(S(a), F(a)); play argmax theta_a; add the reward r to S and 1 - r to F of the arm.
     """
@@ -46,7 +46,7 @@ class TSC(Policy):
 
 
 class HTS(Policy):
-    """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level of the tree, or of its top."""
+    """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level, or at the top levels."""
 
     def __init__(
         self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, **options: Unpack[Options]
@@ -64,7 +64,7 @@ class UCB1(Policy):
 class UCBC(Policy):
     """Two-level UCB (Pandey 2007, Bouneffouf 2019): UCB1 over clusters, then over the arms of the best.
 
-    ``clock="cluster"`` counts the cluster's own plays inside it, ``"global"`` all plays.
+    ``clock`` is the n in the bound of an arm: the plays of its ``"cluster"``, or all plays (``"global"``).
     """
 
     def __init__(self, tree: Tree, *, clock: str = "cluster", **options: Unpack[Options]) -> None:
@@ -74,16 +74,16 @@ class UCBC(Policy):
 
 
 class UCT(Policy):
-    """UCB1's index at every node of the tree, with the parent's plays as the clock (Kocsis and Szepesvari 2006)."""
+    """UCB1's index at every node of the tree, with n the plays of the parent (Kocsis and Szepesvari 2006)."""
 
     def __init__(self, tree: Tree, *, depth: int | None = None, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, **options)
 
 
 class TSMax(Policy):
-    """Two-level Thompson sampling in which a cluster stands for its best arm (Zhao 2019).
+    """Two-level Thompson sampling in which a cluster draws from the belief of its best arm (Zhao 2019).
 
-    ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean of all.
+    ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean.
     """
 
     def __init__(
@@ -190,9 +190,7 @@ class LinUCT(Policy):
 def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0) -> Prior:
     if prior is not None:
         if dim is not None or v != 1.0:
-            raise InvalidType(
-                "a prior has dim and v of its own, as in prior=bt.Linear(5, v=0.5); leave dim= and v= out"
-            )
+            raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
         return prior
     if dim is None:
         raise InvalidType(f"{type(policy).__name__} needs the length of the contexts, for example dim=5")

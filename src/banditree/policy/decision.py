@@ -1,4 +1,4 @@
-"""How likely a choice is: the walk's probabilities, step by step and for all arms."""
+"""Compute the probability of a choice: of each step of the walk, and of every arm."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Decision:
-    """One choice, and how likely the policy was to make it.
+    """One choice, and the probability with which the policy made it.
 
-    ``path`` is the arm's path in the given tree; ``steps`` are the probabilities of the walk's own steps, coarse to
-    fine: with ``explore=0`` their product is the ``propensity``.
+    ``path`` is the arm's path in the given tree; ``steps`` are the probabilities of the steps of the walk, from coarse
+    to fine. With ``explore=0`` their product is the ``propensity``.
     """
 
     arm: Name
@@ -31,7 +31,7 @@ class Decision:
 
 
 def decided(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
-    """The decision for the arm at a position, in exclusive access."""
+    """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
     path = state.tree.shape.path_up(int(state.tree.shape.node_of[position]))[::-1]  # the root first
     steps = []
@@ -45,9 +45,9 @@ def decided(state: State, limits: AnyLimits | None, context: Any, position: int,
 
 
 def propensities(state: State, limits: AnyLimits | None, context: Any, explore: float) -> Floats:
-    """The probability of every arm, in exclusive access: (arms,)."""
+    """Return the probability of every arm: (arms,). Needs exclusive access."""
     shape = state.tree.shape
-    chance = np.zeros(shape.n_nodes)  # that the walk comes by
+    chance = np.zeros(shape.n_nodes)  # probability that the walk reaches each node
     chance[0] = 1
     allowed = np.zeros(shape.n_nodes, bool)
     waiting = [0]
@@ -75,7 +75,7 @@ def _children(state: State, limits: AnyLimits | None, node: int) -> NDArray[Any]
 
 
 def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
-    """How likely the walk is to step from a node to each of these children: (k,)."""
+    """Return the probability that the walk steps from a node to each of these children: (k,)."""
     if len(children) == 1:
         return np.ones(1)
     view = state.readable.view(node, children, context, limits)

@@ -1,6 +1,6 @@
-"""Walk down the tree to choose an arm, and update the beliefs on the way up. Every algorithm of the paper is this.
+"""Walk down the tree to choose an arm, and update the beliefs on the way up. All algorithms of the paper share this.
 
-Twin of ``native/policy/descent.hpp``: on the native random stream the two take the same steps, draw for draw.
+Twin of ``native/policy/descent.hpp``: with the native random stream, both take the same steps, draw for draw.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from banditree.policy.limits import Limits, uniform_arm
 from banditree.rules import Rule, View
 from banditree.tree.shape import Shape
 
-BLOCK = 65536  # scores held at once when many decisions are made together
-LEARNED, LEFT = -1, -2  # what `Walk.learn` answers, if not the first row that is not allowed
+BLOCK = 65536  # most scores in memory when many decisions are made together
+LEARNED, LEFT = -1, -2  # results of `Walk.learn`; any other is the first row that is not allowed
 
 
 class Standing:
-    """What a rule keeps for each node, with other nodes in the place of some: indexed by node numbers, as an array."""
+    """The representative of each node, with substitutes for some nodes: indexed by node numbers, like an array."""
 
     def __init__(self, summary: NDArray[np.int32], instead: dict[int, int]) -> None:
         self.summary, self.instead = summary, instead
@@ -38,14 +38,14 @@ class Standing:
 
 
 class Change(NamedTuple):
-    """A change of the evidence, computed beforehand."""
+    """A change of the evidence, computed before it is applied."""
 
-    writes: list[Write]  # what goes where
-    inner: list[int]  # the inner nodes whose evidence changes, the lowest first
+    writes: list[Write]  # array[where] = values, for each
+    inner: list[int]  # inner nodes whose evidence changes, the lowest first
 
 
 def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
-    """The row of each column's highest score, ties at random: (k, m) -> (m,)."""
+    """Return the row of the highest score in each column; ties are broken at random: (k, m) -> (m,)."""
     ties = scores == scores.max(axis=0)
     n_ties = ties.sum(axis=0)
     if not n_ties.all():
@@ -57,7 +57,7 @@ def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
 
 
 def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
-    """The rows from the highest score to the lowest, ties in random order: (k,) -> (k,)."""
+    """Return the rows from the highest score to the lowest, ties in random order: (k,) -> (k,)."""
     if np.isnan(scores).any():
         raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
     order = np.argsort(-scores, kind="stable")
@@ -74,7 +74,7 @@ def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
 
 
 def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32], inner: Any) -> None:
-    """Bring what the rule keeps up to date at these inner nodes, the lowest first."""
+    """Recompute the representatives of these inner nodes, the lowest first."""
     for node in inner:
         kept = rule.summarise(rows, int(node), summary[shape.start[node] : shape.start[node + 1]])
         assert kept is not None
@@ -82,7 +82,7 @@ def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32], 
 
 
 def new_summary(shape: Shape, rows: Rows, rule: Rule) -> NDArray[np.int32] | None:
-    """What the rule keeps for every node, None where it keeps nothing: (nodes,). A leaf stands for itself."""
+    """Compute the representative of every node, None if the rule has none: (nodes,). A leaf represents itself."""
     if not rule.summarises:
         return None
     summary = np.arange(shape.n_nodes, dtype=np.int32)
@@ -91,10 +91,10 @@ def new_summary(shape: Shape, rows: Rows, rule: Rule) -> NDArray[np.int32] | Non
 
 
 class Walk:
-    """One policy's tree, beliefs, rule and stream, ready to step.
+    """The readable engine: walks one policy's tree with its beliefs, rule and random stream.
 
-    ``choose`` and ``update`` answer -1 and False, having done nothing, where the input is not what they need; the
-    policy then finds out why.
+    If the input is not ready to use, ``choose`` returns -1 and ``update`` returns False, and nothing is done; the
+    policy then finds the reason.
     """
 
     def __init__(
@@ -109,30 +109,30 @@ class Walk:
     ) -> None:
         self.shape, self.rows, self.rule, self.summary, self.rng = shape, rows, rule, summary, rng
         self.explore, self.fade = explore, fade
-        self._lock = RLock()  # a step is several Python operations; threads take turns
+        self._lock = RLock()  # a step takes several Python operations, so threads take turns
         self.closed = False
-        self._unfinished: Change | None = None  # what `_make` was at when an exception came
+        self._unfinished: Change | None = None  # the change that an exception interrupted in `_apply`
         self._undo: Change | None = None  # takes back what was made so far of several changes that belong together
         self.evaluations = 0  # children scored so far: the paper's computational cost
-        self.narrowest = 2**31 - 1  # the readable engine takes no shortcuts
+        self.min_wide = 2**31 - 1  # the readable engine takes no shortcuts
 
     def close(self, closed: bool = True) -> None:
-        """Refuse `choose` and `update`, which come without the policy's lock: something is about to change."""
+        """Make `choose` and `update`, which do not take the policy's lock, refuse: something is about to change."""
         with self._lock:
             self.closed = closed
 
     def free(self) -> None:
-        """Forget a thread that held the lock and is gone, as after a fork."""
+        """Replace the lock, because after a fork the thread that held it may no longer exist."""
         self._lock = RLock()
 
     def reset(self) -> None:
         """Complete a change that was interrupted, or take back some. Nothing else here derives from the evidence."""
         with self._lock:
             if self._undo is not None:
-                self._make(self._undo)
+                self._apply(self._undo)
                 self._undo = None
             if self._unfinished is not None:
-                self._make(self._unfinished)
+                self._apply(self._unfinished)
 
     def limits(self, arms: NDArray[np.int64], only: bool) -> Limits:
         return Limits(self.shape, arms, only)
@@ -168,13 +168,13 @@ class Walk:
             if self.explore == 0:
                 return self._descend(m, contexts)
             found = np.empty(m, np.int32)
-            for i in range(m):  # each decision draws first whether it explores
+            for i in range(m):  # each decision first draws whether it explores
                 here = None if contexts is None else contexts[i : i + 1]
                 found[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, here)[0]
             return found
 
     def slate(self, k: int, limits: Limits | None, context: Any) -> NDArray[np.int32] | None:
-        """k different arms, best first, from one draw per node: the best arm left is the next one depth first."""
+        """Choose k different arms, best first, with one draw per node: depth first, best children first."""
         if not fits(context, self.rows.dim):
             return None
         with self._lock:
@@ -201,7 +201,7 @@ class Walk:
         At each node: score the children, step to the best. Decisions at the same node are scored together.
         """
         found = np.empty(m, np.int32)
-        waiting = [(0, np.arange(m))]  # nodes, and the decisions that stand there
+        waiting = [(0, np.arange(m))]  # nodes, and the decisions that have reached them
         while waiting:
             node, who = waiting.pop()
             children = self._children(node)
@@ -222,7 +222,7 @@ class Walk:
         return found
 
     def view(self, node: int, children: NDArray[Any], context: Any, limits: Any) -> View:
-        """What the rule sees of some children of a node in one decision."""
+        """Return what the rule sees of some children of a node, for one decision."""
         kept: Any = self.summary
         if limits is not None and kept is not None:
             kept = Standing(kept, {int(child): self._stands_for(int(child), limits) for child in children})
@@ -230,7 +230,7 @@ class Walk:
         return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, kept)
 
     def _scores(self, node: int, children: NDArray[Any], context: Any, limits: Limits | None) -> Floats:
-        """Scores of some children for one decision: (k, 1)."""
+        """Score some children for one decision: (k, 1)."""
         return self._score(self.view(node, children, context, limits))
 
     def _score(self, view: View) -> Floats:
@@ -239,14 +239,14 @@ class Walk:
         full = len(view.children), view.m
         if scores.shape not in (full, (len(view.children), 1)):
             raise InvalidValue(
-                f"{self.rule} gave scores of shape {scores.shape} where (k, m) = {full}, or (k, 1), is due"
+                f"{self.rule} gave scores of shape {scores.shape}; it must give (k, m) = {full}, or (k, 1)"
             )
         return np.broadcast_to(scores, full)
 
     def _stands_for(self, node: int, limits: Any) -> int:
-        """What the rule keeps for a node whose arms are limited: the best allowed arm, where none was tried the first.
+        """Return the representative of a node with limited arms: the best allowed arm, or the first if none was tried.
 
-        A cluster of which no arm was ever tried stands for itself.
+        A cluster in which no arm was ever tried represents itself.
         """
         assert self.summary is not None
         children = limits.allowed(node) if self.shape.content[node] < 0 else ()
@@ -263,9 +263,9 @@ class Walk:
         return self.explore > 0 and bool(self.rng.random() < self.explore)
 
     def _any_arms(self, k: int, limits: Limits | None) -> NDArray[np.int32]:
-        """k different arms, every order of every set of them with the same chance: the first k steps of a shuffle."""
+        """Choose k different arms, all ordered selections equally likely: the first k steps of a shuffle."""
         n = len(self.shape.node_of) if limits is None else limits.n_allowed
-        swapped: dict[int, int] = {}  # ranks that are no longer where they started
+        swapped: dict[int, int] = {}  # ranks that have moved
         found = []
         for i in range(k):
             j = i + int(self.rng.integers(n - i))
@@ -290,12 +290,12 @@ class Walk:
             self._learn_one(path, float(reward), 1.0, context)
             return True
 
-    def learn_few(self, arms: list[int], rewards: list[Any]) -> bool:
-        """A fast way of the native engine's. Here all batches go one way."""
+    def learn_lists(self, arms: list[int], rewards: list[Any]) -> bool:
+        """Do nothing: only the native engine has a fast path for short lists."""
         return False
 
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
-        """Many rewards at once: the same as one by one, because evidence adds up."""
+        """Learn many rewards at once, with the same result as one by one, because evidence adds up."""
         with self._lock:
             self.reset()
             bad = first_not_allowed(rewards, plays, self.rows.support)
@@ -311,35 +311,35 @@ class Walk:
             batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
             touched = self.shape.touched(batch.count)
             inner = touched[self.shape.content[touched] < 0][::-1].tolist()
-            self._make(Change(self.rows.absorbed(self.shape, batch), inner))
+            self._apply(Change(self.rows.absorbed(self.shape, batch), inner))
             return LEARNED
 
     def _learn_one(self, path: list[int], total: float, count: float, context: Any) -> None:
         nodes = np.array(path)
         if self.fade == 1:
-            self._make(Change(self.rows.observed(nodes, total, count, context), path[1:]))
+            self._apply(Change(self.rows.observed(nodes, total, count, context), path[1:]))
             return
         if self.rows.scale[0] * self.fade < LEAST_SCALE:
-            self._make(Change(self.rows.rescaled(), []))
+            self._apply(Change(self.rows.rescaled(), []))
         writes = self.rows.observed_while_fading(nodes, total, count, context, self.fade)
-        self._make(Change(writes, path[1:]))
+        self._apply(Change(writes, path[1:]))
 
     def forget(self, factor: float) -> None:
-        """Let all evidence count ``factor`` of what it did."""
+        """Multiply all evidence by ``factor``."""
         with self._lock:
             self.reset()
-            self._make(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
+            self._apply(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
 
     def _as_it_is(self) -> Change:
         """The change back to the evidence of now."""
         arrays = [*self.rows.arrays().values(), self.rows.scale]
         return Change([(array, slice(None), array.copy()) for array in arrays], self.shape.inner[::-1].tolist())
 
-    def _make(self, change: Change) -> None:
+    def _apply(self, change: Change) -> None:
         """Make a change that was computed beforehand: all of it, or none of it.
 
-        An exception may come between any two steps of Python (Ctrl-C does). Before the change is noted nothing has
-        happened; afterwards `reset`, which the policy calls then, makes all of it again, with the same result.
+        An exception such as Ctrl-C may come between any two steps of Python. Before the change is noted, nothing has
+        happened; afterwards, `reset`, which the policy then calls, applies all of it again, with the same result.
         """
         self._unfinished = change
         for array, where, values in change.writes:
@@ -350,7 +350,7 @@ class Walk:
 
 
 def first_not_allowed(rewards: Floats, plays: Floats | None, support: tuple[float, float]) -> int | None:
-    """The first row whose reward, or sum of so many rewards, is not allowed; None where all are."""
+    """Return the first row whose reward, or sum of rewards, is not allowed; None if all are allowed."""
     n = np.ones(1) if plays is None else plays
     with np.errstate(invalid="ignore", over="ignore"):
         fine = (n > 0) & (n <= MOST_PLAYS) & (np.abs(rewards) <= LARGEST)
@@ -359,7 +359,7 @@ def first_not_allowed(rewards: Floats, plays: Floats | None, support: tuple[floa
 
 
 def fits(context: Any, dim: int | None) -> bool:
-    """Whether a context is ready to use: None where none is needed, else float64s of the right length and size."""
+    """Whether a context is ready to use: None if none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
     ready = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked

@@ -1,4 +1,4 @@
-"""Which engine walks: the readable one, or the native one where it was built and all three parts are built in."""
+"""Choose the engine that walks: native if it was built and the belief and rule are built in, otherwise readable."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from banditree.stream import generator, native, native_stream
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """How a policy walks, beside its tree, beliefs and rule."""
+    """How a policy walks, besides its tree, beliefs and rule."""
 
-    engine: str  # that is wanted
-    stream: Any  # where randomness comes from
+    engine: str  # the engine requested
+    stream: Any  # source of randomness
     explore: float = 0.0
-    fade: float = 1.0  # what all evidence counts after one more reward
+    fade: float = 1.0  # factor by which each new reward multiplies all earlier evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +35,17 @@ class _Forced:
     shortcuts: bool
 
 
-_forced: list[_Forced] = []  # by `using`, the latest last
+_forced: list[_Forced] = []  # set by `using`, the latest last
 
 
 class Walk(Protocol):
-    """What a policy needs of an engine. ``descent.Walk`` is the readable one.
+    """What a policy needs from an engine. ``descent.Walk`` is the readable one.
 
-    ``choose`` and ``update`` need no lock of the policy's and are refused while the walk is closed.
+    ``choose`` and ``update`` need no lock of the policy, and refuse while the walk is closed.
     """
 
     evaluations: int
-    narrowest: int  # nodes with at least this many children are walked by an exact shortcut, where there is one
+    min_wide: int  # nodes with at least this many children are walked by an exact shortcut, if there is one
 
     @property
     def closed(self) -> bool: ...
@@ -57,14 +57,14 @@ class Walk(Protocol):
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
     def slate(self, k: int, limits: Any, context: Any) -> NDArray[np.int32] | None: ...
     def update(self, arm: int, reward: Any, context: Any) -> bool: ...
-    def learn_few(self, arms: list[int], rewards: list[Any]) -> bool: ...
+    def learn_lists(self, arms: list[int], rewards: list[Any]) -> bool: ...
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int: ...
 
 
 def engine() -> str:
-    """The engine that built-in policies run on: "native" or "readable".
+    """Return the engine that built-in policies run on: "native" or "readable".
 
-    ``BANDITREE_ENGINE=readable`` in the environment chooses the readable one; "native" fails where it was not built.
+    ``BANDITREE_ENGINE=readable`` in the environment chooses the readable one; "native" fails if it was not built.
 
     >>> engine() in ("native", "readable")
     True
@@ -73,36 +73,38 @@ def engine() -> str:
     if wanted not in ("", "native", "readable"):
         raise InvalidValue(f"BANDITREE_ENGINE={wanted!r} must be 'native' or 'readable'")
     if wanted == "native" and native is None:
-        raise InvalidValue("BANDITREE_ENGINE='native' on an install without it; reinstall with a C++ compiler")
+        raise InvalidValue(
+            "BANDITREE_ENGINE='native', but this install does not have it; reinstall with a C++ compiler"
+        )
     return wanted or ("readable" if native is None else "native")
 
 
 @contextmanager
 def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
-    """Build policies on one engine for a while, in all threads, whatever the environment says.
+    """Build policies on one engine inside a ``with`` block, in all threads, whatever the environment says.
 
-    Without ``shortcuts`` the native engine draws from every child of wide nodes too, in the order of the readable one.
+    Without ``shortcuts`` the native engine draws from every child even at wide nodes, in the order of the readable one.
     """
     ours = _Forced(name, shortcuts)
     _forced.append(ours)
     try:
         yield
-    finally:  # another thread may have come after us, and stay
+    finally:  # another thread may have appended since
         _forced.remove(ours)
 
 
 def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
-    """Whether a policy of these parts is walked by the native engine: it is wanted, and the parts are built in."""
+    """Whether the native engine walks a policy with these parts: it is requested, and the parts are built in."""
     return on == "native" and all("native" in vars(type(part)) for part in (rows, rule))
 
 
 def stream_for(rows: Rows, rule: Rule, rng: Any, on: str) -> Any:
-    """The random stream a policy of these parts draws from."""
+    """Return the random stream that a policy with these parts draws from."""
     return native_stream(rng) if runs_natively(rows, rule, on) else generator(rng)
 
 
 def build(readable: descent.Walk, options: Options) -> Walk:
-    """The walk on the engine that `runs_natively` names; the native one works on the very arrays of the readable."""
+    """Return the walk on the engine that `runs_natively` chooses; both engines share the same arrays."""
     shape, rows, rule = readable.shape, readable.rows, readable.rule
     if not runs_natively(rows, rule, options.engine):
         return readable
@@ -128,5 +130,5 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         fade=options.fade,
     )
     if _forced and not _forced[-1].shortcuts:
-        walk.narrowest = 2**31 - 1
+        walk.min_wide = 2**31 - 1
     return walk

@@ -1,7 +1,7 @@
-"""What a process started by fork does with the policies it was handed: locks that nobody holds, streams of its own.
+"""Give the policies in a forked process new locks, and those without a seed a fresh random stream.
 
-A web server that loads a policy and then forks its workers has as many copies of it. Those built without a seed draw a
-fresh one in each; those built with one go on as they are.
+A web server that loads a policy and then forks has one copy per worker. Policies built without a seed get a fresh one
+in each worker; those built with a seed continue unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _unseeded: WeakSet[Policy] = WeakSet()
 
 
 def remember(policy: Policy, *, reseed: bool) -> None:
-    """Look after a policy in processes that are forked from this one."""
+    """Register a policy, to be repaired in processes that are forked from this one."""
     _policies.add(policy)
     if reseed:
         _unseeded.add(policy)
@@ -36,7 +36,7 @@ def _before_fork() -> None:
 
 
 def _after_fork() -> None:
-    """A thread that held a policy is not here any more: nothing it had begun stays half done."""
+    """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
     for policy in list(_policies):
         policy._lock = RLock()
         unlock(policy._stream)

@@ -1,4 +1,4 @@
-"""What users pass to a policy, made ready for the engines; or the error that says what is wrong with it."""
+"""Check what users pass to a policy and convert it for the engines, or raise an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def listed(values: Any) -> Any:
 
 
 def reward(value: Any, rows: Rows, arm: Any) -> float:
-    """One reward as a float inside the belief's support."""
+    """Return one reward as a float inside the belief's support."""
     refuse_masked("rewards", value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -45,7 +45,7 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
 
 
 def rewards(values: Any, n: int) -> Floats:
-    """Many rewards as floats, one for each of n arms, in an array of our own; the engines check the support."""
+    """Return many rewards as floats, one for each of n arms, in a new array; the engines check the support."""
     refuse_masked("rewards", values)
     try:
         array = np.asarray(values)
@@ -62,7 +62,7 @@ def rewards(values: Any, n: int) -> Floats:
 
 
 def plays(values: Any, n: int) -> Floats:
-    """How many rewards each of n rows stands for, in an array of our own; the engines check the range."""
+    """Return how many rewards each of n rows stands for, in a new array; the engines check the range."""
     refuse_masked("plays", values)
     try:
         array = np.asarray(values)
@@ -77,7 +77,7 @@ def plays(values: Any, n: int) -> Floats:
 
 
 def refuse_sum(total: float, count: float | None, rows: Rows, arm: Any) -> None:
-    """Say what is wrong with a row of a batch that an engine refused."""
+    """Raise the error that says what is wrong with a row of a batch that an engine refused."""
     if count is None:
         reward(total, rows, arm)
         raise InvalidValue(f"reward {total!r} for arm {arm!r} cannot be learned")
@@ -93,7 +93,7 @@ def refuse_sum(total: float, count: float | None, rows: Rows, arm: Any) -> None:
 
 
 def context(value: Any, dim: int | None, owner: str) -> Floats | None:
-    """One context as floats of the right length, or None where the policy takes none."""
+    """Return one context as floats of the right length, or None if the policy takes none."""
     if dim is None:
         if value is not None:
             raise InvalidValue(f"{owner} takes no context; leave it out, or use a policy that does, such as LinTSC")
@@ -104,7 +104,7 @@ def context(value: Any, dim: int | None, owner: str) -> Floats | None:
 
 
 def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats | None:
-    """Many contexts as floats, one row each, or None where the policy takes none."""
+    """Return many contexts as floats, one row each, or None if the policy takes none."""
     if dim is None:
         context(value, dim, owner)
         return None
@@ -119,7 +119,7 @@ def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats |
 
 
 def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
-    """Finite floats of this shape, in an array of our own that no other thread can change."""
+    """Return finite floats of this shape, in a new array that no other thread can change."""
     refuse_masked("contexts", value)
     features.refuse_named(value, what, need)
     try:

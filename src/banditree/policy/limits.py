@@ -1,4 +1,4 @@
-"""Which children a walk may step to when some arms are excluded, or only some are allowed.
+"""Find the children that a walk may step to when some arms are excluded, or only some are allowed.
 
 Twin of ``native/policy/limits.hpp``.
 """
@@ -19,7 +19,7 @@ MANY = 64  # arms named, from which on it is worth a look whether there are fewe
 
 
 class AnyLimits(Protocol):
-    """What the walks and the probabilities need of limits, of whichever engine."""
+    """What the walks and the probabilities need from the limits of either engine."""
 
     n_allowed: int
 
@@ -27,10 +27,10 @@ class AnyLimits(Protocol):
 
 
 class Limits:
-    """Limits of the readable engine: ``arms`` are the only ones allowed, or else those excluded.
+    """Limits for the readable engine: ``arms`` are the only ones allowed, or those excluded.
 
-    Work goes along the paths of the arms named, never over the tree: a cluster is not a choice once all its children
-    are excluded, or as long as none of them is allowed.
+    Only the paths of the arms named are visited, never the whole tree. A cluster cannot be chosen once all its children
+    are excluded, or until one of them is allowed.
     """
 
     def __init__(self, shape: Shape, arms: NDArray[np.int64], only: bool) -> None:
@@ -42,7 +42,7 @@ class Limits:
         self.n_allowed = len(self.arms) if only else len(shape.node_of) - len(self.arms)
 
     def allowed(self, node: int) -> NDArray[np.intp]:
-        """The children of a node that are left to choose from, in order."""
+        """Return the children of a node that may be chosen, in order."""
         listed = np.array(sorted(self._listed.get(node, ())), np.intp)
         if self.only:
             return listed
@@ -50,7 +50,7 @@ class Limits:
         return children if not len(listed) else np.delete(children, listed - self.shape.start[node])
 
     def arm(self, rank: int) -> int:
-        """The allowed arm of this rank, in the order of positions."""
+        """Return the allowed arm of this rank, in the order of positions."""
         if self.only:
             return int(self.arms[rank])
         for gone in self.arms.tolist():
@@ -60,7 +60,7 @@ class Limits:
         return rank
 
     def uniform(self, rng: Any) -> int:
-        """Any allowed arm, each with the same chance."""
+        """Draw an allowed arm, all equally likely."""
         return self.arm(int(rng.integers(self.n_allowed)))
 
     def _allow(self, node: int) -> None:
@@ -68,7 +68,7 @@ class Limits:
             beside = self._listed.setdefault(parent, [])
             beside.append(child)
             if len(beside) > 1:
-                return  # the way above is marked already
+                return  # the path above is already marked
 
     def _exclude(self, node: int) -> None:
         for child, parent in self._way_up(node):
@@ -84,9 +84,9 @@ class Limits:
 
 
 def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool] | None:
-    """The arms that ``only`` and ``exclude`` name, as positions, and whether they are the only ones allowed.
+    """Return the positions of the arms that ``only`` and ``exclude`` name, and whether they are the only ones allowed.
 
-    None where there is no limit. Where more than half of the arms are named, the others are named instead.
+    None if there is no limit. If more than half of the arms are named, the others are returned instead.
     """
     if only is None and exclude is None:
         return None
@@ -109,12 +109,12 @@ def check(limits: AnyLimits) -> None:
 
 
 def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
-    """Positions of arms given as ids, in any collection, or as a mask over ``tree.arms``."""
+    """Return the positions of arms given as ids, in any collection, or as a mask over ``tree.arms``."""
     if isinstance(given, np.ndarray) and given.dtype == bool and not isinstance(given, np.ma.MaskedArray):
         if given.shape != (tree.n_arms,):
             raise InvalidValue(f"{what} is a mask of shape {given.shape}; give one bool per arm, {(tree.n_arms,)}")
         return np.flatnonzero(given)
-    if isinstance(given, set | frozenset):  # an order does not matter here
+    if isinstance(given, set | frozenset):  # the order does not matter here
         given = list(given)
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise InvalidType(f"{what}={given!r:.60} must be a list of arm ids, or a NumPy array of bools over tree.arms")
@@ -122,5 +122,5 @@ def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
 
 
 def uniform_arm(limits: Limits | None, shape: Shape, rng: Any) -> int:
-    """Any allowed arm, each with the same chance."""
+    """Draw an allowed arm, all equally likely."""
     return int(rng.integers(len(shape.node_of))) if limits is None else limits.uniform(rng)

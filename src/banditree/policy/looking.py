@@ -1,8 +1,8 @@
-"""What a policy believes, as tables and rows for people."""
+"""Show what a policy believes, as tables and rows for people."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,35 +12,46 @@ from banditree.output.tables import Row, Table
 from banditree.policy.state import State
 from banditree.tree.build import Name
 
+if TYPE_CHECKING:
+    from banditree.policy.policy import Policy
+
 COLUMNS = ("path", "plays", "mean", "interval")
-NO_CONTEXT = "needs context="  # in place of an interval that depends on one
+NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
 def table(state: State, context: Any) -> Table:
-    """One row per node, the root first."""
+    """Return one row per node, the root first."""
     nodes = np.arange(state.tree.shape.n_nodes)
     return Table(COLUMNS, list(zip(state.tree.paths_of_nodes(), *_columns(state, nodes, context), strict=True)))
 
 
+def html(policy: Policy) -> str:
+    """The policy in a notebook: what it is, and its table."""
+    from banditree.output import notebook
+    from banditree.output.words import visible
+
+    return notebook.titled(visible(repr(policy)), notebook.table(policy.table()))
+
+
 def row(state: State, key: Any) -> Row:
-    """The row of an arm, or of the node at a path."""
+    """Return the row of an arm, or of the node at a path."""
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None)
     return Row(zip(COLUMNS, (state.tree.path_of_node(node), *(column[0] for column in columns)), strict=True))
 
 
 def best(state: State, context: Any) -> Name:
-    """The arm with the highest expected reward among those tried; ties go to the first."""
+    """Return the arm with the highest expected reward among those tried; ties go to the first."""
     leaves = state.tree.shape.node_of
     tried = np.flatnonzero(state.rows.plays(leaves) > 0)
     if not len(tried):
-        raise InvalidValue("no arm was tried yet; learn from some rewards first")
+        raise InvalidValue("no arm has been tried yet; learn from some rewards first")
     means = state.rows.mean(leaves[tried], None if context is None else context[None])[:, 0]
     return state.arms[int(tried[np.argmax(means)])]
 
 
 def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any], list[float], list[Any]]:
-    """Plays, mean and interval of some nodes."""
+    """Return plays, mean and interval of some nodes."""
     rows = state.rows
     plays = rows.plays(nodes)
     shown = plays.astype(int) if (plays == np.rint(plays)).all() else plays

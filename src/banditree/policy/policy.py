@@ -1,4 +1,4 @@
-"""A policy: a tree, a belief and a rule. It walks down the tree to choose an arm, and learns from the reward."""
+"""Define `Policy`: a tree, a belief and a rule. It walks down the tree to choose an arm, and learns from rewards."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
-PLAIN_IDS = {str, int, np.int64}  # ids that need no second look; True and 1.0 equal 1, but are not ids
+PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 
 
 class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
-    ``belief`` is what is believed of each node beforehand, or a mapping that gives some their own: keys are arms, names
-    of clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a
-    node, ``depth`` is how much of the tree is walked (None: all of it). ``explore`` is the part of the decisions that
-    is made at random, each allowed arm with the same chance; with ``half_life=H`` evidence counts half after H more
-    rewards. ``rng`` is an int, a SeedSequence or a Generator; without it every policy draws afresh.
+    ``belief`` is the prior of every node, or a mapping that gives some nodes their own: keys are arms, names of
+    clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a node;
+    ``depth`` is how many levels of clusters are walked (None: all of them). ``explore`` is the fraction of decisions
+    made at random, all allowed arms equally likely; with ``half_life=H`` evidence counts half after H more rewards.
+    ``rng`` is an int, a SeedSequence or a Generator; without it every policy has a different random stream.
 
-    Works cold. ``choose`` never changes a belief, and rewards may come at any later time, in any order. Calls from
-    several threads take turns: each is done whole, and no reward is lost.
+    A policy works without any data. ``choose`` never changes a belief, and rewards may arrive at any later time, in any
+    order. Calls from several threads take turns: each is completed before the next, and no reward is lost.
 
     >>> import banditree as bt
     >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -91,17 +91,17 @@ class Policy(Held):
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
         self._state = self._grown(tree, own, rng)
-        self._ours = {"_ours", *vars(self)} - others  # all that a copy makes anew; it is given the rest
+        self._ours = {"_ours", *vars(self)} - others  # attributes that a copy makes anew; the others are passed to it
         forking.remember(self, reseed=rng is None)
 
     @property
     def tree(self) -> Tree:
-        """The tree as it was given and changed since; `depth` says how much of it is walked."""
+        """The current tree, with all its clusters; `depth` says how much of it is walked."""
         return self._state.given
 
     @property
     def dim(self) -> int | None:
-        """Length of the contexts, None where this policy takes none."""
+        """Length of the contexts, None if this policy takes none."""
         return self.belief.dim
 
     @property
@@ -111,12 +111,12 @@ class Policy(Held):
 
     @property
     def walk(self) -> engines.Walk:
-        """The engine's side of this policy, for the simulator."""
+        """The engine's part of this policy, for the simulator."""
         return self._state.walk
 
     @property
     def support(self) -> tuple[float, float]:
-        """The rewards that the belief allows."""
+        """The lowest and highest reward that the belief allows."""
         return self._state.rows.support
 
     @property
@@ -129,8 +129,8 @@ class Policy(Held):
     def choose(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Name:
         """Choose one arm. Beliefs do not change.
 
-        ``only`` and ``exclude`` are arm ids, or NumPy arrays of bools over ``tree.arms``: the walk then goes on what
-        they allow.
+        ``only`` and ``exclude`` limit the choice; each is a list of arm ids, or a NumPy array of bools over
+        ``tree.arms``.
         """
         if only is None and exclude is None:
             state = self._state
@@ -144,7 +144,7 @@ class Policy(Held):
             return state.arms[self._chosen(state, within, context)]
 
     def _chosen(self, state: State, within: Any, context: Any) -> int:
-        """The position of an arm, chosen in exclusive access."""
+        """Choose an arm in exclusive access, and return its position."""
         ready = inputs.context(context, self.dim, self._name)
         position = state.walk.choose_within(within, ready)
         if position < 0:
@@ -154,9 +154,9 @@ class Policy(Held):
     def choose_many(
         self, n: int | None = None, *, contexts: Any = None, only: Any = None, exclude: Any = None
     ) -> NDArray[Any]:
-        """Make independent decisions from today's beliefs: n of them, or one for each row of ``contexts``.
+        """Make independent decisions from the present beliefs: n of them, or one for each row of ``contexts``.
 
-        Gives a NumPy array of ids; ``.tolist()`` makes Python's ints and strings of them.
+        Returns a NumPy array of ids; ``.tolist()`` converts them to Python ints and strings.
         """
         if n is not None or self.dim is None:
             if n is None:
@@ -179,10 +179,11 @@ class Policy(Held):
             return state.tree.ids(found)
 
     def slate(self, k: int, context: Any = None, *, only: Any = None, exclude: Any = None) -> list[Name]:
-        """Choose k different arms, best first, from one draw for each node.
+        """Choose k different arms, best first, with one draw per node.
 
-        The best path is taken, its arm leaves, the next best path is taken: on a flat tree these are the k highest
-        draws, on clusters the best cluster comes first until it is empty. With ``explore`` the whole slate is random.
+        The best path gives the first arm, which is then left out; the next best path gives the second, and so on. On a
+        flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
+        ``explore`` applies, the whole slate is random.
         """
         ready = inputs.context(context, self.dim, self._name)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
@@ -197,7 +198,7 @@ class Policy(Held):
             return [state.arms[position] for position in found.tolist()]
 
     def decide(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Decision:
-        """Choose one arm, and say how likely this policy, as it is now, was to choose it.
+        """Choose one arm, and return it with the probability that this policy, as it is now, chooses it.
 
         >>> import banditree as bt
         >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -246,16 +247,16 @@ class Policy(Held):
                     state.readable.update(position, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
-        """Learn from many rewards: the same as one by one, in any order. Where one is bad, none is applied.
+        """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
 
-        With ``plays`` a row stands for so many rewards of its arm (in its context), and ``rewards`` has their sum: what
-        a group-by of a log gives.
+        With ``plays``, each row stands for that many rewards of its arm (in its context), and ``rewards`` holds their
+        sum, as a group-by over a log gives.
         """
         if plays is None and contexts is None and type(arms) is list and type(rewards) is list:
             state = self._state
             if PLAIN_IDS.issuperset(map(type, arms)):
-                few = [state.position_of.get(arm, -1) for arm in arms]
-                if state.walk.learn_few(few, rewards):
+                listed = [state.position_of.get(arm, -1) for arm in arms]
+                if state.walk.learn_lists(listed, rewards):
                     return
         arms = inputs.listed(arms)
         tree = self._state.tree
@@ -279,24 +280,25 @@ class Policy(Held):
                 inputs.refuse_sum(float(ready[0][answer]), counted, state.rows, state.arms[positions[answer]])
 
     def forget(self, factor: float) -> None:
-        """Let all evidence count ``factor`` of what it did, from 0 (nothing was seen) to 1. Priors stay."""
+        """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
         closed = self._closed(changes=True)
         with self._lock, closed as state:
             state.readable.forget(factor)
 
     def learn(self, log: Any) -> None:
-        """Learn a log (`bt.read_log`): `update_many` of its rows, without contexts where this policy takes none."""
+        """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
         arms = self.tree.ids(log.places(self.tree))
         self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
 
-    # A living catalogue
+    # Changing the tree
 
     def add_arms(self, arms: Mapping[Any, Sequence[Any]], *, prior: Belief | str | None = None) -> None:
         """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the policy's prior.
 
-        With ``prior="cluster"`` they start from what the arms beside them have shown: their mean, and as sure as they
-        are alike; where those were hardly tried, from the arms of the cluster above. ``prior=bt.Beta(2, 8)`` sets it.
+        With ``prior="cluster"`` they start at an estimate from their sibling arms: the siblings' mean, with a certainty
+        that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
+        ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
         closed = self._closed(changes=False)
         with self._lock, closed as state:
@@ -304,7 +306,7 @@ class Policy(Held):
         self._change(lambda tree: tree.add_arms(arms), own)
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
-        """Put arms below other clusters. Their evidence goes with them."""
+        """Move arms below other clusters. Their evidence moves with them."""
         self._change(lambda tree: tree.move_arms(arms))
 
     def remove_arms(self, arms: Iterable[Any]) -> None:
@@ -313,36 +315,35 @@ class Policy(Held):
         self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
-        """Go on with another tree. Arms in both keep their evidence, the others leave or start at the prior."""
+        """Replace the tree. Arms in both trees keep their evidence; the others are removed, or start at the prior."""
         self._change(lambda _: tree)
 
     def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
-        """Swap the tree. The new state is built while others go on; only the evidence is moved in exclusive access."""
+        """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
-        new = self._grown(_checked(make(before)), self._state.own | dict(own or {}))
+        new = self._grown(_checked(make(before)), self._state.own_priors | dict(own or {}))
         closed = self._closed(changes=True)
         with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._grown(_checked(make(old.given)), old.own | dict(own or {}))
+                new = self._grown(_checked(make(old.given)), old.own_priors | dict(own or {}))
             self._state = transferred(old, new)  # one step: the whole change, or none of it
 
     def _grown(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
-        """Fresh beliefs over a tree; ``rng`` matters the first time."""
+        """Build a state with fresh beliefs over a tree; ``rng`` is used only the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         if self._stream is None:
             self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        return build(
-            tree, own, walked, rows, self.rule, engines.Options(self._engine, self._stream, self.explore, fade)
-        )
+        options = engines.Options(self._engine, self._stream, self.explore, fade)
+        return build(tree, own, walked, rows, self.rule, options)
 
-    # Looking
+    # Inspecting
 
     def table(self, context: Any = None) -> Table:
-        """One row per node, the root first: path, plays, mean and a 95% interval of the expected reward.
+        """Return one row per node, the root first: path, plays, mean and a 95% interval of the expected reward.
 
-        With linear beliefs mean and interval are those in ``context``; without one, the mean of the rewards seen.
+        With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
         """
         closed = self._closed(changes=False)
         with self._lock, closed as state:
@@ -365,22 +366,24 @@ class Policy(Held):
         depth = "" if self.depth is None else f", depth={self.depth}"
         return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
 
+    _repr_html_ = looking.html
+
     # Keeping
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one file, atomically. The random stream is not saved: `bt.load` takes a fresh rng."""
-        from banditree.policy import saving  # what it needs takes a tenth of the time of `import banditree`
+        from banditree.policy import saving  # its imports would take a tenth of the time of `import banditree`
 
         saving.save(self, path)
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes, without a file. `bt.from_bytes` makes a policy of it."""
+        """Return what `save` writes, as bytes. `bt.from_bytes` turns it back into a policy."""
         from banditree.policy import saving
 
         return saving.to_bytes(self)
 
     def __reduce__(self) -> Any:
-        """Pickle and copy through `to_bytes`: the copy knows the same and draws from a fresh random stream."""
+        """Pickle and copy through `to_bytes`: the copy has the same beliefs and a fresh random stream."""
         from banditree.policy import saving
 
         return saving.reduced(self)

@@ -1,4 +1,4 @@
-"""Save policies and load them: as a file, as bytes, and for pickle and copy. All goes through one header."""
+"""Save and load policies, as files or bytes, and for pickle and copy, all in one format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from banditree.tree.tree import Tree
 if TYPE_CHECKING:
     from banditree.output.container import Content
 
-BYTES = "this data"  # what errors call bytes that come from no file
+BYTES = "this data"  # what errors call bytes that do not come from a file
 HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
 
 OPTIONS = {
@@ -36,7 +36,7 @@ OPTIONS = {
 
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
-    """Write a policy to one file, whole or not at all."""
+    """Write a policy to one file, completely or not at all."""
     from banditree.output import files  # as in Policy.save
 
     files.write_whole(path, _encoded(policy))
@@ -56,7 +56,7 @@ def _encoded(policy: Policy) -> list[Any]:
         header = {
             "policy": type(policy).__name__,
             "belief": _described(policy.belief),
-            "own": [[_written(key), _described(belief)] for key, belief in state.own.items()],
+            "own": [[_written(key), _described(belief)] for key, belief in state.own_priors.items()],
             "rule": _described(policy.rule),
             "depth": policy.depth,
             "options": {name: getattr(policy, name) for name in OPTIONS},
@@ -68,7 +68,7 @@ def _encoded(policy: Policy) -> list[Any]:
 
 
 def _described(part: Belief | Rule) -> dict[str, Any]:
-    """What a file says of a belief or a rule. One of the user's own is passed again at loading: its name is enough."""
+    """Describe a belief or a rule for a file. A user-defined one is passed again at loading: its name is enough."""
     if _built_in(part):
         return {"kind": type(part).__name__, **part.parameters()}
     return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}
@@ -86,8 +86,8 @@ def load(
 ) -> Policy:
     """Load the policy that `Policy.save` wrote, with a fresh random stream.
 
-    A policy with a belief or rule of your own needs it again: pass ``belief=`` or ``rule=``. A file may come from
-    anywhere: what is in it is checked, and nothing in it is run.
+    If the policy has a user-defined belief or rule, pass it again as ``belief=`` or ``rule=``. Files from unknown
+    sources are safe to load: their content is checked, and none of it is executed.
     """
     from banditree.output import container, files
 
@@ -96,7 +96,7 @@ def load(
 
 
 def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
-    """Make a policy of what `Policy.to_bytes` gave, with a fresh random stream. The rest is as for `load`.
+    """Make a policy from the bytes of `Policy.to_bytes`, with a fresh random stream. The rest is as for `load`.
 
     >>> import banditree as bt
     >>> policy = bt.TSC(bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1"]}), rng=7)
@@ -116,7 +116,7 @@ def _decoded(data: Any) -> Content:
 
 
 class Saved(NamedTuple):
-    """The header of a policy. Its types are right; whether the values make sense shows when they are used."""
+    """The header of a saved policy. Its types have been checked; its values are checked where they are used."""
 
     policy: str
     belief: dict[str, Any]
@@ -138,11 +138,11 @@ def _built(
     *,
     strict: bool = True,
 ) -> Policy:
-    """A policy of what was decoded.
+    """Build a policy from decoded content.
 
-    ``strict``: a prior that is passed must fit the tree. Those of a file may be for arms and clusters that have left.
+    ``strict``: a prior that is passed must fit the tree. Those in a file may be for arms and clusters that have left.
     """
-    stream = rng if isinstance(rng, np.random.Generator | Stream) else seed_sequence(rng)  # what is wrong is the user's
+    stream = rng if isinstance(rng, np.random.Generator | Stream) else seed_sequence(rng)  # errors here are the user's
     with _whole(source):
         saved = _header(content)
     _check_kind(belief, saved.belief["kind"], BELIEFS, "belief")
@@ -166,7 +166,7 @@ def _built(
 
 @contextmanager
 def _whole(source: str, also: bool = True) -> Iterator[None]:
-    """Raise `BadFile` for what `save` never writes, though the file is intact; not ``also`` for what a user passed."""
+    """Raise `BadFile` for content that `save` never writes; unless ``also``, errors are those of the user's parts."""
     try:
         yield
     except BadFile:
@@ -178,7 +178,7 @@ def _whole(source: str, also: bool = True) -> Iterator[None]:
 
 
 def _header(content: Content) -> Saved:
-    """The header of a file, its types checked."""
+    """Return the header of a file, its types checked."""
     header = content.header
     if content.version == 1:
         header = {**header, "options": {}}
@@ -214,12 +214,12 @@ def _part(described: Any) -> dict[str, Any]:
 
 
 def _written(key: Any) -> Any:
-    """The key of a prior for a file, where None stands for the ... at the end of a path."""
+    """Return the key of a prior for a file, in which None stands for the ... at the end of a path."""
     return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
 
 
 def _key(key: Any) -> Any:
-    """The key of a prior: an arm, or a path."""
+    """Return the key of a prior from a file: an arm, or a path."""
     if isinstance(key, list) and len(key) > 1 and key[-1] is None:
         return (*_key(key[:-1]), ...)
     path = tuple(key) if isinstance(key, list) else (key,)
@@ -229,9 +229,9 @@ def _key(key: Any) -> Any:
 
 
 def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
-    """A file of built-in parts goes on with parts of the same kind, and the others must be given."""
+    """Require parts of the saved kind: built-in ones may be replaced by the same kind, others must be given."""
     if given is None and saved not in kinds:
-        raise InvalidType(f"this policy was built with a {what} of its user's own, {saved}; pass it as {what}=")
+        raise InvalidType(f"this policy was built with a user-defined {what}, {saved}; pass it as {what}=")
     parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
     for part in parts:
         if saved in kinds and not isinstance(part, kinds[saved]):
@@ -239,7 +239,7 @@ def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) ->
 
 
 def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
-    """Refuse contexts so long that the sums for them cannot be among the numbers of the file, before they are made."""
+    """Refuse contexts too long for the amount of data in the file, before memory is allocated for them."""
     walked = tree if saved.depth is None else tree.cut(saved.depth)
     for described in (saved.belief, *(described for _, described in saved.own)):
         dim = described.get("dim", 1)
@@ -257,7 +257,7 @@ def _rebuilt(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
 
 
 def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> dict[str, NDArray[Any]]:
-    """The saved arrays of the beliefs. What version 1 kept beside the evidence may be known under other names today."""
+    """Return the saved arrays of the beliefs. Those of version 1 that are no longer known are left out."""
     rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
     known = policy._state.rows.kept() if version == 1 else rows
     return {name: array for name, array in rows.items() if name in known}
@@ -267,8 +267,8 @@ def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> d
 
 
 def reduced(policy: Policy) -> tuple[Any, ...]:
-    """What pickle and copy need: parts of the user's own and what the user added go beside the bytes, by reference."""
-    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._state.own}
+    """Return what pickle and copy need: the bytes, and by reference user-defined parts and added attributes."""
+    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
     rule = None if _built_in(policy.rule) else policy.rule
     others = {name: value for name, value in vars(policy).items() if name not in policy._ours}
     return copied, (type(policy), to_bytes(policy), belief, rule), others or None

@@ -1,4 +1,4 @@
-"""The state of a policy: all that changes together when its tree does."""
+"""Build the state of a policy, and transfer its evidence to another tree: everything that changes with the tree."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from banditree.tree.build import Name
 
 
 class State(NamedTuple):
-    """Swapped as one, so that a thread, or whoever comes after an exception, sees either the old or the new."""
+    """Replaced as a whole, so that other threads, and callers after an exception, see the old state or the new one."""
 
-    given: Tree  # the tree of the user
-    own: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
-    tree: Tree  # the tree that is walked: the given one, cut
+    given: Tree  # the user's tree
+    own_priors: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
+    tree: Tree  # the tree that is walked: the given one, cut to the depth
     position_of: dict[Name, int]  # arm -> its position
     arms: tuple[Name, ...]
     rows: Rows
-    summary: NDArray[np.int32] | None  # (nodes,) what the rule keeps
+    summary: NDArray[np.int32] | None  # (nodes,) representative of each node, if the rule has them
     walk: engines.Walk
-    readable: descent.Walk  # the walk itself, or the readable twin that learns what the native one leaves to it
+    readable: descent.Walk  # the walk itself, or its readable twin, which learns what the native one leaves
 
     def refresh(self, rule: Rule) -> None:
-        """Bring what the rule keeps up to date with the evidence."""
+        """Recompute the representatives from the evidence."""
         fresh = descent.new_summary(self.tree.shape, self.rows, rule)
         if self.summary is not None and fresh is not None:
             self.summary[:] = fresh
 
 
 def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
-    """The state of a policy that has these beliefs over a tree."""
+    """Build the state of a policy with these beliefs over a tree."""
     rows.fades = options.fade < 1
     summary = descent.new_summary(walked.shape, rows, rule)
     readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore, options.fade)
@@ -47,11 +47,11 @@ def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: R
 
 
 def transferred(old: State, new: State) -> State:
-    """The new state with the evidence of all arms that both have, closed until nobody holds the policy.
+    """Fill the new state with the evidence of the arms that both have, and close it until nobody holds the policy.
 
-    An inner node's evidence is the sum of its arms', so everything follows from the arms.
+    The evidence of an inner node is the sum over its arms, so everything follows from the arms.
     """
-    new.walk.narrowest = old.walk.narrowest
+    new.walk.min_wide = old.walk.min_wide
     here, there = _common_leaves(new, old)
     rows, old_rows = new.rows, old.rows
     rows.scale[:] = old_rows.scale
@@ -61,7 +61,7 @@ def transferred(old: State, new: State) -> State:
         getattr(rows, name)[here] = getattr(old_rows, name)[there]
     rows.inherit(old_rows, new.tree.shape, here, there)
     inner = new.tree.shape.inner
-    rows.settle(inner[rows.plays(inner) > 0])
+    rows.refresh_derived(inner[rows.plays(inner) > 0])
     new.refresh(new.readable.rule)
     new.walk.reset()
     new.walk.close()
@@ -69,7 +69,7 @@ def transferred(old: State, new: State) -> State:
 
 
 def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The leaves of the arms that both have, in the new tree and in the old."""
+    """Return the leaves of the arms that both have, in the new tree and in the old."""
     if new.arms[: len(old.arms)] == old.arms:  # arms were added or moved: nothing to look up
         n = len(old.arms)
         return new.tree.shape.node_of[:n], old.tree.shape.node_of

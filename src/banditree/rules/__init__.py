@@ -1,4 +1,4 @@
-"""Rules: one file each. A new one is a file here and a line in RULES."""
+"""Rules that score the children of a node, one file each. To add one, add a file here and a name to RULES."""
 
 from banditree.rules.base import Rule, View
 from banditree.rules.best_arm import BestArm

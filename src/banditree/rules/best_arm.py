@@ -1,4 +1,4 @@
-"""A cluster stands for its best arm (Zhao 2019)."""
+"""Score a cluster by the belief of its best arm (Zhao 2019)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KINDS = ("empirical", "posterior")
 
 @dataclass(frozen=True)
 class BestArm(Thompson):
-    """Thompson samples in which a cluster samples from the belief of its best arm.
+    """Thompson sampling in which a cluster draws from the belief of its best arm.
 
-    ``best="empirical"``: the highest empirical mean among the arms tried (ties: more plays); where none was tried, the
+    ``best="empirical"``: the highest empirical mean among the arms tried (ties: more plays); if none was tried, the
     cluster's own prior. ``best="posterior"``: the highest posterior mean over all its arms.
     """
 
@@ -36,7 +36,7 @@ class BestArm(Thompson):
     def check(self, belief: Belief) -> None:
         super().check(belief)
         if self.best == "posterior" and belief.dim is not None:
-            raise InvalidValue("which arm has the best posterior mean depends on the context; use best='empirical'")
+            raise InvalidValue("with contexts, no single arm has the best posterior mean; use best='empirical'")
 
     def check_fading(self) -> None:
         if self.best == "posterior":  # a mean of few rewards moves towards the prior sooner than one of many
@@ -55,7 +55,7 @@ class BestArm(Thompson):
         return view.wins(view.summary[view.children])
 
     def summarise(self, rows: Rows, node: int, kept: NDArray[np.int32]) -> int | None:
-        """The best arm below a node: the best of its children's best. A cluster with no arm tried keeps itself."""
+        """Return the best arm below a node: the best of its children's best; or the node itself if no arm was tried."""
         plays = rows.plays(kept)
         if self.best == "posterior":
             means: NDArray[Any] = rows.mean(kept, None)[:, 0]

@@ -1,4 +1,4 @@
-"""Thompson's rule (1933): each child is worth a draw from its belief."""
+"""Thompson's rule (1933): score each child by a draw from its belief."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from banditree.rules.base import Rule, View
 
 @dataclass(frozen=True)
 class Thompson(Rule):
-    """theta_child ~ belief(child), the paper's Algorithms 1 to 3."""
+    """Score theta_child ~ belief(child), as in the paper's Algorithms 1 to 3."""
 
     native = "Thompson"
 

@@ -1,4 +1,4 @@
-"""Upper confidence bounds: each child is worth its mean plus what it might be better than that."""
+"""Upper confidence bounds: score each child by its mean plus a multiple of its uncertainty."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CLOCKS = ("parent", "global")
 
 @dataclass(frozen=True)
 class UCB(Rule):
-    """mean + c spread; c = sqrt(2 ln n) unless it is given.
+    """Score mean + c spread, with c = sqrt(2 ln n) unless it is given.
 
     With counts (spread 1 / sqrt(n_i)) this is UCB1's mean + sqrt(2 ln n / n_i), n being the plays of the parent
     (``clock="parent"``, UCT) or of the whole tree (``clock="global"``). With linear beliefs (spread sqrt(x' B^-1 x))
-    and a constant c it is LinUCB. A child never tried, where nothing is believed beforehand, comes first.
+    and a constant c it is LinUCB. Without a prior, a child that was never tried comes first.
     """
 
     native = "UCB"
@@ -51,6 +51,6 @@ class UCB(Rule):
         return np.where(untried, np.inf, view.mean() + c * np.where(untried, 0.0, spread))
 
     def wins(self, view: View) -> Floats:
-        """The highest index wins; ties share."""
+        """Return 1 for the child with the highest index; ties share it."""
         scores = np.broadcast_to(self.score(view), (len(view.children), 1))[:, 0]
         return ties(scores)

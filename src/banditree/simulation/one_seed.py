@@ -59,6 +59,7 @@ def asks_for_dim(factory: Factory) -> bool:
     """Whether a factory has a parameter ``dim`` that was not given: the length of the contexts, as LinTS has.
 
     >>> import banditree as bt
+    >>> from functools import partial
     >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
     (True, False, False)
     """

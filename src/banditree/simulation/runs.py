@@ -332,6 +332,13 @@ class Runs:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
             raise BadFile(f"{path} is damaged: {error}") from None
 
+    def _title(self) -> str:
+        return f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
+
     def __repr__(self) -> str:
-        head = f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
-        return f"{head}\n{self.table()}"
+        return f"{self._title()}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        from banditree.output import notebook
+
+        return notebook.titled(self._title(), notebook.table(self.table()))

@@ -1,4 +1,7 @@
-"""A run stepped from Python: choose, draw the reward, learn when it arrives. Twin of ``native/simulation/stepper.hpp``."""
+"""A run stepped from Python: choose, draw the reward, learn when it arrives.
+
+Twin of ``native/simulation/stepper.hpp``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of arms: their shape, how they are built, edited and printed, and clustering by features."""
+"""Build, edit and print trees of arms, and cluster arms by features."""
 
 from banditree.tree.tree import Tree
 

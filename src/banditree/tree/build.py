@@ -1,4 +1,4 @@
-"""From what users write (nested specs, labels, paths, linkage) to a draft list of nodes that ``_shape`` numbers."""
+"""Build trees from nested specs, labels, paths or a linkage matrix: the result is a draft that ``shape`` numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import shown
 
 Name = str | int
-MOST = 2**30  # arms of a tree: nodes are numbered by 32 bits
+MOST = 2**30  # most arms in a tree: node numbers have 32 bits
 
 
 class Draft:
-    """Nodes in the order they were met. Node 0 is the root."""
+    """The nodes of a tree in the order in which they were read. Node 0 is the root."""
 
     def __init__(self) -> None:
         self.parent: list[int] = [-1]
@@ -37,7 +37,7 @@ class Draft:
 
 
 def names(values: Iterable[Any], what: str) -> list[Name]:
-    """Check that ids are strings or ints (NumPy's become Python's)."""
+    """Check that ids are strings or ints, and convert NumPy scalars to Python's."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
@@ -48,7 +48,7 @@ def names(values: Iterable[Any], what: str) -> list[Name]:
 
 
 def _refuse_sets(values: Any, where: str) -> None:
-    if isinstance(values, set | frozenset):  # the same seed would give another run in another process
+    if isinstance(values, set | frozenset):  # its order, and so a seeded run, differs between processes
         raise InvalidType(f"{where}: a set has no order; give a list, for example sorted(...)")
 
 
@@ -59,15 +59,15 @@ def _name(value: Any, what: str) -> Name:
         return int(value)
     if isinstance(value, tuple | list) and value:
         example = ", ".join(map(str, value))
-        how = f"join it to one, such as {example[:60]!r} by ', '.join(map(str, ...))"
+        how = f"join it into one string, such as {example[:60]!r}, with ', '.join(map(str, ...))"
         raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names: {how}")
     raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names")
 
 
 def from_spec(spec: Any) -> Draft:
-    """An int, a list of ids, or a mapping from cluster names to specs; a list may hold mappings among its arms."""
+    """Build from an int, a list of ids, or a mapping from cluster names to specs; lists may mix arms and mappings."""
     draft = Draft()
-    # Depth first with a stack of our own: arms come in the order they are read, and depth has no limit.
+    # Depth first with an explicit stack: arms keep the order in which they are read, and depth is unlimited.
     open_clusters = [(0, iter(_read(spec, "the tree", 0)), "the tree", set[Name]())]
     while open_clusters:
         node, children, where, seen = open_clusters[-1]
@@ -89,13 +89,16 @@ def from_spec(spec: Any) -> Draft:
 
 
 def _read(part: Any, where: str, n_before: int) -> list[Any]:
-    """The children of one part of a spec: arm ids, and (name, spec) pairs for clusters. A number counts on."""
+    """Return the children in one part of a spec: arm ids, and (name, spec) pairs for clusters.
+
+    A number of arms continues the numbering after the ``n_before`` arms read so far.
+    """
     children: list[Any] = []
     if isinstance(part, Mapping):
         children = list(part.items())
     elif isinstance(part, int | np.integer) and not isinstance(part, bool | np.timedelta64):
         if part > MOST:
-            raise InvalidValue(f"{where} is to have {shown(part)} arms; a tree holds at most {MOST:,}")
+            raise InvalidValue(f"{where} has {shown(part)} arms; a tree holds at most {MOST:,}")
         children = list(range(n_before, n_before + int(part)))
     elif isinstance(part, str | bytes) or not isinstance(part, Iterable):
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
@@ -109,9 +112,9 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
 
 
 def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
-    """One path an arm, cluster names from coarse to fine and the arm last."""
+    """Build from one path per arm: cluster names from coarse to fine, then the arm."""
     if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
-        raise InvalidType(f"paths must be a list with one path an arm, not {paths!r}")
+        raise InvalidType(f"paths must be a list with one path per arm, not {paths!r}")
     _refuse_sets(paths, "paths")
     draft = Draft()
     clusters: dict[tuple[int, Name], int] = {}
@@ -119,7 +122,7 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
     arms: list[Any] = []
     for row, path in enumerate(paths):
         if not _is_path(path):
-            raise InvalidValue(f"path {row} is {path!r}; give cluster names from coarse to fine and the arm last")
+            raise InvalidValue(f"path {row} is {path!r}; give cluster names from coarse to fine, then the arm")
         node = 0
         for step in path[:-1]:
             name = step if type(step) is str else _name(step, f"cluster in path {row}")
@@ -138,7 +141,7 @@ def _is_path(path: Any) -> bool:
 
 
 def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
-    """One cluster label an arm."""
+    """Build from one cluster label per arm."""
     found = names(labels, "label")
     ids = ids_of(arms, len(found), "labels")
     draft = Draft()
@@ -151,21 +154,21 @@ def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
 
 
 def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Draft:
-    """A SciPy linkage matrix: row i merges two nodes into node n + i. Clusters keep SciPy's numbers as names."""
+    """Build from a SciPy linkage matrix: row i merges two nodes into node n + i, and n + i is its name."""
     try:
         matrix = np.asarray(merges, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidType("a linkage matrix is an array of numbers, as scipy.cluster.hierarchy.linkage gives") from None
+        raise InvalidType("a linkage matrix is an array of numbers, as from scipy.cluster.hierarchy.linkage") from None
     if not np.isfinite(matrix).all():
         raise InvalidValue("this linkage matrix has entries that are not finite")
     if matrix.ndim != 2 or matrix.shape[1] not in (2, 4):
-        raise InvalidValue(f"a linkage matrix has shape (arms - 1, 4), this one {matrix.shape}")
+        raise InvalidValue(f"a linkage matrix has shape (arms - 1, 4); this one has shape {matrix.shape}")
     n = len(matrix) + 1
     pairs = matrix[:, :2].astype(np.intp)
     merged = np.sort(pairs.ravel())
     in_order = bool((pairs < n + np.arange(n - 1)[:, None]).all())
     if (pairs != matrix[:, :2]).any() or not in_order or (merged != np.arange(2 * n - 2)).any():
-        raise InvalidValue("this is no linkage matrix: each arm and each earlier cluster must be merged exactly once")
+        raise InvalidValue("this is not a linkage matrix: each arm and earlier cluster must be merged exactly once")
     ids = ids_of(arms, n, "rows of the linkage")
     draft = Draft()
     node_of = {2 * n - 2: 0}  # SciPy's number of a cluster -> ours
@@ -182,8 +185,8 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Draft:
 
 
 def ids_of(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
-    """The ids of n arms: those given, one each, or 0, 1, ..."""
+    """Return the ids of n arms: the given ones, or 0, 1, ..., n - 1."""
     ids: list[Name] = list(range(n)) if arms is None else names(arms, "arm")
     if len(ids) != n:
-        raise InvalidValue(f"{len(ids)} arms for {n} {what}; there must be one each")
+        raise InvalidValue(f"{len(ids)} arms for {n} {what}; give exactly one arm for each")
     return ids

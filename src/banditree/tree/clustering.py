@@ -1,4 +1,4 @@
-"""Trees out of features: scikit-learn's k-means and SciPy's agglomerative clustering, which come with an extra."""
+"""Build trees from features, by k-means (scikit-learn) or agglomerative clustering (SciPy). Needs the cluster extra."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ints = NDArray[np.intp]
 Rng = np.random.Generator | Stream
 
 LINKAGES = ("ward", "single", "complete", "average", "weighted", "centroid", "median")
-SMALL = 512  # up to so many points, all starts of a fit are drawn at once; see `_Starts`
+SMALL = 512  # for up to this many points, all starts of a fit are sampled at once; see `_Starts`
 
 
 def kmeans(
@@ -33,11 +33,11 @@ def kmeans(
     *,
     n_init: int = 10,
 ) -> Tree:
-    """Split the arms into ``branching`` clusters by k-means, each cluster again, and so on, ``depth`` times.
+    """Split the arms into ``branching`` clusters by k-means, then split each cluster in turn, to ``depth`` levels.
 
-    ``X`` has a row of features an arm, (arms, features), or one feature an arm, (arms,). A cluster with no more arms
-    than ``branching``, or whose arms are all alike, is not split. Where there are no more distinct rows than
-    ``branching``, they are the clusters. ``n_init`` is scikit-learn's: the best of so many starts is kept.
+    ``X`` has one row of features per arm, (arms, features), or one feature per arm, (arms,). A cluster with at most
+    ``branching`` arms, or whose rows are equal, is not split. If there are at most ``branching`` distinct rows,
+    each becomes a cluster. ``n_init`` has scikit-learn's meaning: the best result of this many starts is kept.
 
     >>> tree = kmeans([0.0, 0.1, 5.0, 5.1, 9.0], branching=3, depth=1, arms=["a", "b", "c", "d", "e"])
     >>> tree.clusters
@@ -50,7 +50,7 @@ def kmeans(
     ids = ids_of(arms, len(points), "rows of X")
     stream = generator(rng)
     paths: list[tuple[Any, ...]] = [()] * len(points)
-    level = [np.arange(len(points))]  # the clusters to split next: positions of their arms
+    level = [np.arange(len(points))]  # the clusters to split next, as positions of their arms
     with _quick():
         for _ in range(depth):
             below: list[Ints] = []
@@ -66,9 +66,10 @@ def kmeans(
 
 
 def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = None) -> Tree:
-    """The full binary tree of agglomerative clustering: the nearest two are merged, again and again.
+    """Build the full binary tree of agglomerative clustering, which repeatedly merges the two nearest clusters.
 
-    ``X`` is as in :func:`kmeans`; ``linkage`` is one of SciPy's methods. Takes memory of the order of arms squared.
+    ``X`` is as in :func:`kmeans`; ``linkage`` is one of SciPy's methods. Memory grows with the square of the
+    number of arms.
 
     >>> agglomerative([0.0, 0.1, 5.0, 5.2, 9.0]).path(0)
     (5, 0)
@@ -86,13 +87,13 @@ def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = No
 
 
 def _split(points: Floats, k: int, n_init: int, rng: Rng) -> Ints | None:
-    """A cluster number for every point, in order of first appearance: (points,); None where there is no split."""
+    """Return a cluster number for every point, in order of first appearance: (points,); None if there is no split."""
     if len(points) <= k:
         return None
     points = points - points.mean(axis=0)
-    points = points / (np.abs(points).max() or 1.0)  # squares of tiny distances would vanish
+    points = points / (np.abs(points).max() or 1.0)  # squares of tiny distances would underflow
     _, labels = np.unique(points, axis=0, return_inverse=True)
-    labels = labels.ravel()  # NumPy 2.0 gives a column
+    labels = labels.ravel()  # NumPy 2.0 returns a column
     if labels.max() >= k:
         labels = _fit(points, k, n_init, rng)
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
@@ -100,7 +101,7 @@ def _split(points: Floats, k: int, n_init: int, rng: Rng) -> Ints | None:
 
 
 def _fit(points: Floats, k: int, n_init: int, rng: Rng) -> Ints:
-    """Labels of scikit-learn's KMeans: (points,)."""
+    """Return the labels of scikit-learn's KMeans: (points,)."""
     from sklearn.cluster import KMeans
 
     init = _Starts(n_init, rng) if len(points) <= SMALL else "k-means++"
@@ -110,9 +111,9 @@ def _fit(points: Floats, k: int, n_init: int, rng: Rng) -> Ints:
 
 
 class _Starts:
-    """Starting centres for scikit-learn's ``init``: its own greedy k-means++, for all starts of a small fit at once.
+    """Sample starting centres for scikit-learn's ``init``: greedy k-means++, for all starts of a small fit at once.
 
-    A deep tree is hundreds of tiny fits, in which four fifths of the time went into drawing the starts one by one.
+    A deep tree takes hundreds of tiny fits, and sampling the starts one by one took four fifths of their time.
     Arthur and Vassilvitskii (2007): a point becomes the next centre with probability proportional to its squared
     distance to the nearest centre so far; greedy: of 2 + log k such candidates, the one that helps most.
     """
@@ -123,11 +124,11 @@ class _Starts:
 
     def __call__(self, points: Floats, k: int, random_state: object) -> Floats:
         if self.left is None:
-            self.left = iter(points[self._draw(points, k)])
+            self.left = iter(points[self._sample_starts(points, k)])
         return next(self.left)
 
-    def _draw(self, points: Floats, k: int) -> Ints:
-        """Which points the centres are: (starts, k)."""
+    def _sample_starts(self, points: Floats, k: int) -> Ints:
+        """Sample which points become centres: (starts, k)."""
         squared = np.zeros((len(points), len(points)))  # (points, points) distances
         for feature in points.T:
             squared += np.subtract.outer(feature, feature) ** 2
@@ -147,7 +148,7 @@ class _Starts:
 
 @contextmanager
 def _quick() -> Iterator[None]:
-    """One thread and no repeated checks: on many small fits, more threads only wait for each other."""
+    """Use one thread and skip repeated checks: on many small fits, extra threads only wait for each other."""
     try:
         from sklearn import config_context
         from sklearn.exceptions import ConvergenceWarning
@@ -159,7 +160,7 @@ def _quick() -> Iterator[None]:
         config_context(assume_finite=True, skip_parameter_validation=True),
         warnings.catch_warnings(),
     ):
-        # Points nearer to each other than rounding can tell make fewer clusters than were asked for: that is right.
+        # Points closer together than rounding can resolve give fewer clusters than requested, which is correct.
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
@@ -169,15 +170,15 @@ def _missing(function: str, package: str) -> MissingExtra:
 
 
 def _features(X: Any) -> Floats:
-    """The features as (arms, features), scaled so that no square overflows."""
+    """Return the features as (arms, features), scaled so that no square overflows."""
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidValue("X must be numbers of shape (arms,) or (arms, features), with rows of one length") from None
+        raise InvalidValue("X must be numbers of shape (arms,) or (arms, features), rows of equal length") from None
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or points.size == 0:
         raise InvalidValue(f"X has shape {np.shape(X)}; it must be (arms,) or (arms, features), and not empty")
     if not np.isfinite(points).all():
         row, column = np.argwhere(~np.isfinite(points))[0]
-        raise InvalidValue(f"X[{row}, {column}] is {points[row, column]}; fill in or leave out what is not finite")
+        raise InvalidValue(f"X[{row}, {column}] is {points[row, column]}; fill in or leave out non-finite values")
     return points / (np.abs(points).max() or 1.0)

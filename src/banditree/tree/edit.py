@@ -1,6 +1,6 @@
-"""Add, move and remove arms: from a tree to the draft of the tree after the change.
+"""Add, move and remove arms: turn a tree into the draft of the changed tree.
 
-Works on the arrays of the tree, not on the paths of its arms, so that a deep tree costs no more than a flat one.
+This works on the arrays of the tree, not on the paths of its arms, so a deep tree costs no more than a flat one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from banditree.tree.tree import Tree
 
 Targets = dict[Name, tuple[Name, ...]]  # arm -> the clusters above it
-NO_ARM = np.iinfo(np.int64).max  # the first arm below an empty cluster
+NO_ARM = np.iinfo(np.int64).max  # stands for the first arm of an empty cluster
 
 
 def added(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
     targets = _targets(tree, arms)
     for arm in targets:
         if arm in tree:
-            raise InvalidValue(f"arm {arm!r} is in the tree already; use move_arms to put it elsewhere")
+            raise InvalidValue(f"arm {arm!r} is already in the tree; use move_arms to put it elsewhere")
     return _edited(tree, added=targets)
 
 
@@ -49,9 +49,9 @@ def removed(tree: Tree, arms: Iterable[Any]) -> Draft:
 def _edited(
     tree: Tree, *, added: Targets | None = None, moved: Targets | None = None, gone: NDArray[np.int64] | None = None
 ) -> Draft:
-    """The draft after a change. Clusters come in the order of their first arms, before the arms beside them."""
+    """Return the draft after a change. Clusters are in the order of their first arms, and come before the arms."""
     shape = tree.shape
-    new_clusters: dict[tuple[int, Name], int] = {}  # (parent, name) -> node, numbered on after those of the tree
+    new_clusters: dict[tuple[int, Name], int] = {}  # (parent, name) -> node, numbered after the nodes of the tree
     parent_of_new: list[int] = []
 
     def node_of(clusters: tuple[Name, ...]) -> int:
@@ -79,11 +79,11 @@ def _edited(
     old = np.concatenate([shape.inner, np.arange(shape.n_nodes, len(parent))])  # clusters, the root first
     old = old[first[old] < NO_ARM]
     old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
-    place = np.empty(len(parent), np.int64)
-    place[old] = np.arange(len(old))
+    new_number = np.empty(len(parent), np.int64)
+    new_number[old] = np.arange(len(old))
     name_of_new = [name for _, name in new_clusters]
     draft = Draft()
-    draft.parent = np.concatenate([[-1], place[parent[old[1:]]], place[above]]).tolist()
+    draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]]).tolist()
     draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
     draft.names = {
         new: tree.cluster_name(node) if node < shape.n_nodes else name_of_new[node - shape.n_nodes]
@@ -94,7 +94,7 @@ def _edited(
 
 
 def _first_arms(tree: Tree, parent: NDArray[np.int64], above: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The lowest position of an arm below each cluster, NO_ARM for an empty one: (nodes and new clusters,)."""
+    """Return the lowest arm position below each cluster, NO_ARM for an empty one: (nodes and new clusters,)."""
     first = np.full(len(parent), NO_ARM)
     np.minimum.at(first, above, np.arange(len(above)))
     for node in range(len(parent) - 1, tree.shape.n_nodes - 1, -1):  # new clusters: a child comes after its parent
@@ -118,10 +118,10 @@ def _targets(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Targets:
 
 
 def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
-    """Refuse the path of an arm in place of the clusters above it: it would make a cluster that is called like the arm.
+    """Refuse the path of an arm where the clusters above it are needed: it would create a cluster named like the arm.
 
-    Clusters may be called like arms where both are numbers, so that only a whole path of an arm, or one that ends in
-    the arm itself, is taken for a mistake; and not where there is such a cluster.
+    Clusters and arms may share names, as when both are numbers. So only the whole path of an arm, or clusters that end
+    in the arm itself, count as a mistake, and only if there is no such cluster.
     """
     if not clusters:
         return
@@ -129,4 +129,4 @@ def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
     doubtful = last == arm or (last in tree and tree.path(last) == clusters)
     if doubtful and tree.cluster_at(clusters) is None:
         end = f"end in arm {last!r}: the path of an arm has the arm last"
-        raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off, as {clusters[:-1]!r}")
+        raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off: {clusters[:-1]!r}")

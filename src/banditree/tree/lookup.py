@@ -1,4 +1,4 @@
-"""From arm ids to their positions in the user's order, and back."""
+"""Look up the positions of arm ids in the user's order, and the ids at given positions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from banditree.errors.checks import refuse_masked
 from banditree.tree.build import Name
 from banditree.tree.lazy import lazy
 
-PLAIN = {str, int}  # types that are ids as they are; True and 1.0 equal 1 but are not ids
+PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
 
 
 class Lookup:
-    """The ids of the arms of one tree, strings or ints. ``tree`` describes the tree, for errors."""
+    """The arm ids of one tree, strings or ints. ``tree`` returns a description of the tree for errors."""
 
     def __init__(self, arms: Sequence[Name], tree: Callable[[], str]) -> None:
         self.arms, self._tree = tuple(arms), tree
@@ -27,7 +27,7 @@ class Lookup:
             raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")
 
     def position(self, arm: Any) -> int:
-        """The position of one arm."""
+        """Return the position of one arm."""
         if type(arm) not in PLAIN and (isinstance(arm, bool) or not isinstance(arm, str | int | np.integer)):
             raise self._unknown(arm, f"; ids are strings or ints, not of type {type(arm).__name__}")
         try:
@@ -41,7 +41,7 @@ class Lookup:
         return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
-        """The positions of many arms, in an array of our own. NumPy ints are looked up without Python objects."""
+        """Return the positions of many arms, in a new array. NumPy ints are looked up without making Python objects."""
         refuse_masked("arms", arms)
         if isinstance(arms, np.ndarray):
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
@@ -49,7 +49,7 @@ class Lookup:
                 if found is not None:
                     return found
             arms = arms.tolist()
-        if hasattr(arms, "to_pylist"):  # PyArrow's arrays hold scalars of their own
+        if hasattr(arms, "to_pylist"):  # PyArrow arrays hold PyArrow scalars
             arms = arms.to_pylist()
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise InvalidType(f"arms must be a list or an array of arm ids, not {arms!r}")
@@ -60,27 +60,27 @@ class Lookup:
             try:
                 return np.array([self.index[arm] for arm in listed], np.int64)
             except KeyError:
-                pass  # which of them, the slow way says
+                pass  # the slow way below raises for the right arm
         return np.array([self.position(arm) for arm in listed], np.int64)
 
     def _looked_up(
         self, ids: NDArray[np.int64], unsigned: bool, low: int, table: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
-        """The positions of ints by the table; None where one is not there or the types do not allow it.
+        """Look up the positions of ints in the table; None if one is missing or the types do not allow it.
 
-        ``ids`` is a copy that nobody else can change between the check and the use.
+        ``ids`` is a copy, so that no other thread can change it between the check and the use.
         """
         if len(ids) == 0 or (unsigned and (low < 0 or int(ids.min()) < 0)):
             return None
         offset = ids - low if low else ids
-        if int(offset.view(np.uint64).max()) >= len(table):  # negative numbers are huge as unsigned ones
+        if int(offset.view(np.uint64).max()) >= len(table):  # negative numbers become huge as unsigned ones
             return None
         found = offset if self._counts_up else table[offset]
         return found if self._counts_up or int(found.min()) >= 0 else None
 
     @lazy
     def ids(self) -> NDArray[Any]:
-        """The ids as an array: of ints where all are ints, else of objects."""
+        """The ids as an array: of ints if all are ints, else of objects."""
         if set(map(type, self.arms)) == {int} and all(abs(arm) < 2**62 for arm in self.arms if isinstance(arm, int)):
             return np.array(self.arms, np.int64)
         array = np.empty(len(self.arms), object)
@@ -89,7 +89,7 @@ class Lookup:
 
     @lazy
     def _table(self) -> tuple[int, NDArray[np.int64]] | None:
-        """(lowest id, position of every id from there on or -1), where ids are ints without great gaps."""
+        """(lowest id, positions of the ids from there on, -1 for gaps); None unless ids are ints without large gaps."""
         if self.ids.dtype == object:
             return None
         low, high = int(self.ids.min()), int(self.ids.max())

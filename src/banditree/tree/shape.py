@@ -1,4 +1,4 @@
-"""The skeleton of a tree as flat arrays. Nodes are numbered breadth-first, so a node's children are one slice."""
+"""Store a tree's structure as flat arrays. Nodes are numbered breadth-first, so a node's children are one slice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Who is whose child. Node 0 is the root; ``start[i]:start[i + 1]`` are the children of node ``i``."""
+    """Parents and children by node number. Node 0 is the root; the children of node i are ``start[i]:start[i + 1]``."""
 
     start: Ints  # (nodes + 1,) first child of each node; nodes without children have an empty slice
     parent: Ints  # (nodes,) parent of each node, -1 for the root
@@ -31,15 +31,15 @@ class Shape:
 
     @property
     def inner(self) -> NDArray[np.intp]:
-        """Inner nodes in breadth-first order: the c-th is cluster c."""
+        """The inner nodes in breadth-first order: the c-th is cluster c."""
         return np.flatnonzero(self.content < 0)
 
     def level_of(self) -> NDArray[np.intp]:
-        """Level of every node: (nodes,)."""
+        """Return the level of every node: (nodes,)."""
         return np.repeat(np.arange(len(self.levels) - 1), np.diff(self.levels))
 
     def sum_up(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Make every inner node the sum of its children, in place, from the leaves up: (nodes, ...)."""
+        """Set every inner node to the sum of its children, in place, from the leaves up: (nodes, ...)."""
         for level in range(len(self.levels) - 2, -1, -1):
             low, high = self.levels[level], self.levels[level + 1]
             first, last = self.start[low], self.start[high]
@@ -50,7 +50,7 @@ class Shape:
         return values
 
     def touched(self, count: NDArray[Any]) -> NDArray[np.intp]:
-        """The nodes at or above arms whose count, (arms,), is not 0; the root first: (k,)."""
+        """Return the nodes at or above arms whose count, (arms,), is not 0; the root comes first: (k,)."""
         counts = np.zeros(self.n_nodes)
         counts[self.node_of] = count
         return np.flatnonzero(self.sum_up(counts))
@@ -63,7 +63,7 @@ class Shape:
         return values
 
     def path_up(self, node: int) -> list[int]:
-        """The nodes from ``node`` to the root, both included."""
+        """Return the nodes from ``node`` up to the root, both included."""
         path = [node]
         while (node := int(self.parent[node])) >= 0:
             path.append(node)
@@ -73,9 +73,9 @@ class Shape:
 def number(parent: NDArray[np.intp], arm: NDArray[np.intp]) -> tuple[Shape, NDArray[np.intp]]:
     """Number nodes breadth-first; siblings keep their order.
 
-    ``parent`` (nodes,) names each node's parent by its place in the same array, node 0 being the root; ``arm`` (nodes,)
-    is the arm's position in the user's order, or -1 for a cluster. Also gives the old places of the clusters in their
-    new order, for renumbering whatever belongs to them.
+    ``parent`` (nodes,) holds the index of each node's parent in the same array, with node 0 as the root; ``arm``
+    (nodes,) holds the arm's position in the user's order, or -1 for a cluster. Also returns the old numbers of the
+    clusters in their new order, for renumbering whatever belongs to them.
     """
     by_parent = np.argsort(parent, kind="stable")[1:]  # children grouped by parent; the root (-1) drops out
     n_children = np.bincount(parent[1:], minlength=len(parent))
@@ -105,7 +105,7 @@ def number(parent: NDArray[np.intp], arm: NDArray[np.intp]) -> tuple[Shape, NDAr
 
 
 def _concatenate_slices(values: NDArray[np.intp], first: NDArray[np.intp], nodes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """``values[first[i]:first[i + 1]]`` for every i in nodes, end to end."""
+    """Concatenate ``values[first[i]:first[i + 1]]`` for every i in nodes."""
     lengths = first[nodes + 1] - first[nodes]
     offsets = np.repeat(first[nodes] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     return np.asarray(values[offsets + np.arange(lengths.sum())])

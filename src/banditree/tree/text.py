@@ -1,4 +1,4 @@
-"""A tree as text, short however many arms it has."""
+"""A tree as text, for a terminal or a notebook; short however many arms it has."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from banditree.tree.tree import Tree
 
 MOST_LINES = 40
+MOST_CHILDREN, MOST_LEVELS, MOST_NODES = 20, 8, 400  # in a notebook, where clusters open and close
 
 
 def tree_as_text(tree: Tree) -> str:
-    """Lines and branches, with the number of arms below each cluster; what is left out is counted."""
+    """Return the tree as lines with branches, and the number of arms in each cluster; omitted children are counted."""
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
     for most_children in (MOST_LINES, 6, 4, 3, 2):
         lines = [summary(tree)]
@@ -30,7 +31,7 @@ def _branch(
     tree: Tree, n_below: NDArray[np.int64], node: int, indent: str, most_children: int, lines: list[str]
 ) -> None:
     first, last = int(tree.shape.start[node]), int(tree.shape.start[node + 1])
-    # One child too many is shown rather than replaced by a line that says there is one more.
+    # A single surplus child is shown, because "... and 1 more" would take a line as well.
     shown = last - first if last - first <= most_children + 1 else most_children
     for child in range(first, first + shown):
         if len(lines) > MOST_LINES:
@@ -43,6 +44,31 @@ def _branch(
         lines.append(f"{indent}└── ... and {last - first - shown:,} more")
 
 
+def tree_as_html(tree: Tree) -> str:
+    """An outline whose clusters open and close, the top ones open; what is left out is counted."""
+    from banditree.output.notebook import Line, outline
+
+    n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
+    left = MOST_NODES
+
+    def below(node: int, level: int) -> list[Line]:
+        nonlocal left
+        first, last = int(tree.shape.start[node]), int(tree.shape.start[node + 1])
+        n_shown = min(last - first, MOST_CHILDREN, max(left, 0) if level < MOST_LEVELS else 0)
+        left -= n_shown
+        lines: list[Line] = []
+        for child in range(first, first + n_shown):
+            is_arm = tree.shape.content[child] >= 0
+            note = "" if is_arm else f"({count(int(n_below[child]), 'arm')})"
+            inside = [] if is_arm else below(child, level + 1)
+            lines.append((visible(tree.name(child)), note, inside, level == 0))
+        if first + n_shown < last:
+            lines.append(("", f"... and {last - first - n_shown:,} more", [], False))
+        return lines
+
+    return outline(summary(tree), below(0, 0))
+
+
 def summary(tree: Tree) -> str:
-    """One line."""
+    """Describe a tree in one line."""
     return f"Tree({count(tree.n_arms, 'arm')}, {count(tree.n_clusters, 'cluster')}, depth {tree.depth})"

@@ -1,4 +1,4 @@
-"""The tree of arms: what may be chosen, and how it is grouped."""
+"""Define `Tree`, the arms that can be chosen and the clusters that group them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from banditree.tree.lazy import lazy
 from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
 
-DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # made when they are first asked for
+DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # computed on first use
 
 
 class Tree:
-    """Arms grouped in clusters, clusters in clusters, to any depth (the paper's :math:`\\mathcal{T}`). Never changes.
+    """Arms grouped into nested clusters of any depth (the paper's :math:`\\mathcal{T}`). A tree is immutable.
 
-    ``spec`` is a number of arms or a list of arm ids (flat), or a mapping from cluster names to specs (clusters, and
-    clusters in clusters); a list may hold mappings among its arms. Arm ids are strings or ints, unique over the tree;
-    cluster names are unique among siblings.
+    ``spec`` is a number of arms or a list of arm ids (a flat tree), or a mapping from cluster names to specs, nested to
+    any depth; a list may mix arms and mappings. Arm ids are strings or ints, unique in the whole tree; cluster names
+    are unique among siblings.
 
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": {"warm": ["h1", "h2"], "sun": ["h3"]}})
     >>> tree
@@ -44,16 +44,16 @@ class Tree:
         └── h3
     """
 
-    shape: Shape  # the skeleton: flat arrays, nodes numbered breadth-first
+    shape: Shape  # the structure as flat arrays, nodes numbered breadth-first
     arms: tuple[Name, ...]  # arm ids in the user's order
-    index: dict[Name, int]  # arm -> its place in that order
+    index: dict[Name, int]  # arm -> its position in that order
 
     def __init__(self, spec: Any) -> None:
         self._fill(build.from_spec(spec))
 
     @classmethod
     def from_labels(cls, labels: Iterable[Any], arms: Iterable[Any] | None = None) -> Self:
-        """Clusters from one label an arm; arms default to 0, 1, ...
+        """Build disjoint clusters from one label per arm; arms default to 0, 1, ...
 
         >>> Tree.from_labels(["a", "b", "a"]).clusters
         {'a': [0, 2], 'b': [1]}
@@ -62,7 +62,7 @@ class Tree:
 
     @classmethod
     def from_paths(cls, paths: Iterable[Sequence[Any]]) -> Self:
-        """A tree from one path an arm: cluster names from coarse to fine, the arm last. Depths may differ.
+        """Build a tree from one path per arm: cluster names from coarse to fine, then the arm. Depths may differ.
 
         >>> Tree.from_paths([("sports", "football", "ball-1"), ("sports", "net"), ("voucher",)]).depth
         2
@@ -71,7 +71,7 @@ class Tree:
 
     @classmethod
     def from_linkage(cls, Z: Any, arms: Iterable[Any] | None = None) -> Self:
-        """The binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
+        """Build the binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
 
         >>> Tree.from_linkage([[0, 1, 0.5, 2], [2, 3, 0.9, 3]]).path(1)
         (3, 1)
@@ -89,7 +89,7 @@ class Tree:
             raise InvalidValue("a tree needs at least one arm")
         lookup = Lookup(draft.arms, self.__repr__)
         shape, clusters = number(np.array(draft.parent, np.intp), np.array(draft.arm, np.intp))
-        self.__dict__.update(  # past __setattr__, which is closed
+        self.__dict__.update(  # bypasses __setattr__, which always raises
             shape=shape,
             arms=lookup.arms,
             index=lookup.index,
@@ -98,23 +98,23 @@ class Tree:
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a tree never changes; build a new one instead of setting {name!r}")
+        raise AttributeError(f"a tree is immutable; build a new one instead of setting {name!r}")
 
-    # What is in it
+    # Contents
 
     @property
     def n_arms(self) -> int:
-        """How many arms (the paper's N)."""
+        """Number of arms (the paper's N)."""
         return len(self.arms)
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters at all depths, the root not counted."""
+        """Number of clusters at all depths, without the root."""
         return len(self._names) - 1
 
     @property
     def depth(self) -> int:
-        """Clusters above the deepest arm (the paper's L): 0 is flat, 1 is disjoint clusters."""
+        """Number of clusters above the deepest arm (the paper's L): 0 is flat, 1 is disjoint clusters."""
         return len(self.shape.levels) - 3
 
     @property
@@ -128,7 +128,7 @@ class Tree:
         return found
 
     def top_nodes(self) -> list[int]:
-        """The nodes of the top clusters."""
+        """Return the nodes of the top clusters."""
         return list(self._top_clusters.values())
 
     @lazy
@@ -137,12 +137,12 @@ class Tree:
         return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
 
     def sums_by_cluster(self, values: NDArray[Any]) -> dict[Name, float]:
-        """The sum of ``values``, one per arm, over each top cluster; arms directly below the root are left out."""
+        """Sum ``values``, one per arm, over each top cluster; arms directly below the root are left out."""
         sums = np.bincount(self._top_cluster + 1, values, minlength=int(self.shape.start[1]) + 1).tolist()
         return {name: sums[node + 1] for name, node in self._top_clusters.items()}
 
     def top_cluster(self) -> NDArray[np.intp]:
-        """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
+        """Return the node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
         return self._top_cluster
 
     @lazy
@@ -154,26 +154,26 @@ class Tree:
         return found
 
     def name(self, node: int) -> Name:
-        """The name of a node: its arm id or its cluster's name."""
+        """Return the name of a node: its arm id or its cluster's name."""
         content = int(self.shape.content[node])
         name = self.arms[content] if content >= 0 else self._names[~content]
         return "root" if name is None else name
 
     def path(self, arm: Name) -> tuple[Name, ...]:
-        """Cluster names from coarse to fine, the arm last."""
+        """Return the path of an arm: cluster names from coarse to fine, then the arm."""
         return self.path_of_node(int(self.shape.node_of[self.position(arm)]))
 
     def path_of_node(self, node: int) -> tuple[Name, ...]:
-        """The names on the way from the root, not included, to a node; () for the root."""
+        """Return the names on the path from the root (excluded) to a node; () for the root."""
         return tuple(self.name(step) for step in reversed(self.shape.path_up(node)[:-1]))
 
     def paths(self) -> list[tuple[Name, ...]]:
-        """The path of every arm, in the user's order."""
+        """Return the path of every arm, in the user's order."""
         of_node = self.paths_of_nodes()
         return [of_node[node] for node in self.shape.node_of.tolist()]
 
     def paths_of_nodes(self) -> list[tuple[Name, ...]]:
-        """The path of every node, the root's () first."""
+        """Return the path of every node, starting with () for the root."""
         known: list[tuple[Name, ...]] = [()] * self.shape.n_nodes
         for node, parent in enumerate(self.shape.parent.tolist()):
             if node:
@@ -183,39 +183,39 @@ class Tree:
     # Finding arms and clusters
 
     def position(self, arm: Any) -> int:
-        """The position of an arm in :attr:`arms`."""
+        """Return the position of an arm in :attr:`arms`."""
         return self._lookup.position(arm)
 
     def positions(self, arms: Any) -> NDArray[np.int64]:
-        """The positions of many arms, as an array of our own: (len(arms),)."""
+        """Return the positions of many arms, as a new array: (len(arms),)."""
         return self._lookup.positions(arms)
 
     def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
-        """The arms at these positions, as an array of ints where all ids are ints, else of objects."""
+        """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
         return np.asarray(self._lookup.ids[positions])
 
     def child_cluster(self, node: int, name: Name) -> int | None:
-        """The cluster of this name directly below a node, None where there is none."""
+        """Return the cluster of this name directly below a node, or None."""
         return self._child_clusters.get((node, name))
 
     def cluster_at(self, path: Sequence[Name]) -> int | None:
-        """The node of the cluster at the end of a path, None where there is none."""
+        """Return the node of the cluster at the end of a path, or None."""
         node: int | None = 0
         for name in path:
             node = None if node is None else self.child_cluster(node, name)
         return node
 
     def arms_below(self, node: int) -> NDArray[np.intp]:
-        """The positions of all arms below a node, in order."""
+        """Return the positions of all arms below a node, in order."""
         shape, level = self.shape, np.array([node])
         found = []
-        while len(level):  # children of neighbours are one slice
+        while len(level):  # the children of adjacent nodes are adjacent
             found.append(level[shape.content[level] >= 0])
             level = np.concatenate([np.arange(shape.start[each], shape.start[each + 1]) for each in level.tolist()])
         return np.sort(shape.content[np.concatenate(found)]).astype(np.intp)
 
     def cluster_name(self, node: int) -> Name | None:
-        """The name of a cluster, None for the root's."""
+        """Return the name of a cluster, None for the root."""
         return self._names[~int(self.shape.content[node])]
 
     @lazy
@@ -224,10 +224,10 @@ class Tree:
         pairs = zip(self.shape.parent[inner].tolist(), self._names[1:], inner.tolist(), strict=True)
         return {(parent, name): node for parent, name, node in pairs if name is not None}
 
-    # Other trees from this one
+    # Derived trees
 
     def cut(self, depth: int) -> Tree:
-        """The tree with its top ``depth`` levels of clusters; deeper arms hang from the last cluster that is kept."""
+        """Return the tree with its top ``depth`` levels of clusters; deeper arms move up to the lowest cluster kept."""
         depth = whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         if depth >= self.depth:
             return self
@@ -237,13 +237,13 @@ class Tree:
 
     @lazy
     def _cuts(self) -> dict[int, Tree]:
-        """The cuts that were asked for, by depth: a simulation builds many policies on one tree."""
+        """The cuts made so far, by depth: a simulation builds many policies on one tree."""
         return {}
 
     def _cut(self, depth: int) -> Tree:
         shape = self.shape
         kept = np.arange(shape.n_nodes)
-        shape.hand_down(kept, from_level=depth)  # (nodes,) the kept node in whose place each node stands
+        shape.hand_down(kept, from_level=depth)  # (nodes,) the kept node that replaces each node
         level = shape.level_of()
         stays = (shape.content >= 0) | (level <= depth)
         old = np.flatnonzero(stays)
@@ -259,7 +259,7 @@ class Tree:
         return Tree._from_draft(draft)
 
     def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
-        """A tree with more arms, each below the clusters named; those that are not there yet are made.
+        """Return a tree with more arms, each below the clusters named; missing clusters are created.
 
         >>> Tree({"shoes": ["s1"]}).add_arms({"h1": ("hats", "warm"), "voucher": ()}).path("h1")
         ('hats', 'warm', 'h1')
@@ -267,30 +267,30 @@ class Tree:
         return Tree._from_draft(edit.added(self, arms))
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
-        """A tree in which some arms are below other clusters. A cluster that becomes empty goes."""
+        """Return a tree in which some arms are below other clusters. Clusters that become empty are removed."""
         return Tree._from_draft(edit.moved(self, arms))
 
     def remove_arms(self, arms: Iterable[Any]) -> Tree:
-        """A tree without some arms. A cluster that becomes empty goes."""
+        """Return a tree without some arms. Clusters that become empty are removed."""
         return Tree._from_draft(edit.removed(self, arms))
 
     def to_arrays(self) -> tuple[Ints, Ints, tuple[Name, ...], tuple[Name | None, ...]]:
-        """(parent, content, arms, cluster names): all that `from_arrays` needs."""
+        """Return (parent, content, arms, cluster names), which is all that `from_arrays` needs."""
         return self.shape.parent, self.shape.content, self.arms, self._names
 
     @classmethod
     def from_arrays(cls, parent: Ints, content: Ints, arms: Sequence[Name], names: Sequence[Name | None]) -> Self:
-        """The tree that `to_arrays` took apart."""
+        """Build a tree from the output of `to_arrays`."""
         saved.check(parent, content, arms, names)
         draft = Draft()
         draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
         draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))
         return cls._from_draft(draft)
 
-    # Python
+    # Python protocols
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle keeps: all but what is derived and made again when it is asked for."""
+        """Return what pickle keeps: everything except derived values, which are computed again when needed."""
         return {name: value for name, value in vars(self).items() if name not in DERIVED}
 
     def __eq__(self, other: object) -> bool:
@@ -318,6 +318,9 @@ class Tree:
 
     def __str__(self) -> str:
         return text.tree_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return text.tree_as_html(self)
 
     _names: tuple[Name | None, ...]  # cluster names breadth-first, the root's first (None)
     _lookup: Lookup

@@ -1,4 +1,4 @@
-"""Values that users give by arm."""
+"""Read values that users give per arm, as a mapping or in the order of the arms."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Floats = NDArray[np.float64]
 
 
 def by_arm(tree: Tree, what: str, values: Any) -> Floats:
-    """Numbers given as {arm: value}, or in the order of ``tree.arms``, in that order: (arms, ...)."""
+    """Return numbers given as {arm: value} or in the order of ``tree.arms``, in that order: (arms, ...)."""
     return numbers(what, in_order(tree, what, values) if isinstance(values, Mapping) else values)
 
 
 def numbers(what: str, values: Any) -> Floats:
-    """Numbers for arms as an array of our own that nobody changes; the caller checks its shape: (arms, ...)."""
+    """Return numbers for arms as a new read-only array; the caller checks its shape: (arms, ...)."""
     refuse_masked(what, values)
-    unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same")
+    unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same number of values")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -44,12 +44,13 @@ def numbers(what: str, values: Any) -> Floats:
 
 
 def in_order(tree: Tree, what: str, values: Mapping[Any, Any]) -> list[Any]:
-    """The values of {arm: value} in the order of ``tree.arms``: one for every arm, and none for another."""
+    """Return the values of {arm: value} in the order of ``tree.arms``; the keys must be exactly the arms."""
     strange = [arm for arm in values if arm not in tree]
     if strange:
-        raise UnknownArm(f"{what} has {strange[0]!r}, which is no arm of {tree!r}; leave it out or add it to the tree")
+        which = f"{strange[0]!r}, which is not an arm of {tree!r}"
+        raise UnknownArm(f"{what} has {which}; leave it out or add it to the tree")
     missing = [arm for arm in tree.arms if arm not in values]
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise InvalidValue(f"{what} has no value for arm {missing[0]!r}{more}; give every arm of the tree one")
+        raise InvalidValue(f"{what} has no value for arm {missing[0]!r}{more}; give every arm of the tree a value")
     return [values[arm] for arm in tree.arms]

@@ -1,4 +1,4 @@
-// Beta beliefs: rewards in [0, 1]. Twin of banditree/beliefs/beta.py.
+// Beta beliefs, for rewards in [0, 1]. Twin of banditree/beliefs/beta.py.
 #pragma once
 
 #include <cmath>
@@ -13,18 +13,18 @@ struct BetaRows {
     static constexpr double low = 0.0, high = 1.0;  // rewards allowed
     struct Node {
         double successes, failures;  // evidence
-        Stream::Scales scales;       // of its posterior; a = 0 while unknown
+        Stream::Scales scales;       // of its posterior; a = 0 if not yet computed
     };
-    Node* nodes;          // (nodes,) side by side, because children are looked at together
+    Node* nodes;          // (nodes,) adjacent in memory, because children are read together
     std::size_t n_nodes;
     const double *a, *b;  // prior, (nodes,) or one for all
-    std::size_t step;     // from a node's prior to the next: 1, or 0 where there is one for all
-    double* scale;        // what the evidence counts: less and less where it fades
-    bool fades;           // it does, and then nothing is kept of a posterior
-    bool on_log_odds;     // some prior is below 1, where draws round to 0 or 1 and would tie
+    std::size_t step;     // from one node's prior to the next: 1, or 0 if all share one
+    double* scale;        // weight of the stored evidence, which falls as evidence fades
+    bool fades;           // whether evidence fades; then posteriors are not cached
+    bool on_log_odds;     // some prior parameter is below 1, so that draws would round to 0 or 1 and tie
 
     std::size_t dim() const { return 0; }
-    // Python has changed the evidence. Beliefs that are uniform, as those of untouched arms mostly are, are marked at once.
+    // Forget cached posteriors, because Python has changed the evidence. Uniform ones, usual for untouched arms, are marked now.
     void reset() {
         for (std::size_t i = 0; i < n_nodes; ++i) {
             const auto [ours, theirs] = posterior(static_cast<std::int32_t>(i));
@@ -34,7 +34,7 @@ struct BetaRows {
     }
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
-    // Fractions of one reward may add up to a shade more or less than 1; what faded is no whole number.
+    // r and 1 - r may add up to slightly more or less than 1; counts that have faded are not whole numbers.
     double plays(std::int32_t node) const {
         const double sum = (nodes[node].successes + nodes[node].failures) * *scale, whole = std::rint(sum);
         return std::fabs(sum - whole) <= 1e-9 * (sum > 1.0 ? sum : 1.0) ? whole : sum;

@@ -1,4 +1,4 @@
-// Counts: plays and the empirical mean, no prior. Twin of banditree/beliefs/counts.py.
+// Counts of plays and empirical means, without a prior. Twin of banditree/beliefs/counts.py.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct CountsRows {
     static constexpr bool contextual = false;
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     double *count, *total;  // (nodes,) evidence
-    double* scale;          // what it counts: less and less where it fades
+    double* scale;          // weight of the stored evidence, which falls as evidence fades
 
     std::size_t dim() const { return 0; }
     void reset() {}

@@ -1,4 +1,4 @@
-// Densities that a winner's probability is integrated over: Beta on the log odds, and Normal. Around any c
+// The densities that winning probabilities integrate: Beta on the log-odds scale, and Normal. Around any c
 //   ln f(t) = ln f(c) + slope(c) (t - c) - weight bend(t - c),
 // where `bend` is the same function for every child. Twin of banditree/beliefs/densities.py.
 #pragma once
@@ -20,10 +20,10 @@ inline std::vector<double> taken(const std::vector<double>& values, const std::v
     return found;
 }
 
-// ln Gamma(x) less Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0.
+// ln Gamma(x) minus Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0.
 inline double stirling_rest(double x) {
     double step = 0.0;
-    if (x < 10.0) {  // ten times x Gamma(x) = Gamma(x + 1)
+    if (x < 10.0) {  // apply x Gamma(x) = Gamma(x + 1) ten times
         double product = 1.0;
         for (int i = 1; i < 10; ++i) product *= x + i;
         step = (x + 9.5) * ln(x + 10.0) - 10.0 - (x + 0.5) * ln(x) - ln(product);
@@ -35,7 +35,7 @@ inline double stirling_rest(double x) {
 
 // The log odds t of Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
 struct BetaLogOdds {
-    static constexpr double most_plays = 1e18;  // beyond, a step of one standard deviation is lost in the rounding of t
+    static constexpr double most_plays = 1e18;  // with more plays, one standard deviation is lost in the rounding of t
 
     std::vector<double> a, b, weight, p, q, mode, log_peak;  // (classes,)
 
@@ -56,7 +56,7 @@ struct BetaLogOdds {
         for (auto* values : {&a, &b, &weight, &p, &q, &mode, &log_peak}) *values = taken(*values, order);
     }
 
-    // What all children share at a point.
+    // Values at one point that all children share.
     struct Place {
         double lower, upper;  // 1 / (1 + e^t) and 1 / (1 + e^-t)
         explicit Place(double t) {
@@ -68,19 +68,19 @@ struct BetaLogOdds {
     BANDITREE_INLINE double slope(std::size_t i, const Place& at) const { return a[i] * at.lower - b[i] * at.upper; }
     BANDITREE_INLINE double curvature(std::size_t i, const Place& at) const { return weight[i] * (at.lower * at.upper); }
 
-    // ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; with -u, q, p it is the same. From the side where p is
-    // at most 1/2 it is relatively exact: ln(1 + p (e^u - 1)), and p u beside it.
+    // ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; (-u, q, p) gives the same. Computed from the
+    // side where p is at most 1/2, as ln(1 + p (e^u - 1)) - p u, its relative error is small.
     BANDITREE_INLINE double drop(std::size_t i, double t) const {
         const bool left = p[i] < q[i];
         const double x = left ? p[i] : q[i], u = left ? t - mode[i] : mode[i] - t, size = std::fabs(u);
         const Powers power = powers_lane(-size);
         const double fall = x * power.exp_minus_one, rise = u < 0.0 ? fall : -fall / power.exp;
-        const double beyond = u > 700.0 ? u - 700.0 : 0.0;  // there the 1 is lost beside p e^u
+        const double beyond = u > 700.0 ? u - 700.0 : 0.0;  // there the 1 is negligible beside p e^u
         return weight[i] * ((ln_one_plus(rise) + beyond) - x * u);
     }
     BANDITREE_INLINE double log_density(std::size_t i, double t) const { return log_peak[i] - drop(i, t); }
 
-    // ln(1 + e^t) less its tangent at c, d away from it; -c and -d give the same.
+    // ln(1 + e^t) minus its tangent at c, for t = c + d; (-c, -d) gives the same.
     BANDITREE_INLINE static double bend(double c, double d) {
         d = c < 0.0 ? d : -d;
         c = -std::fabs(c);
@@ -89,7 +89,7 @@ struct BetaLogOdds {
         return ln_one_plus(rise) - sigma * d;
     }
 
-    // Where ln f is `depth` below its peak, above the mode: Newton, from beyond, on a convex function.
+    // The point above the mode where ln f is `depth` below its peak: Newton on a convex function, from beyond the root.
     double top(std::size_t i, double depth) const {
         const double steep = 5.43656365691809 * depth / (weight[i] * p[i] * q[i]);  // 2 e
         double t = mode[i] + (steep <= 1.0 ? std::sqrt(steep) : (depth - weight[i] * ln(p[i])) / b[i]);
@@ -101,13 +101,13 @@ struct BetaLogOdds {
         return t;
     }
 
-    // A panel that ends here and stays clear of the poles of ln(1 + e^t), +-i pi.
+    // The longest panel that ends here and stays clear of the poles of ln(1 + e^t) at +-i pi.
     static double longest(double right) { return std::max({3.0, right / 2.0, -right}); }
 };
 
 // ln f(t) = -(t - mean)^2 / (2 sd^2) - ln(sd sqrt(2 pi)), sd > 0.
 struct NormalDensities {
-    static constexpr double narrowest = 1e-13;  // of the distance from the highest mean, which is not known better
+    static constexpr double narrowest = 1e-13;  // least sd relative to the distance from the highest mean, which rounding limits
 
     std::vector<double> mode, sd, weight, log_peak;  // (classes,)
 

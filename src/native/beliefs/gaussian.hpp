@@ -1,4 +1,4 @@
-// Gaussian beliefs: unbounded rewards of known spread. Twin of banditree/beliefs/gaussian.py.
+// Gaussian beliefs, for unbounded rewards with a known standard deviation. Twin of banditree/beliefs/gaussian.py.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct GaussianRows {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     double *count, *total;                                // (nodes,) evidence
     const double *sd, *prior_plays, *prior_total;         // (nodes,) prior
-    double* scale;                                        // what the evidence counts: less and less where it fades
+    double* scale;                                        // weight of the stored evidence, which falls as it fades
 
     std::size_t dim() const { return 0; }
     void reset() {}

@@ -1,4 +1,4 @@
-// Linear-Gaussian beliefs: the expected reward is linear in a context. Twin of banditree/beliefs/linear.py.
+// Linear-Gaussian beliefs, for expected rewards that are linear in a context. Twin of banditree/beliefs/linear.py.
 #pragma once
 
 #include <algorithm>
@@ -17,22 +17,22 @@ struct LinearRows {
     static constexpr bool contextual = true;
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr std::int64_t refresh = 512;  // rewards between two inversions from scratch
-    static constexpr double steep = 1e4;          // an update that shrinks the variance by more than this needs one
-    static constexpr double inflated = 1e8;       // above this inflation of a variance doubles lose digits: left to Python
+    static constexpr double steep = 1e4;          // an update that shrinks the variance by more than this factor needs one
+    static constexpr double inflated = 1e8;       // if a variance is inflated by more than this, doubles lose digits: left to Python
     double *count, *total, *gram, *moment;        // (nodes,), (nodes,), (nodes, d, d), (nodes, d) evidence
     const double *precision, *prior_mean;         // (nodes,), (nodes, d) prior
     double *inverse, *coefficients;  // (d (d + 1) / 2, nodes), (d, nodes) derived: B^-1's upper triangle row by row, B^-1 f
     const double* rooted;            // (nodes,) 1 where `inverse` holds U with U U' = B^-1 instead
     std::size_t d;
     double v;
-    double* scale;  // what the evidence counts: less and less where it fades
-    bool fades;     // it does, and then what derives from it is computed when it is needed
-    std::size_t n_nodes;  // they lie side by side, to be scored so
-    double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance is above this times x'x
+    double* scale;  // weight of the stored evidence, which falls as evidence fades
+    bool fades;     // whether evidence fades; then what derives from it is computed when needed
+    std::size_t n_nodes;  // values of different nodes are adjacent, because nodes are scored together
+    double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance exceeds this times x'x
     std::vector<double> work = std::vector<double>(d * d + d), means = {}, variances = {};  // scratch: (d + 1, d), (k,), (k,)
     std::vector<double> scaled = {}, squares = std::vector<double>(d);  // scratch: (d,)
     bool some_rooted = false;
-    std::vector<double> computed_at = {};  // (nodes,) the scale that derived arrays were computed at, 0 for never
+    std::vector<double> computed_at = {};  // (nodes,) the scale at which derived arrays were computed, 0 for never
     using RankOne = double (LinearRows::*)(std::size_t, double, const double*);
     RankOne rank_one = rank_one_for(d);
 
@@ -44,9 +44,9 @@ struct LinearRows {
     double plays(std::int32_t node) const { return count[node] * *scale; }
     double rewards(std::int32_t node) const { return total[node] * *scale; }
 
-    // A context is prepared once for all nodes that are scored in it: x, then the upper triangle of x x' with what is off
-    // the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the symmetric B^-1;
-    // all that times v, for the variance. Last comes what no variance is above: a reward only makes B greater.
+    // A context is prepared once for all nodes that are scored in it: x, then v times the upper triangle of x x', with
+    // entries off the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the
+    // symmetric B^-1. Last comes an upper bound of all variances: rewards only make B larger.
     std::size_t stride() const { return d + d * (d + 1) / 2 + 1; }
     void prepare(const double* x, double* out) const {
         double square = 0.0;
@@ -59,7 +59,7 @@ struct LinearRows {
         *out = widest * square;
     }
 
-    // Mean and variance of k nodes in a row, in one prepared context. Rounding may take a variance below 0: it is 0 then.
+    // Mean and variance of k nodes in a row, in one prepared context. A variance that rounding takes below 0 becomes 0.
     void moments(std::int32_t first, std::size_t k, const double* prepared) {
         if (means.size() < k) means.resize(k), variances.resize(k);
         if (fades) refresh_all(static_cast<std::size_t>(first), k);
@@ -88,8 +88,8 @@ struct LinearRows {
         return false;
     }
 
-    // Whether updates by the contexts met keep their digits at all nodes of a path: the new B_ii by the old (B^-1)_ii bounds
-    // what they lose.
+    // Whether updates by these contexts keep their digits at all nodes of a path: the new B_ii times the old (B^-1)_ii
+    // bounds the loss.
     bool even(const std::vector<std::int32_t>& path) const {
         bool all = true;
         for (const std::int32_t node : path) {
@@ -106,14 +106,14 @@ struct LinearRows {
         for (std::size_t j = 0; j < decisions.m; ++j) {
             moments(first, k, decisions.context(j));
             double *mean = means.data(), *spread = variances.data();
-            for (std::size_t i = 0; i < k; ++i) spread[i] = std::sqrt(spread[i]);  // apart from the draws: roots by vectors
+            for (std::size_t i = 0; i < k; ++i) spread[i] = std::sqrt(spread[i]);  // in a loop of its own, so that roots are vectorised
             for (std::size_t i = 0; i < k; ++i) out[i * decisions.m + j] = mean[i] + spread[i] * rng.standard_normal();
         }
     }
 
-    // A rank-one update (Sherman and Morrison), and from time to time an inversion from scratch. With g = B^-1 x and
+    // Applies a rank-one update (Sherman and Morrison), and from time to time inverts from scratch. With g = B^-1 x and
     // s = 1 + x' g, the new B^-1 is B^-1 - g g' / s, and the new B^-1 f is B^-1 f + g (r - x' B^-1 f) / s.
-    // n rewards of this sum in one context x are one reward of sum / sqrt(n) in the context sqrt(n) x.
+    // n rewards with this sum in one context x equal one reward of sum / sqrt(n) in the context sqrt(n) x.
     void observe(std::int32_t node, double sum, double n, const double* x) {
         count[node] += n;
         total[node] += sum;
@@ -153,7 +153,7 @@ struct LinearRows {
         }
     }
 
-    // The variances of rooted nodes among k in a row: v |U' x|^2, which does not cancel.
+    // The variances of rooted nodes among k in a row: v |U' x|^2, in which nothing cancels.
     void root_moments(std::int32_t first, std::size_t k, const double* x) {
         for (std::size_t i = 0; i < k; ++i) {
             const std::size_t node = static_cast<std::size_t>(first) + i;
@@ -169,7 +169,7 @@ struct LinearRows {
         }
     }
 
-    // The update made for one dimension D, so that the compiler unrolls what loops over it; D = 0 takes any.
+    // The update for a fixed dimension D, so that the compiler unrolls its loops; D = 0 takes any dimension.
     template <std::size_t D = 8>
     static RankOne rank_one_for(std::size_t d) {
         if constexpr (D > 0)
@@ -221,8 +221,8 @@ struct LinearRows {
             for (std::size_t j = 0; j <= i; ++j) {
                 double rest = sum[i * d + j] * *scale + (i == j ? precision[node] : 0.0);
                 for (std::size_t k = 0; k < j; ++k) rest -= l[i * d + k] * l[j * d + k];
-                if (i == j && fades && !(rest > precision[node])) rest = precision[node];  // it is, but for rounding
-                if (i == j && !(rest > 0.0)) return;  // not with the inflation that `even` allows
+                if (i == j && fades && !(rest > precision[node])) rest = precision[node];  // it is at least that, up to rounding
+                if (i == j && !(rest > 0.0)) return;  // cannot happen with the inflation that `even` allows
                 l[i * d + j] = i == j ? std::sqrt(rest) : rest / l[j * d + j];
             }
         }

@@ -1,4 +1,4 @@
-// Quantiles of Beta beliefs, for tables. Twin of `quantiles` in banditree/beliefs/beta.py, which derives them.
+// Quantiles of Beta beliefs, for tables. Twin of `quantiles` in banditree/beliefs/beta.py, which has the derivation.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace banditree {
 
-// The two ends of the central part of Beta(a, b) between two levels, summed over a grid on the log odds.
+// The quantiles of Beta(a, b) at two levels, from a sum over a grid of log odds.
 class BetaEnds {
     static constexpr int points = 257;
     std::vector<double> z = std::vector<double>(points), mass = z;

@@ -1,4 +1,4 @@
-// Who wins when each child draws once: exact probabilities, by integration where the beliefs are. Child i has the highest
+// Computes the exact probability that each child has the highest draw, by numerical integration. Child i has the highest
 // draw with probability P_i = integral of f_i times the product of the other F_j. docs/exact-probabilities.md derives the
 // panels. Twin of banditree/beliefs/winning.py.
 #pragma once
@@ -51,7 +51,7 @@ struct PanelRule {
 };
 inline const PanelRule panel_rule;
 
-// sum of x[i] y[i], four sums side by side.
+// The sum of x[i] y[i], as four independent sums.
 BANDITREE_INLINE inline double dot(const Nodes& x, const Nodes& y) {
     double sum[4] = {};
     for (int i = 0; i < panel_nodes; i += 4)
@@ -62,10 +62,10 @@ BANDITREE_INLINE inline double dot(const Nodes& x, const Nodes& y) {
 template <class Densities>
 class Winning {
   public:
-    std::vector<double> won;  // (classes,) how likely one given member of a class has the highest draw
-    double rest = 0.0;        // how likely all draws are below `floor`
+    std::vector<double> won;  // (classes,) probability that one given member of a class has the highest draw
+    double rest = 0.0;        // probability that all draws are below `floor`
 
-    // `sizes`: how many children are alike in each class.
+    // `sizes`: number of children in each class.
     Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity())
         : each(std::move(densities)), k(sizes.size()) {
         won.assign(k, 0.0);
@@ -98,19 +98,19 @@ class Winning {
 
     static constexpr double negligible = 42.0;   // e^-42 is the chance that the highest draw lies beyond the panels
     static constexpr double steepest = 12.0;     // how far ln f may fall within a panel
-    static constexpr double small = 1e-3;        // below, F is the integral from the left: it keeps its digits
+    static constexpr double small = 1e-3;        // below this, F is integrated from the left, to keep its digits
     static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
-    static constexpr double rounding = 1e-6;     // a smaller difference that halving does not remove is not of the length
-    static constexpr double too_narrow = 1e-14;  // of the place of a panel: it cannot be halved
+    static constexpr double rounding = 1e-6;     // if halving does not remove a difference below this, length is not its cause
+    static constexpr double too_narrow = 1e-14;  // relative length of a panel that cannot be halved
 
-    Densities each;  // in the order of their tops, the highest first, as all that follows
+    Densities each;  // in the order of their tops, the highest first, like all that follows
     std::size_t k;
-    std::vector<double> size, top, rate;  // how many are alike, where they begin, how steep ln f is there
-    std::vector<double> above, so_far;  // P(one draw is above the panels to come), and with the panel in hand
-    std::vector<double> share;          // won in the panel in hand
-    std::vector<double> peak, slope;    // ln f in its centre
+    std::vector<double> size, top, rate;  // number of children, where they begin, how steep ln f is there
+    std::vector<double> above, so_far;  // P(one draw is above the panels to come), without and with the current panel
+    std::vector<double> share;          // won in the current panel
+    std::vector<double> peak, slope;    // ln f and its slope at the centre
     std::vector<Nodes> hazard;          // f / F at its nodes
-    std::size_t started = 0;            // classes whose top is above its left end
+    std::size_t started = 0;            // number of classes whose top is above its left end
 
     std::size_t tops_above(double t) const {
         return static_cast<std::size_t>(std::lower_bound(top.begin(), top.end(), t, std::greater<double>()) - top.begin());
@@ -141,12 +141,12 @@ class Winning {
         rest = right <= floor ? exp(log_below) : 0.0;
     }
 
-    // How long a panel may be that starts with this slope and curvature, so that f is almost a polynomial there.
+    // How long a panel with this slope and curvature of ln f may be for f to be almost a polynomial.
     BANDITREE_INLINE static double step_for(double slope, double curvature) {
         return 2.0 * steepest / (std::fabs(slope) + std::sqrt(slope * slope + 4.0 * steepest * curvature));
     }
 
-    // Whether a panel of this length ends too steeply.
+    // Whether f is too steep at the end of a panel of this length.
     BANDITREE_INLINE bool too_long(double step, std::size_t i, const Place& left) const {
         return step * (std::fabs(each.slope(i, left)) + step * each.curvature(i, left)) > 2.0 * steepest;
     }
@@ -166,7 +166,7 @@ class Winning {
                 ++fresh;
             if (old == before && fresh == n) break;
             if (old < before) left = 0.5 * (left + right);
-            if (fresh < n) left = std::max(left, top[fresh]);  // begins inside: then the panel ends where it begins
+            if (fresh < n) left = std::max(left, top[fresh]);  // a class begins inside the panel: let the panel start there
         }
         return left;
     }
@@ -217,7 +217,7 @@ class Winning {
                     left_product = 1.0;
                     factors = 0;
                 }
-            } else {  // many alike: ln(1 - higher) with the digits that 1 - higher loses
+            } else {  // a large class: ln(1 - higher) with the digits that 1 - higher loses
                 const double n = size[c];
                 for (int i = 0; i < panel_nodes; ++i)
                     log_below[i] += n * (ln_lane(below[i]) + ((1.0 - below[i]) - higher[i]) / below[i]);
@@ -229,7 +229,7 @@ class Winning {
         return log_left + ln(left_product);
     }
 
-    // P(a draw is below right), where that is small.
+    // P(a draw is below right), for small probabilities.
     BANDITREE_INLINE double tail(std::size_t c, double right) const {
         const PanelRule& rule = panel_rule;
         for (double found = 0.0;;) {
@@ -241,7 +241,7 @@ class Winning {
             for (int i = 0; i < panel_nodes; ++i) f[i] = exp_lane(each.log_density(c, right + half * (rule.node[i] - 1.0)));
             found += half * dot(rule.weight, f);
             right -= step;
-            // What is left is at most the area under the tangent of ln f, and hardly less.
+            // The rest is at most the area under the tangent of ln f, and hardly less.
             const double slope_here = each.slope(c, Place(right));
             if (!(slope_here > 0.0)) continue;
             const double rest = exp(each.log_density(c, right)) / slope_here;

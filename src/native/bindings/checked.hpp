@@ -1,4 +1,4 @@
-// Arrays from Python, checked before they are pointed into: whoever calls, nothing outside them is read or written.
+// Checks arrays from Python before pointers into them are used, so that nothing outside them is read or written.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,8 +24,8 @@ inline void require(bool met, const char* what) {
     if (!met) throw nanobind::value_error(what);
 }
 
-// The numbers of an array that has exactly n of them and is ready to use: never a converted copy, which would be gone at
-// once.
+// Returns the numbers of an array that has exactly n of them and is ready to use. Never a converted copy, which would be
+// freed at once.
 template <class T>
 T* numbers(nanobind::handle array, std::size_t n, const char* what) {
     nanobind::ndarray<T, nanobind::c_contig, nanobind::device::cpu> cast;
@@ -34,8 +34,8 @@ T* numbers(nanobind::handle array, std::size_t n, const char* what) {
     return cast.data();
 }
 
-// Whether these arrays are a tree: every slice of children inside it and behind its node, parents and children of one mind,
-// every leaf an arm and every arm a leaf.
+// Requires that these arrays are a tree: children come after their node, parents and children agree, every leaf is an arm
+// and every arm a leaf.
 inline void require_tree(const Tree& tree) {
     const std::int32_t n_nodes = tree.n_nodes;
     const char* what = "start, parent, content and node_of are not those of a tree";

@@ -6,12 +6,12 @@
 
 NB_MODULE(_native, m) {
     m.doc() = "The native engine of banditree.";
-    nanobind::set_leak_warnings(false);  // an interpreter that is stopped in mid-run leaves objects behind: no fault here
+    nanobind::set_leak_warnings(false);  // an interpreter stopped during a run leaves objects behind, which is not a leak
     banditree::bind_stream(m);
     banditree::bind_walk(m);
     banditree::bind_simulate(m);
     banditree::bind_winning(m);
     m.def(
         "use_wider_vectors", [](bool on) { return banditree::wider_vectors = on && BANDITREE_HAS_WIDER; }, nanobind::arg("on"),
-        "Whether loops use vectors of 256 bits from now on: if told to, and if the processor has them. The bits are the same.");
+        "Turn 256-bit vectors on, if the processor has them, or off; return whether they are on. Results are the same bits.");
 }

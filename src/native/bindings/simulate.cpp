@@ -1,4 +1,4 @@
-// Whole runs for Python, without the GIL.
+// Simulates whole runs for Python, without the GIL.
 #include "simulation/stepper.hpp"
 
 #include <nanobind/nanobind.h>
@@ -29,17 +29,17 @@ World::Contexts contexts_of(const std::string& name) {
     throw nb::value_error("no such contexts");
 }
 
-// Whether rewards can be drawn around these means, so that no sampler meets what it cannot draw.
+// Requires that rewards can be drawn around these means.
 void require_world(const World& world) {
     require(std::isfinite(world.parameter) && (world.rewards != World::Rewards::bounded || world.parameter > 0.0),
             "the parameter of the rewards must be finite, and above 0 for bounded ones");
     const bool shares = world.rewards == World::Rewards::bernoulli || world.rewards == World::Rewards::bounded;
     for (std::size_t i = 0; i < world.n_arms * (world.dim ? world.dim : 1); ++i)
         require(std::isfinite(world.truth[i]) && (world.dim || !shares || (world.truth[i] >= 0.0 && world.truth[i] <= 1.0)),
-                "the truth must be finite, and from 0 to 1 where rewards are");
+                "the truth must be finite, and from 0 to 1 if rewards are");
 }
 
-// A copy of the truth, which must have one number per arm, or dim of them.
+// Copies the truth, which must have one number per arm, or dim numbers per arm.
 std::vector<double> truth_of(nb::handle given, std::size_t n_arms, std::size_t dim) {
     Doubles truth;
     require(nb::try_cast(given, truth, false) && truth.ndim() == (dim ? 2u : 1u) && truth.shape(0) > 0 &&
@@ -51,11 +51,11 @@ std::vector<double> truth_of(nb::handle given, std::size_t n_arms, std::size_t d
 void require_support(const World& world, const Walk& walk) {
     for (std::size_t i = 0; i < world.n_arms; ++i)
         require(world.stays(i, [&walk](double reward) { return walk.supports(reward); }),
-                "a player's belief does not allow the rewards of this world");
+                "a player's belief does not allow the rewards of this problem");
 }
 
-// `players`: (walk, arm_of, rewards stream, regret, plays) each. Gives the seconds of each, -1 for one that could not go on.
-// Every `every` steps, if it is above 0, next_truth(k) gives the truth from step k * every + 1 on.
+// `players`: (walk, arm_of, rewards stream, regret, plays) each. Returns the seconds of each, -1 for one that could not go on.
+// If `every` is above 0, next_truth(k) gives the truth from step k * every + 1 on.
 nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
                double parameter, const std::string& contexts, Stream* context_stream, std::int64_t horizon,
                Positions times, nb::list players, Monitor& monitor, std::int64_t delay, std::int64_t batch, std::int64_t every,
@@ -64,17 +64,17 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
     require(horizon >= 0 && horizon < longest && delay >= 0 && delay < longest && batch > 0 && batch < longest &&
                 every >= 0 && every < longest,
             "steps must be neither negative nor too many");
-    require(every == 0 || !next_truth.is_none(), "a world that changes needs its next truth");
+    require(every == 0 || !next_truth.is_none(), "a problem that changes needs its next truth");
     std::vector<double> now = truth_of(truth, 0, dim);
     World world{now.data(), now.size() / (dim ? dim : 1), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
     require_world(world);
-    require((dim > 0) == (world.contexts != World::Contexts::none), "a world with dim needs contexts, and no other");
+    require((dim > 0) == (world.contexts != World::Contexts::none), "contexts are needed if dim is above 0, and only then");
     require(dim == 0 || context_stream, "contexts need a stream");
     const std::size_t n_times = times.shape(0);
     const std::int64_t* time = times.data();
     require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
     for (std::size_t i = 0; i < n_times; ++i)
-        require(time[i] > (i ? time[i - 1] : 0), "times must go up, from 1 on");
+        require(time[i] > (i ? time[i - 1] : 0), "times must increase, from 1 on");
     std::vector<Player> ready;
     for (nb::handle entry : players) {
         const nb::tuple player = nb::cast<nb::tuple>(entry);
@@ -83,14 +83,14 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
         const std::size_t n_arms = static_cast<std::size_t>(walk->tree.n_arms);
         const std::int32_t* arm_of = nullptr;
         if (!player[1].is_none()) {
-            arm_of = numbers<const std::int32_t>(player[1], n_arms, "a player needs the place of each of its arms");
+            arm_of = numbers<const std::int32_t>(player[1], n_arms, "a player needs the position of each of its arms");
             for (std::size_t i = 0; i < n_arms; ++i)
-                require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms, "a player has an arm that the world has not");
+                require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms, "a player has an arm that the problem does not have");
         }
         require_support(world, *walk);
         require((walk->dim() == dim || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
-                "a player does not fit the world");
-        // Rare, and safe: whoever else holds the policy waits until the run is over.
+                "a player does not fit the problem");
+        // Rare, and safe: any other thread that wants the policy waits until the run is over.
         auto careful = [walk, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,
                                                                                    const double* x) {
             nb::gil_scoped_acquire acquire;
@@ -100,8 +100,8 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
             learn(arm, reward, context);
             walk->reset();
         };
-        ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs a number per time"),
-                         numbers<std::int64_t>(player[4], world.n_arms, "plays need a number per arm"), careful});
+        ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs one number per time"),
+                         numbers<std::int64_t>(player[4], world.n_arms, "plays needs one number per arm"), careful});
     }
     const auto change = [&](std::int64_t k) {
         nb::gil_scoped_acquire acquire;

@@ -1,4 +1,4 @@
-// The random stream as a Python class: single draws, and arrays of draws that equal the single ones in C order.
+// Binds the random stream as a Python class: single draws, and arrays of draws that equal single draws in C order.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -28,7 +28,7 @@ double checked(const char* name, double value) {
     throw nb::value_error((std::string(name) + "=" + shown + " must be finite and above 0").c_str());
 }
 
-// Every element is checked before the first draw, so that a refused call leaves the stream where it was.
+// Checks every element before the first draw, so that a refused call leaves the stream unchanged.
 void check(const char* name, const Shapes& values) {
     require(aligned(values.data()), "parameters must be in aligned arrays");
     for (std::size_t i = 0; i < values.shape(0); ++i) checked(name, values(i));
@@ -45,7 +45,7 @@ std::uint64_t checked_count(std::uint64_t k) {
     return k;
 }
 
-// A NumPy array of the given sizes, in C order, that owns what `fill` has written.
+// Returns a NumPy array of the given sizes, in C order, that owns what `fill` has written.
 template <class T, std::size_t N, class Fill>
 nb::ndarray<nb::numpy, T, nb::ndim<N>> array(const std::array<std::size_t, N>& sizes, Fill&& fill) {
     std::size_t total = 1;

@@ -1,4 +1,4 @@
-// The walks for Python: a belief, a rule and the arrays they share with NumPy.
+// Binds the walks for Python: each has a belief, a rule and arrays shared with NumPy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -27,8 +27,8 @@ namespace {
 
 PyTypeObject* plain_array = nullptr;  // numpy.ndarray, once the module is loaded
 
-// A Python float, int or bool as a double. False for anything else, which Python then converts or explains: no code of the
-// user's runs in the middle of a step.
+// Converts a Python float, int or bool to a double. False for anything else, which Python then converts or refuses: no user
+// code runs in the middle of a step.
 bool to_double(nb::handle value, double& out) {
     PyObject* object = value.ptr();
     if (PyFloat_Check(object)) {
@@ -44,8 +44,8 @@ bool to_double(nb::handle value, double& out) {
     return true;
 }
 
-// A context ready to use: none where none is needed, else doubles of the right length and size, in a plain NumPy array (a
-// masked one is another type). They are copied before they are looked at, because another thread may change the array.
+// Copies a context that is ready to use: None if none is needed, else doubles of the right length and size in a plain NumPy
+// array (a masked array is another type). It is copied before it is checked, because another thread may change the array.
 bool to_context(nb::handle value, std::size_t dim, std::vector<double>& copy, const double*& out) {
     out = nullptr;
     if (dim == 0 || value.is_none()) return dim == 0 && value.is_none();
@@ -62,7 +62,7 @@ bool to_context(nb::handle value, std::size_t dim, std::vector<double>& copy, co
 template <class Rows>
 std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bool flag, std::int32_t* summary) {
     if (rule == "UCB") return std::make_unique<Walker<Rows, UCB>>(std::move(rows), UCB{c, flag});
-    if constexpr (!std::is_same_v<Rows, CountsRows>) {  // counts have nothing to sample from
+    if constexpr (!std::is_same_v<Rows, CountsRows>) {  // counts have no prior to sample from
         if (rule == "Thompson") return std::make_unique<Walker<Rows, Thompson>>(std::move(rows), Thompson{});
         if (rule == "BestArm") return std::make_unique<Walker<Rows, BestArm>>(std::move(rows), BestArm{summary, flag});
     }
@@ -101,12 +101,12 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     throw nb::value_error("no such belief");
 }
 
-// What `learn` answers, if not the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
+// Results of `learn`; any other is the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
 constexpr std::int64_t learned = -1, left = -2;
 
-constexpr std::size_t most_few = 256;  // rewards that `learn_few` takes
+constexpr std::size_t most_listed = 256;  // most rewards that `learn_lists` takes
 
-// A copy of n numbers, empty for None: what is checked is what is used, whatever another thread does to the array.
+// Copies n numbers, none for None, so that what is checked is what is used even if another thread changes the array.
 std::vector<double> copied(nb::object array, std::size_t n) {
     if (array.is_none()) return {};
     Doubles given;
@@ -115,7 +115,7 @@ std::vector<double> copied(nb::object array, std::size_t n) {
     return {given.data(), given.data() + n};
 }
 
-// A copy of positions of arms.
+// Copies positions of arms.
 template <class Int>
 std::vector<Int> copied(const Positions& arms, const Tree& tree) {
     require(aligned(arms.data()), "positions must be aligned");
@@ -128,7 +128,7 @@ std::vector<Int> copied(const Positions& arms, const Tree& tree) {
     return found;
 }
 
-// Contexts as rows of doubles: none where none are needed, else one for each of n decisions or rewards.
+// Contexts as rows of doubles: null if none are needed, else one for each of n decisions or rewards.
 const double* rows_of(nb::object contexts, std::size_t n, std::size_t dim, Doubles& keep) {
     if (contexts.is_none() != (dim == 0) || (dim > 0 && !nb::try_cast(contexts, keep, false)))
         throw nb::value_error("contexts do not fit this policy");
@@ -147,7 +147,7 @@ nb::object positions_of(const std::vector<std::int32_t>& found) {
     return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(copy, {found.size()}, owner));
 }
 
-// Limits as Python holds them: with the arrays of the tree kept alive.
+// Limits as Python holds them, with the arrays of the tree kept alive.
 struct BoundLimits {
     Tree tree;
     Limits limits;
@@ -167,7 +167,7 @@ const Limits* limits_of(const BoundWalk& self, nb::object within) {
 
 void bind_walk(nb::module_& m) {
     plain_array = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("ndarray").ptr());
-    // `choose` and `update` come without the policy's lock, and are refused while the walk is closed; the others hold it.
+    // `choose` and `update` are called without the policy's lock, and refuse while the walk is closed; the others hold it.
     nb::class_<BoundWalk>(m, "Walk")
         .def(
             "__init__",
@@ -190,11 +190,11 @@ void bind_walk(nb::module_& m) {
                 if (!summary.is_none()) {
                     kept = numbers<std::int32_t>(summary, n_nodes, "summary must have one node per node");
                     for (std::size_t i = 0; i < n_nodes; ++i)
-                        require(static_cast<std::uint32_t>(kept[i]) < n_nodes, "summary names a node that is not there");
+                        require(static_cast<std::uint32_t>(kept[i]) < n_nodes, "summary names a node that does not exist");
                 }
                 Stream* rng = nullptr;
                 if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("stream must be a Stream");
-                require(fade > 0.0 && fade <= 1.0 && explore >= 0.0 && explore <= 1.0, "fade and explore are parts of 1");
+                require(fade > 0.0 && fade <= 1.0 && explore >= 0.0 && explore <= 1.0, "fade and explore must be from 0 to 1, and fade above 0");
                 double* counts = numbers<double>(scale, 1, "scale must be one double");
                 auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, counts, fade < 1.0);
                 walk->tree = tree;
@@ -216,9 +216,9 @@ void bind_walk(nb::module_& m) {
         .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
         .def("reset", [](BoundWalk& self) { self.walk->reset(); })
         .def_prop_rw(
-            "narrowest", [](BoundWalk& self) { return self.walk->narrowest(); },
+            "min_wide", [](BoundWalk& self) { return self.walk->min_wide(); },
             [](BoundWalk& self, std::int32_t children) {
-                self.walk->narrowest() = children;
+                self.walk->min_wide() = children;
                 self.walk->reset();
             })
         .def(
@@ -254,13 +254,13 @@ void bind_walk(nb::module_& m) {
             },
             nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
         .def(
-            "learn_few",  // positions and rewards in lists: all of them, or none where something is not ready to use
+            "learn_lists",  // positions and rewards in lists: all of them, or none if something is not ready to use
             [](BoundWalk& self, nb::list arms, nb::list rewards) {
                 Walk& walk = *self.walk;
                 const std::size_t n = nb::len(arms);
-                if (self.closed || walk.dim() > 0 || nb::len(rewards) != n || n > most_few) return false;
-                std::array<std::int64_t, most_few> where;
-                std::array<double, most_few> sums;
+                if (self.closed || walk.dim() > 0 || nb::len(rewards) != n || n > most_listed) return false;
+                std::array<std::int64_t, most_listed> where;
+                std::array<double, most_listed> sums;
                 for (std::size_t i = 0; i < n; ++i) {
                     const nb::handle arm = arms[i];
                     if (!PyLong_CheckExact(arm.ptr()) || !to_double(rewards[i], sums[i]) || !walk.supports(sums[i])) return false;
@@ -290,7 +290,7 @@ void bind_walk(nb::module_& m) {
             "limits",
             [](BoundWalk& self, Positions arms, bool only) {
                 std::vector<std::int32_t> named = copied<std::int32_t>(arms, self.walk->tree);
-                require(!named.empty() || !only, "one arm at least must be allowed");
+                require(!named.empty() || !only, "at least one arm must be allowed");
                 return BoundLimits{self.walk->tree, Limits(self.walk->tree, std::move(named), only), self.keep};
             },
             nb::arg("arms").noconvert(), nb::arg("only"))
@@ -309,7 +309,7 @@ void bind_walk(nb::module_& m) {
                 const double* x;
                 const Limits* limits = limits_of(self, within);
                 if (k > static_cast<std::size_t>(limits ? limits->n_allowed : self.walk->tree.n_arms))
-                    throw nb::value_error("there are not so many arms");
+                    throw nb::value_error("there are not that many arms");
                 if (!to_context(context, self.walk->dim(), self.context, x)) return nb::none();
                 std::vector<std::int32_t> found;
                 if (!self.walk->slate(limits, x, k, found)) return nb::none();

@@ -1,4 +1,4 @@
-// A walk as Python holds it: with the arrays and the stream that it points into kept alive.
+// A walk as Python holds it, with the arrays and the stream that it points into kept alive.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,8 +13,8 @@ namespace banditree {
 struct BoundWalk {
     std::unique_ptr<Walk> walk;
     nanobind::object keep;
-    nanobind::object careful;  // learns in Python, given an arm, a reward and a context, what the walk refuses to
-    std::vector<double> context = {};  // scratch: a copy of the one at hand
+    nanobind::object careful;  // Python function (arm, reward, context) that learns what the walk refuses to
+    std::vector<double> context = {};  // scratch: a copy of the current context
     bool closed = false;  // refuses steps while the tree or the evidence is being changed
 };
 

@@ -1,4 +1,4 @@
-// Winning probabilities as Python functions: children alike are put together, the classes' shares handed out again.
+// Binds winning probabilities as Python functions. Equal children are grouped into classes, which are computed once.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -45,7 +45,7 @@ struct Alike {
     Alike(const Values& xs, const Values& ys) : class_of(xs.shape(0)) {
         std::vector<std::uint32_t> table(64, none);  // classes by their pair: linear probing
         for (std::size_t i = 0; i < class_of.size(); ++i) {
-            const double u = xs(i) + 0.0, v = ys(i) + 0.0;  // -0 is 0
+            const double u = xs(i) + 0.0, v = ys(i) + 0.0;  // turns -0 into 0
             std::size_t at = probe(table, u, v);
             if (table[at] == none) {
                 if (2 * (x.size() + 1) > table.size()) {
@@ -79,7 +79,7 @@ std::vector<double> beta_shares(const Alike& alike) {
     return Winning<BetaLogOdds>(std::move(each), alike.size).won;
 }
 
-// A child whose sd is 0 always draws its mean; such children with the same mean share what they win.
+// A child whose sd is 0 always draws its mean; such children with the same mean share their probability.
 std::vector<double> normal_shares(const Alike& alike) {
     const std::size_t k = alike.x.size();
     const double highest = *std::max_element(alike.x.begin(), alike.x.end());
@@ -87,7 +87,7 @@ std::vector<double> normal_shares(const Alike& alike) {
     double floor = -infinity, scale = 0.0, alone = 0.0;
     std::vector<double> mean(k), sd(k), found(k, 0.0);
     for (std::size_t c = 0; c < k; ++c) {
-        mean[c] = alike.x[c] - highest;  // differences of doubles keep their digits
+        mean[c] = alike.x[c] - highest;  // differences of close doubles are exact
         sd[c] = alike.y[c] == 0.0 ? 0.0 : std::max(alike.y[c], NormalDensities::narrowest * -mean[c]);
         scale = std::max(scale, sd[c]);
         if (sd[c] == 0.0) floor = std::max(floor, mean[c]);
@@ -153,7 +153,7 @@ void bind_winning(nb::module_& m) {
             for (std::size_t i = 0; i < k; ++i) beta.of(a(i), b(i), low, high, ends + 2 * i);
             return nb::ndarray<nb::numpy, double, nb::ndim<2>>(ends, {k, 2}, owner);
         },
-        "a"_a, "b"_a, "low"_a, "high"_a, "Two quantiles of each Beta(a, b): (k, 2).");
+        "a"_a, "b"_a, "low"_a, "high"_a, "Return two quantiles of each Beta(a, b): (k, 2).");
     m.def(
         "beta_wins",
         [](const Values& a, const Values& b) {
@@ -161,7 +161,7 @@ void bind_winning(nb::module_& m) {
             const Alike alike(a, b);
             return handed_out(beta_shares(alike), alike);
         },
-        "a"_a, "b"_a, "How likely each child's draw from Beta(a, b) is the highest.");
+        "a"_a, "b"_a, "Return the probability that each child's draw from Beta(a, b) is the highest.");
     m.def(
         "beta_wins_one",
         [](const Values& a, const Values& b, std::int64_t i) {
@@ -170,7 +170,7 @@ void bind_winning(nb::module_& m) {
             const Alike alike(a, b);
             return beta_shares(alike)[alike.class_of[child]];
         },
-        "a"_a, "b"_a, "i"_a, "How likely the draw of child i from Beta(a, b) is the highest.");
+        "a"_a, "b"_a, "i"_a, "Return the probability that the draw of child i from Beta(a, b) is the highest.");
     m.def(
         "normal_wins",
         [](const Values& mean, const Values& sd) {
@@ -178,7 +178,7 @@ void bind_winning(nb::module_& m) {
             const Alike alike(mean, sd);
             return handed_out(normal_shares(alike), alike);
         },
-        "mean"_a, "sd"_a, "How likely each child's draw from N(mean, sd^2) is the highest.");
+        "mean"_a, "sd"_a, "Return the probability that each child's draw from N(mean, sd^2) is the highest.");
     m.def(
         "normal_wins_one",
         [](const Values& mean, const Values& sd, std::int64_t i) {
@@ -187,7 +187,7 @@ void bind_winning(nb::module_& m) {
             const Alike alike(mean, sd);
             return normal_shares(alike)[alike.class_of[child]];
         },
-        "mean"_a, "sd"_a, "i"_a, "How likely the draw of child i from N(mean, sd^2) is the highest.");
+        "mean"_a, "sd"_a, "i"_a, "Return the probability that the draw of child i from N(mean, sd^2) is the highest.");
 }
 
 }  // namespace banditree

@@ -1,4 +1,4 @@
-// ln and exp without branches, for loops that compilers turn into vectors. Within two units in the last place.
+// ln and exp without branches, for loops that compilers vectorise. Accurate to two units in the last place.
 #pragma once
 
 #include "numerics/math.hpp"
@@ -6,7 +6,7 @@
 
 namespace banditree {
 
-// e^x and e^x - 1 for x <= 700 (below -700 as at -700), both with all their digits: with x = k ln 2 + r they are 2^k + 2^k (e^r - 1) and
+// e^x and e^x - 1 for x <= 700 (below -700 as at -700), both to full precision: with x = k ln 2 + r they are 2^k + 2^k (e^r - 1) and
 // (2^k - 1) + 2^k (e^r - 1).
 struct Powers {
     double exp, exp_minus_one;
@@ -25,7 +25,7 @@ BANDITREE_INLINE inline Powers powers_lane(double x) {
 
 BANDITREE_INLINE inline double exp_lane(double x) { return powers_lane(x).exp; }
 
-// ln x for normal x > 0, as `ln`; of anything else a number.
+// ln x for normal x > 0, like `ln`; for anything else, some number.
 BANDITREE_INLINE inline double ln_lane(double x) {
     constexpr std::uint64_t one = 0x3ff0000000000000, root_half = 0x3fe6a09e667f3bcd, two_to_52 = 0x4330000000000000;
     const std::uint64_t shifted = to_bits(x) + (one - root_half);

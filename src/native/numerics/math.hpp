@@ -1,6 +1,6 @@
-// ln and exp in plain IEEE arithmetic: a C library's own may differ in the last bit from machine to machine, and one
-// bit is enough to send two runs of the same seed apart. Both are within one unit in the last place.
-// Build without fused contraction (-ffp-contract=off), or the bits are not ours any more.
+// ln and exp in plain IEEE arithmetic: those of C libraries may differ in the last bit from machine to machine, and one
+// bit is enough to make two runs with the same seed differ. Both are accurate to one unit in the last place.
+// Build without fused contraction (-ffp-contract=off), or the results differ between machines.
 #pragma once
 
 #include <cfloat>
@@ -31,7 +31,7 @@ inline double from_bits(std::uint64_t bits) {
 
 // Natural logarithm. Write x = 2^k m with m in [sqrt(1/2), sqrt 2), f = m - 1 (exact) and s = f / (2 + f). Then
 //   ln m = 2 atanh s = 2s + s R,   R = 2 (s^2/3 + s^4/5 + s^6/7 + ...),
-// and 2s = f - s f, so ln m = f - s (f - R): the rounding errors sit in the second term, which is small beside f.
+// and 2s = f - s f, so ln m = f - s (f - R): the rounding errors are in the second term, which is small relative to f.
 // |s| <= 0.1716, so the terms past s^22/23 are below 2^-58 of the sum.
 inline double ln(double x) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -42,13 +42,13 @@ inline double ln(double x) {
         x *= 0x1p54;
         k = -54;
     }
-    // Adding the distance from sqrt(1/2) to 1 carries into the exponent just where the mantissa passes sqrt 2.
+    // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly when the mantissa passes sqrt 2.
     constexpr std::uint64_t one = 0x3ff0000000000000, root_half = 0x3fe6a09e667f3bcd;
     const std::uint64_t shifted = to_bits(x) + (one - root_half);
     k += static_cast<std::int64_t>(shifted >> 52) - 1023;
     const double f = from_bits((shifted & 0x000fffffffffffff) + root_half) - 1.0;
     const double s = f / (2.0 + f), q = s * s, q2 = q * q;
-    // The two halves of the series are independent chains, which the processor runs side by side.
+    // The two halves of the series are independent chains, which the processor runs in parallel.
     const double even = 2. / 3 + q2 * (2. / 7 + q2 * (2. / 11 + q2 * (2. / 15 + q2 * (2. / 19 + q2 * (2. / 23)))));
     const double odd = 2. / 5 + q2 * (2. / 9 + q2 * (2. / 13 + q2 * (2. / 17 + q2 * (2. / 21))));
     const double series = q * (even + q * odd);
@@ -57,7 +57,7 @@ inline double ln(double x) {
 }
 
 // Exponential. Write x = k ln 2 + r with |r| <= ln(2)/2, so e^x = 2^k e^r, and e^r by its Taylor series: the terms past
-// r^13/13! are below 2^-57. The scaling by 2^k takes two steps, because 2^k alone leaves the range before e^x does.
+// r^13/13! are below 2^-57. The scaling by 2^k takes two steps, because 2^k overflows before e^x does.
 inline double exp(double x) {
     if (x != x) return x;
     if (x > 709.79) return std::numeric_limits<double>::infinity();
@@ -80,8 +80,8 @@ inline double ln_one_minus(double x) {
     return ln(1.0 - x);
 }
 
-// At least e^x, at most 6.2% more: 2^t is convex, so the straight line between two powers of two lies above it, and a
-// straight line is what the bits of a double read as an integer are. The last factor covers the rounding of t.
+// At least e^x, at most 6.2% more: 2^t is convex, so the straight line between two powers of two lies above it, and the
+// bits of a double, read as an integer, form such a line. The last factor covers the rounding of t.
 inline double exp_above(double x) {
     const double turns = x * 1.4426950408889634 + 1023.0;  // x / ln 2, and the bias of the exponent
     if (!(turns > 1.0)) return std::numeric_limits<double>::min();

@@ -1,5 +1,5 @@
-// Loops compiled twice: for any processor of its kind, and for one with vectors of 256 bits, which is asked for when the
-// module is loaded. The bits are the same: sums, products, quotients and roots are rounded alike in vectors of any width, and
+// Compiles loops twice: for any processor of its kind, and for one with 256-bit vectors, which is detected when the module is
+// loaded. The results are the same bits: sums, products, quotients and roots are rounded equally in vectors of any width, and
 // fused operations stay off.
 #pragma once
 
@@ -11,7 +11,7 @@
 #define BANDITREE_INLINE
 #endif
 
-#if defined(__GNUC__) && defined(__x86_64__) && !defined(_WIN32)  // whose stack is not aligned for them
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(_WIN32)  // Windows does not align the stack for them
 #define BANDITREE_WIDER __attribute__((target("avx2")))
 #define BANDITREE_HAS_WIDER (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0)
 #else
@@ -19,7 +19,7 @@
 #define BANDITREE_HAS_WIDER false
 #endif
 
-// Small loops of constant length are unrolled whole, nested triangular ones too, at which compilers hesitate.
+// Unrolls small loops of constant length completely, including nested triangular ones, which compilers often do not.
 #if defined(__clang__)
 #define BANDITREE_UNROLL _Pragma("unroll 8")
 #elif defined(__GNUC__)
@@ -30,7 +30,7 @@
 
 namespace banditree {
 
-// Four numbers side by side, anywhere in memory.
+// Four adjacent numbers, with any alignment.
 #if defined(__GNUC__)
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 BANDITREE_INLINE inline void raise_to_zero(Four& x) { x = x > 0.0 ? x : Four{}; }
@@ -59,7 +59,7 @@ BANDITREE_WIDER void in_wider_vectors(const Loops& loops) {
     loops();
 }
 
-// Runs `loops`, a function object marked BANDITREE_INLINE like all that it calls: only what is inlined is compiled twice.
+// Runs `loops`, a function object marked BANDITREE_INLINE like everything it calls: only inlined code is compiled twice.
 template <class Loops>
 void in_vectors(const Loops& loops) {
     if (wider_vectors.load(std::memory_order_relaxed))

@@ -1,4 +1,4 @@
-// The walk down the tree and the update up it. Twin of banditree/policy/descent.py: the same steps, draw for draw.
+// Walks down the tree to choose, and updates beliefs on the way up. Twin of banditree/policy/descent.py, draw for draw.
 #pragma once
 
 #include <algorithm>
@@ -19,52 +19,52 @@
 
 namespace banditree {
 
-// LARGEST of errors/checks.py, of a reward or an entry of a context: sums of them and of their squares stay finite.
+// LARGEST in errors/checks.py, for rewards and entries of contexts: their sums and the sums of their squares stay finite.
 constexpr double largest = 1e100;
-constexpr double least_scale = 0x1p-20;  // LEAST_SCALE of beliefs/base.py
-constexpr double most_plays = 1e15;  // MOST_PLAYS there: of one row of a batch
+constexpr double least_scale = 0x1p-20;  // LEAST_SCALE in beliefs/base.py
+constexpr double most_plays = 1e15;  // MOST_PLAYS in errors/checks.py: in one row of a batch
 
-// What Python and the simulator see of a walk, whatever its belief and rule.
+// The interface of a walk for Python and the simulator, independent of its belief and rule.
 struct Walk {
     virtual ~Walk() = default;
     virtual std::size_t dim() const = 0;
-    // One decision from today's beliefs: the position of an arm, or -1 where scores are not numbers.
+    // Makes one decision from the present beliefs: the position of an arm, or -1 if a score is not a number.
     virtual std::int32_t choose(const double* context) = 0;
     // The same among the arms that the limits allow.
     virtual std::int32_t choose_within(const Limits& limits, const double* context) = 0;
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
-    // k different arms, best first, from one draw per node: (k,). There are at least k; limits may be null.
+    // Chooses k different arms, best first, with one draw per node: (k,). There are at least k; limits may be null.
     virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
     virtual bool supports(double reward) const = 0;
-    // Whether this may be the sum of so many rewards.
+    // Whether this can be the sum of this many rewards.
     virtual bool allows(double sum, double plays) const = 0;
-    // False, with nothing changed, where the belief would lose digits: the readable engine learns such a reward.
+    // Returns false, with nothing changed, if the belief would lose digits: the readable engine learns such a reward.
     virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
-    // The same for n rows of rewards, each the sum of plays[i] rewards of one arm (one where plays is null), contexts end to
+    // The same for n rows of rewards, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to
     // end.
     virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                        std::size_t n) = 0;
-    // Python has changed the evidence: forget what was derived from it.
+    // Forgets what was derived from the evidence, because Python has changed it.
     virtual void reset() = 0;
-    // Nodes with at least this many children are walked by an exact shortcut, where there is one; the largest number there
-    // is turns off all shortcuts, also those that do not depend on the width.
-    virtual std::int32_t& narrowest() = 0;
+    // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off
+    // all shortcuts, also those that do not depend on the width.
+    virtual std::int32_t& min_wide() = 0;
 
     Tree tree;
     Stream* rng = nullptr;
-    double fade = 1.0;             // what all evidence counts after one more reward
-    double explore = 0.0;          // this part of the decisions is any allowed arm, each with the same chance
+    double fade = 1.0;             // factor by which each new reward multiplies earlier evidence
+    double explore = 0.0;          // fraction of decisions made at random, all allowed arms equally likely
     std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
 };
 
 template <class Rows, class Rule>
 struct Walker final : Walk {
-    static constexpr std::size_t block = 65536;  // scores held at once when many decisions are made together
+    static constexpr std::size_t block = 65536;  // most scores in memory when many decisions are made together
     Rows rows;
     Rule rule;
     Shortcut<Rows, Rule> shortcut;
     std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
-    std::vector<std::int32_t> n_ties, path;              // scratch: (m,); the last way down or up, the root first
+    std::vector<std::int32_t> n_ties, path;              // scratch: (m,); the last path taken, the root first
     std::vector<std::int32_t> among;                     // scratch: the children that limits leave to choose from
 
     Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)) {}
@@ -97,7 +97,7 @@ struct Walker final : Walk {
         return tree.content[node];
     }
 
-    // Each node is drawn once and its order stays, so the best arm left is always the next one depth first.
+    // Each node is drawn once and keeps its order, so the best arm left is always the next one depth first.
     bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) override {
         if (explores()) {
             pick_any(limits, k, found);
@@ -123,9 +123,9 @@ struct Walker final : Walk {
         return true;
     }
 
-    // Decisions that stand at the same node are scored together; nodes are visited depth first, left to right.
+    // Decisions at the same node are scored together; nodes are visited depth first, left to right.
     bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
-        if (explore > 0.0) {  // each decision draws first whether it explores
+        if (explore > 0.0) {  // each decision first draws whether it explores
             for (std::size_t i = 0; i < m; ++i)
                 if ((found[i] = choose(contexts ? contexts + i * rows.dim() : nullptr)) < 0) return false;
             return true;
@@ -168,7 +168,7 @@ struct Walker final : Walk {
         rows.reset();
         shortcut.reset();
     }
-    std::int32_t& narrowest() override { return shortcut.narrowest; }
+    std::int32_t& min_wide() override { return shortcut.min_wide; }
 
     bool supports(double reward) const override {
         return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
@@ -176,7 +176,7 @@ struct Walker final : Walk {
 
     bool allows(double sum, double plays) const override {
         if (!(plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest)) return false;
-        return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite end stays one
+        return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite bound stays infinite
     }
 
     bool update(std::int32_t arm, double reward, const double* context) override {
@@ -208,15 +208,15 @@ struct Walker final : Walk {
                     contexts ? contexts + i * rows.dim() : nullptr);
             if constexpr (Rule::summarises) touched.insert(touched.end(), path.begin(), path.end() - 1);
         }
-        std::sort(touched.begin(), touched.end(), std::greater<>());  // a child's number is above its parent's
+        std::sort(touched.begin(), touched.end(), std::greater<>());  // a child has a higher number than its parent
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
         return true;
     }
 
   private:
-    // Instead of letting all evidence fade with each reward, the reward counts more: what evidence counts is `scale` of what
-    // is stored. Once in a while the two are brought together again.
+    // Stored evidence does not fade with each reward: `scale`, its weight, falls instead, and the new reward is divided by
+    // it. When the scale becomes small, the evidence is rescaled.
     void observe_one(std::int32_t arm, double reward, double count, const double* context) {
         if (fade == 1.0) return observe(arm, reward, count, context);
         double& scale = *rows.scale;
@@ -235,7 +235,7 @@ struct Walker final : Walk {
         return true;
     }
 
-    // Many rewards at once: what each arm got, then one pass from the leaves up.
+    // Learns many rewards at once: sums them per arm, then makes one pass from the leaves up.
     void learn_all_nodes(const std::int64_t* arms, const double* rewards, const double* plays, std::size_t n) {
         struct Sum {
             double count = 0.0, total = 0.0;
@@ -262,7 +262,7 @@ struct Walker final : Walk {
                 rule.summarise(tree, rows, node);
     }
 
-    // The way up is mostly the way down just taken; looking it up costs a miss of the cache per level in a large tree.
+    // The path up is usually the path just taken down; looking it up would cost one cache miss per level in a large tree.
     void find(std::int32_t arm) {
         if (!path.empty() && tree.content[path.back()] == arm) return;
         path.clear();
@@ -270,7 +270,7 @@ struct Walker final : Walk {
         std::reverse(path.begin(), path.end());
     }
 
-    // `count` rewards of sum `reward`, for every node on the way up.
+    // Learns `count` rewards with sum `reward` at every node on the way up.
     void observe(std::int32_t arm, double reward, double count, const double* context) {
         find(arm);
         for (std::size_t i = path.size(); i-- > 0;) {
@@ -279,9 +279,9 @@ struct Walker final : Walk {
         }
     }
 
-    // One step down among the children that are allowed. False where a score is NaN.
+    // Takes one step down among the allowed children. False if a score is NaN.
     bool step_within(const Limits& limits, const Decisions& one, std::int32_t* node) {
-        if constexpr (!Rule::summarises) {  // else what stands for a cluster may depend on limits further down
+        if constexpr (!Rule::summarises) {  // else the representative of a cluster may depend on limits further down
             const Limits::Children* excluded = limits.at(*node);
             std::int32_t step = 0;
             if (!limits.only && !excluded) {
@@ -312,21 +312,21 @@ struct Walker final : Walk {
         return true;
     }
 
-    // The children of a node that are left to choose from, into `among`.
+    // Writes the children of a node that may be chosen into `among`.
     void list_children(const Limits* limits, std::int32_t node) {
         if (limits) return limits->allowed(tree, node, among);
         among.resize(static_cast<std::size_t>(tree.n_children(node)));
         std::iota(among.begin(), among.end(), tree.first(node));
     }
 
-    // Scores of the children listed, in order, into `scores`: (k,).
+    // Writes the scores of the children listed, in order, into `scores`: (k,).
     void score_listed(const Limits* limits, std::int32_t node, const Decisions& one) {
         evaluations += static_cast<std::int64_t>(among.size());
         if (scores.size() < among.size()) scores.resize(among.size());
         rule.score_some(tree, rows, node, limits, among, one, *rng, scores.data());
     }
 
-    // Sorts the children listed by their scores, the highest first, ties in random order. False where a score is NaN.
+    // Sorts the children listed by their scores, the highest first, ties in random order. False if a score is NaN.
     bool sort_listed() {
         const std::size_t k = among.size();
         std::vector<std::size_t> order(k);
@@ -344,10 +344,10 @@ struct Walker final : Walk {
         return true;
     }
 
-    // k different arms, every order of every set of them with the same chance: the first k steps of a shuffle.
+    // Draws k different arms, all ordered selections equally likely: the first k steps of a shuffle.
     void pick_any(const Limits* limits, std::size_t k, std::vector<std::int32_t>& found) {
         const auto n = static_cast<std::size_t>(limits ? limits->n_allowed : tree.n_arms);
-        std::unordered_map<std::size_t, std::size_t> swapped;  // ranks that are no longer where they started
+        std::unordered_map<std::size_t, std::size_t> swapped;  // ranks that have moved
         const auto at = [&swapped](std::size_t i) { return swapped.count(i) ? swapped[i] : i; };
         found.clear();
         for (std::size_t i = 0; i < k; ++i) {
@@ -357,7 +357,7 @@ struct Walker final : Walk {
         }
     }
 
-    // Sort keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so great
+    // Sorts keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so large
     // that the counts alone would take longer.
     static void sort_by(std::int32_t* key, std::int32_t k, std::int32_t* value, std::int32_t* scratch, std::size_t n) {
         if (static_cast<std::size_t>(k) > 16 * n) {
@@ -377,7 +377,7 @@ struct Walker final : Walk {
             for (; at < place[c]; ++at) key[at] = c;
     }
 
-    // The contexts of m decisions, as the belief wants them: those of the decisions `who`, or the first where it is null.
+    // Prepares the contexts of m decisions for the belief: those of the decisions `who`, or the first m if it is null.
     Decisions prepare(const double* contexts, const std::int32_t* who, std::size_t m) {
         const std::size_t stride = rows.stride();
         if (prepared.size() < m * stride) prepared.resize(m * stride);
@@ -386,7 +386,7 @@ struct Walker final : Walk {
         return {m, prepared.data(), stride};
     }
 
-    // The child with the highest score for each of m decisions, ties at random: (m,). False where a score is NaN.
+    // Finds the child with the highest score for each of m decisions, ties at random: (m,). False if a score is NaN.
     bool pick(std::int32_t node, const Decisions& decisions, std::int32_t* winners) {
         const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
         evaluations += static_cast<std::int64_t>(k * m);

@@ -1,4 +1,4 @@
-// Which children a walk may step to when some arms are excluded, or only some are allowed. Twin of
+// Finds the children that a walk may step to when some arms are excluded, or only some are allowed. Twin of
 // banditree/policy/limits.py.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace banditree {
 
-// Work goes along the paths of the arms named, never over the tree: a cluster is no choice once all its children are
-// excluded, or as long as none of them is allowed.
+// Only the paths of the arms named are visited, never the whole tree. A cluster cannot be chosen once all its children are
+// excluded, or until one of them is allowed.
 struct Limits {
     using Children = std::vector<std::int32_t>;
     bool only;                                          // the arms named are those allowed, not those excluded
     std::vector<std::int32_t> arms;                     // the arms named, in order, each once
     std::unordered_map<std::int32_t, Children> listed;  // node -> its children that are allowed, or excluded, in order
-    std::int32_t n_allowed;                             // how many arms are left to choose from
+    std::int32_t n_allowed;                             // number of arms that may be chosen
 
     Limits(const Tree& tree, std::vector<std::int32_t> named, bool only_) : only(only_), arms(std::move(named)) {
         std::sort(arms.begin(), arms.end());
@@ -30,13 +30,13 @@ struct Limits {
         n_allowed = only ? n : tree.n_arms - n;
     }
 
-    // The children listed for a node, null where there is no limit here.
+    // The children listed for a node, null if there is no limit here.
     const Children* at(std::int32_t node) const {
         const auto found = listed.find(node);
         return found == listed.end() ? nullptr : &found->second;
     }
 
-    // The children of a node that are left to choose from, in order.
+    // The children of a node that may be chosen, in order.
     void allowed(const Tree& tree, std::int32_t node, Children& out) const {
         const Children* here = at(node);
         if (only) {
@@ -58,7 +58,7 @@ struct Limits {
         return rank;
     }
 
-    // Any allowed arm, each with the same chance.
+    // Draws an allowed arm, all equally likely.
     std::int32_t uniform(Stream& rng) const {
         return arm(static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(n_allowed))));
     }
@@ -71,7 +71,7 @@ struct Limits {
         for (; tree.parent[node] >= 0; node = tree.parent[node]) {
             Children& beside = listed[tree.parent[node]];
             beside.push_back(node);
-            if (beside.size() > 1) return;  // the way above is marked already
+            if (beside.size() > 1) return;  // the path above is already marked
         }
     }
     void exclude(const Tree& tree, std::int32_t node) {

@@ -1,4 +1,4 @@
-// Thompson samples in which a cluster stands for its best arm (TSMax). Twin of banditree/rules/best_arm.py.
+// Thompson sampling in which a cluster draws from the belief of its best arm (TSMax). Twin of banditree/rules/best_arm.py.
 #pragma once
 
 #include <limits>
@@ -12,7 +12,7 @@ namespace banditree {
 
 struct BestArm {
     static constexpr bool summarises = true;
-    std::int32_t* summary;  // (nodes,) the best arm's leaf below each node; the node itself where no arm was tried
+    std::int32_t* summary;  // (nodes,) the best arm's leaf below each node; the node itself if no arm was tried
     bool posterior;         // by posterior mean over all arms, not by empirical mean over those tried
 
     template <class Rows>
@@ -29,7 +29,7 @@ struct BestArm {
         }
     }
 
-    // Scores of some children for one decision, in order: (k,). The best allowed arm stands for its cluster.
+    // Scores of some children for one decision, in order: (k,). The best allowed arm represents its cluster.
     template <class Rows>
     void score_some(const Tree& tree, Rows& rows, std::int32_t, const Limits* limits,
                     const std::vector<std::int32_t>& children, const Decisions& one, Stream& rng, double* scores) const {
@@ -48,7 +48,7 @@ struct BestArm {
   private:
     struct Best {
         const BestArm& rule;
-        std::int32_t arm;  // what stands where no arm was tried
+        std::int32_t arm;  // the representative if no arm was tried
         double mean = -std::numeric_limits<double>::infinity(), plays = 0.0;
         bool found = false;
 
@@ -66,11 +66,11 @@ struct BestArm {
         }
     };
 
-    // What stands for a node among its allowed arms: where none of them was tried, the first one.
+    // The representative of a node among its allowed arms; the first one if none of them was tried.
     template <class Rows>
     std::int32_t best_within(const Tree& tree, Rows& rows, const Limits& limits, std::int32_t node) const {
         const std::int32_t kept = tree.content[summary[node]];
-        if (tree.n_children(node) == 0 || kept < 0) return summary[node];  // an arm; or no arm was tried, and the prior stands
+        if (tree.n_children(node) == 0 || kept < 0) return summary[node];  // an arm; or no arm was tried, and the prior is used
         if (!limits.only && limits.allows(kept)) return summary[node];
         std::vector<std::int32_t> children;
         limits.allowed(tree, node, children);

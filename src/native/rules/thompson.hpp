@@ -1,4 +1,4 @@
-// Thompson's rule: each child is worth a draw from its belief. Twin of banditree/rules/thompson.py.
+// Thompson's rule: score each child by a draw from its belief. Twin of banditree/rules/thompson.py.
 #pragma once
 
 #include <vector>

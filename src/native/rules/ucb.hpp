@@ -1,4 +1,4 @@
-// Upper confidence bounds: mean + c spread. Twin of banditree/rules/ucb.py.
+// Upper confidence bounds: score each child by mean + c spread. Twin of banditree/rules/ucb.py.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,7 @@ struct UCB {
                 for (std::size_t i = 0; i < k; ++i)
                     scores[i * m + j] = rows.means[i] + width * std::sqrt(rows.variances[i]);
             }
-        } else {  // without contexts all decisions see the same
+        } else {  // without contexts all decisions have the same scores
             for (std::size_t i = 0; i < k; ++i, scores += m) {
                 const std::int32_t child = tree.first(node) + static_cast<std::int32_t>(i);
                 const double index = this->index(rows, child, width);

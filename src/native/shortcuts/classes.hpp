@@ -1,5 +1,5 @@
-// The children of one node grouped by their evidence: those with the same pair of numbers are alike to any rule, so they
-// are kept as one class. What there is to do at a wide node then grows with the classes, not with the children.
+// Groups the children of one node by their evidence: those with the same pair of numbers are equal for any rule, so they
+// form one class. The work at a wide node then grows with the number of classes, not of children.
 #pragma once
 
 #include <algorithm>
@@ -23,21 +23,21 @@ struct Excluded {
     void each(Do&& act) const {
         for (std::size_t i = 0; i < size(); ++i) act((*nodes)[i] - first);
     }
-    // The child of this rank among those that are left.
+    // The child of this rank among those that may be chosen.
     std::int32_t left(std::int32_t rank) const {
         each([&rank](std::int32_t gone) { rank += gone <= rank; });
         return rank;
     }
 };
 
-// `Kind` is what a rule needs of a class, made as Kind(x, y, the kind that its first member comes from or null).
+// `Kind` is what a rule needs to know about a class, made as Kind(x, y, the kind that its first member had before, or null).
 template <class Kind>
 class Classes {
   public:
     struct Class {
         double x, y;  // the evidence that its members share
         Kind kind;
-        double size;  // how many members
+        double size;  // number of members
         std::int32_t slot;
     };
     std::vector<Class> active;  // the classes that have members
@@ -72,13 +72,13 @@ class Classes {
 
   private:
     struct Slot {
-        std::size_t at = 0;  // place of its class among the active ones
+        std::size_t at = 0;  // position of its class among the active ones
         std::vector<std::int32_t> members;
     };
-    std::vector<Slot> slots;                   // members; numbers stay while a class lives, and are then used again
+    std::vector<Slot> slots;                   // members; slot numbers stay while a class exists, and are then reused
     std::vector<std::int32_t> spare;           // free slots
-    std::vector<std::int32_t> slot_of, place;  // (k,) the slot of each child, and its place among the members
-    std::vector<std::int32_t> table;           // slots by (x, y), -1 where empty; its length is a power of two
+    std::vector<std::int32_t> slot_of, place;  // (k,) the slot of each child, and its position among the members
+    std::vector<std::int32_t> table;           // slots by (x, y), -1 for empty; the length is a power of two
 
     Class& in(std::int32_t slot) { return active[slots[static_cast<std::size_t>(slot)].at]; }
 
@@ -87,7 +87,7 @@ class Classes {
         return static_cast<std::size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 20);
     }
 
-    // Where (x, y) is in the table, or the empty place where it belongs: linear probing.
+    // The position of (x, y) in the table, or the empty one where it belongs: linear probing.
     std::size_t probe(double x, double y) {
         std::size_t at = hash(x, y) & (table.size() - 1);
         while (table[at] >= 0 && !(in(table[at]).x == x && in(table[at]).y == y)) at = (at + 1) & (table.size() - 1);
@@ -115,7 +115,7 @@ class Classes {
     }
 
     void drop(std::int32_t slot) {
-        // Close the gap in the table: entries behind it move up if it lies between their own place and where they are.
+        // Close the gap in the table: entries behind it move up if it lies between their home position and their present one.
         const std::size_t mask = table.size() - 1;
         std::size_t gap = probe(in(slot).x, in(slot).y);
         for (std::size_t at = (gap + 1) & mask; table[at] >= 0; at = (at + 1) & mask) {

@@ -1,10 +1,10 @@
-// Thompson's choice among children with linear beliefs, with few exact square roots. The choice is that of exact draws, word
-// for word; docs/exact-sampling.md has the reasons.
+// Thompson's choice among children with linear beliefs, with few exact square roots. The choice is always the same as with
+// exact draws; docs/exact-sampling.md explains why.
 //
-// The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to tell the few draws that may be
-// the highest; where more than one is left, those are made exactly. Rounding to single precision and the root there err by
-// a part in 2^24 each at most, and |z| is below 12.7, so two draws err by less than 1e-5 times the greatest root together,
-// and by the rounding of the draws themselves. The greatest root is not looked for: the prepared context has a bound of it.
+// The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to find the few draws that may be
+// the highest; if more than one remains, those are computed exactly. Rounding to single precision and the root each have a
+// relative error of at most 2^-24, and |z| is below 12.7, so two draws together err by less than 1e-5 times the greatest root,
+// and by the rounding of the draws themselves. The prepared context has an upper bound of the greatest root.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ class FewRoots {
     std::vector<double> normals, draws;  // scratch: (k,)
 
   public:
-    // The place of the highest of k draws; -1 where one is not a number.
+    // The position of the highest of k draws; -1 if one is not a number.
     std::int32_t pick(LinearRows& rows, std::int32_t first, std::size_t k, const double* context, Stream& rng) {
         if (normals.size() < k) normals.resize(k), draws.resize(k);
         rows.moments(first, k, context);
@@ -29,7 +29,7 @@ class FewRoots {
         double *z = normals.data(), *__restrict draw = draws.data();
         for (std::size_t i = 0; i < k; ++i) z[i] = rng.standard_normal();
         const double greatest = context[rows.stride() - 1];
-        const bool rough = greatest > 1e-30 && greatest < 1e30;  // elsewhere single precision may have no digits
+        const bool rough = greatest > 1e-30 && greatest < 1e30;  // outside this range single precision may underflow or overflow
         if (rough)
             for (std::size_t i = 0; i < k; ++i)
                 draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(static_cast<float>(variance[i])));
@@ -39,7 +39,7 @@ class FewRoots {
         const double bar = rough ? top - 1e-5 * std::sqrt(greatest) - 1e-15 * std::fabs(top) : top;
         std::size_t n_left = 0, last = 0;
         for (std::size_t i = 0; i < k; ++i)
-            if (!(draw[i] < bar)) ++n_left, last = i;  // NaN too
+            if (!(draw[i] < bar)) ++n_left, last = i;  // true for NaN too
         if (n_left == 1 && !std::isnan(draw[last])) return static_cast<std::int32_t>(last);
         constexpr double lost = -std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < k; ++i)

@@ -1,5 +1,5 @@
-// Which nodes are walked by an exact shortcut, and how it follows the beliefs: Thompson's rule on Beta beliefs and UCB's on
-// counts have one for wide nodes, Thompson's rule on linear beliefs has one for all.
+// Decides which nodes are walked by an exact shortcut, and keeps it up to date: Thompson's rule on Beta beliefs and UCB on
+// counts have one for wide nodes, Thompson's rule on linear beliefs has one for all nodes.
 #pragma once
 
 #include <limits>
@@ -18,15 +18,15 @@
 
 namespace banditree {
 
-// What a shortcut needs of a belief and a rule: a pair of numbers that says all about a child, and the choice among
-// classes of them. `narrowest`: with fewer children plain scores are faster (docs/exact-sampling.md has the crossings).
-// `untouched`: no reward was ever seen below a node, and its children share one prior. Then they are all alike.
+// What a shortcut needs from a belief and a rule: a pair of numbers that determines the belief of a child, and the choice
+// among classes of equal pairs. `min_wide`: with fewer children plain scores are faster (docs/exact-sampling.md has the
+// crossings). `untouched`: no reward was ever seen below a node, and its children share one prior, so they are all equal.
 struct ThompsonOnBeta {
     using Wide = WideThompson;
     static bool untouched(const BetaRows& rows, std::int32_t node) { return rows.untouched(node); }
-    static constexpr std::int32_t narrowest = 48;
-    // Below 1 a prior's density is not log-concave, and there is no tangent to rely on.
-    // Where evidence fades, children are alike whose stored evidence is, if they share one prior.
+    static constexpr std::int32_t min_wide = 48;
+    // If a prior parameter is below 1, the density is not log-concave, and its tangent bounds nothing.
+    // If evidence fades, children with equal stored evidence are equal as long as they share one prior.
     static bool holds(const BetaRows& rows) { return !rows.on_log_odds && (!rows.fades || rows.step == 0); }
     static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) {
         if (!rows.fades) return rows.posterior(node);
@@ -45,7 +45,7 @@ struct ThompsonOnBeta {
 struct UCBOnCounts {
     using Wide = WideUCB;
     static bool untouched(const CountsRows& rows, std::int32_t node) { return rows.count[node] == 0.0; }
-    static constexpr std::int32_t narrowest = 40;
+    static constexpr std::int32_t min_wide = 40;
     struct Pair {
         double count, total;
     };
@@ -57,10 +57,10 @@ struct UCBOnCounts {
     }
 };
 
-// The children of a node that a pick leaves out, by their nodes; null where none is.
+// The children of a node that a pick leaves out, as nodes; null for none.
 using Listed = const std::vector<std::int32_t>*;
 
-// For other beliefs and rules every node is walked plainly.
+// Other beliefs and rules have no shortcut.
 template <class Rows, class Rule>
 struct Shortcut {
     void reset() {}
@@ -69,25 +69,25 @@ struct Shortcut {
     bool covers_some(const Tree&, const Rows&, std::int32_t) const { return false; }
     std::int32_t pick(const Tree&, const Rows&, const Rule&, std::int32_t, const double*, Stream&, Listed) { return 0; }
     void follow(const Tree&, const Rows&, std::int32_t, std::int32_t) {}
-    std::int32_t narrowest = 0;
+    std::int32_t min_wide = 0;
 };
 
 template <class Way, class Rows, class Rule>
 struct WideNodes {
     static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
-    std::int32_t narrowest = Way::narrowest;
+    std::int32_t min_wide = Way::min_wide;
 
-    // Forget everything: Python has changed the evidence.
+    // Forgets everything, because Python has changed the evidence.
     void reset() { wide.clear(); }
 
-    // Where nearly every child is a class of its own (fractional rewards), classes pay from twice the width on.
+    // If nearly every child is its own class (fractional rewards), classes are worthwhile only from twice the width.
     bool covers(const Tree& tree, const Rows& rows, std::int32_t node) const {
-        if (narrowest == never) return false;
+        if (min_wide == never) return false;
         if (Way::untouched(rows, node)) return true;
         const std::int32_t k = tree.n_children(node);
-        if (k < narrowest || !Way::holds(rows)) return false;
+        if (k < min_wide || !Way::holds(rows)) return false;
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
-        if (k >= 2 * narrowest || cluster >= wide.size() || !wide[cluster]) return true;
+        if (k >= 2 * min_wide || cluster >= wide.size() || !wide[cluster]) return true;
         return 2 * wide[cluster]->n_classes() <= static_cast<std::size_t>(k);
     }
 
@@ -96,7 +96,7 @@ struct WideNodes {
     std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*, Stream& rng,
                       Listed listed) {
         const Excluded gone{listed, tree.first(node)};
-        // Children alike have the same chance, and need not be looked at.
+        // Equal children are equally likely, and need not be read.
         if (Way::untouched(rows, node)) {
             const std::size_t n_left = static_cast<std::size_t>(tree.n_children(node)) - gone.size();
             return gone.left(static_cast<std::int32_t>(rng.integers(n_left)));
@@ -113,7 +113,7 @@ struct WideNodes {
         return Way::pick(*wide[cluster], rows, rule, node, tree.first(node), rng, gone);
     }
 
-    // The belief of a child of this node has changed.
+    // Updates the classes after the belief of a child has changed.
     void follow(const Tree& tree, const Rows& rows, std::int32_t node, std::int32_t child) {
         const std::size_t cluster = static_cast<std::size_t>(~tree.content[node]);
         if (cluster >= wide.size() || !wide[cluster]) return;
@@ -132,12 +132,12 @@ struct Shortcut<CountsRows, UCB> : WideNodes<UCBOnCounts, CountsRows, UCB> {};
 
 template <>
 struct Shortcut<LinearRows, Thompson> {
-    std::int32_t narrowest = 2;
+    std::int32_t min_wide = 2;
     FewRoots few_roots;
 
     void reset() {}
     void follow(const Tree&, const LinearRows&, std::int32_t, std::int32_t) {}
-    bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= narrowest; }
+    bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= min_wide; }
     bool covers_some(const Tree&, const LinearRows&, std::int32_t) const { return false; }
     std::int32_t pick(const Tree& tree, LinearRows& rows, const Thompson&, std::int32_t node, const double* context,
                       Stream& rng, Listed) {

@@ -1,8 +1,8 @@
-// Thompson's choice among many children with Beta beliefs, touching only those that could win. Exact: the winner has
+// Thompson's choice among many children with Beta beliefs, reading only those that could win. Exact: the winner has
 // the law of the argmax of one draw from every child. docs/exact-sampling.md has the derivations.
 //
 // Children with equal posterior (a, b) are exchangeable, so they are kept as one class of n. With m the highest draw so
-// far, a child of the class beats it with probability P(theta > m). For a >= 1, b > 1 the logarithm of the density f is
+// far, a child of the class exceeds it with probability P(theta > m). For a >= 1, b > 1 the logarithm of the density f is
 // concave, so where its slope s at m is negative the tangent lies above it:
 //     f(x) <= f(m) exp(s (x - m)) for x > m,  and  P(theta > m) <= p = f(m) (1 - exp(s (1 - m))) / (-s).
 // Thinning: let each child be a candidate with probability p, a candidate propose x from the tangent's density, and x
@@ -37,16 +37,16 @@ class WideThompson {
         }
     };
 
-    // ln f(m) is a small difference of numbers of about a + b: here its rounding reaches 1e-6 (1e-8 at a million).
+    // ln f(m) is a small difference of numbers near a + b: at this size its rounding error reaches 1e-6 (1e-8 at a million).
     static constexpr double sharpest = 1e8;
 
     struct Kind {
         double a_less, b_less;  // a - 1, b - 1
         double log_norm;        // ln B(a, b)
 
-        // After one success B(a + 1, b) = B(a, b) a / (a + b), and so for b: one logarithm instead of three. The sum gathers
-        // rounding, so it is made anew every 4,096 rewards. From `sharpest` on an infinite density makes the bound useless,
-        // so that the children are drawn plainly.
+        // After one success B(a + 1, b) = B(a, b) a / (a + b), and likewise for b: one logarithm instead of three. Rounding
+        // errors accumulate, so the sum is recomputed every 4,096 rewards. From `sharpest` on, an infinite density makes the
+        // bound useless, so that each child is drawn individually.
         Kind(double a, double b, const Kind* before) : a_less(a - 1.0), b_less(b - 1.0) {
             if (a + b > sharpest) {
                 log_norm = -std::numeric_limits<double>::infinity();
@@ -76,17 +76,17 @@ class WideThompson {
     void move(std::int32_t child, double a, double b) { children.move(child, a, b); }
     std::size_t n_classes() const { return children.active.size(); }
 
-    // The child with the highest of one draw from each. The order does not matter to the law, but a high bar early saves
-    // work: the last few winners are drawn first, one by one, and then the first class, which is that of the untouched
-    // children as long as there are any, whose highest draw costs no more than one.
-    // `gone` are the children that may not win: they are left out of their classes for this pick. One at least is left.
+    // The child with the highest of one draw from each. The order does not change the distribution, but a high bar early
+    // saves work: the last few winners are drawn first, one by one, and then the first class, which is that of the untouched
+    // children as long as there are any: its highest draw costs no more than a single one.
+    // `gone` are the children that may not win: they are left out of their classes for this pick. At least one remains.
     std::int32_t pick(Stream& rng, const Excluded& gone = {}) {
         double highest = -1.0;
         std::int32_t best = 0;
         gone.each([this](std::int32_t child) { children.of(child).size -= 1.0; });
         for (const std::int32_t child : leaders) {
             if (gone.has(child)) continue;
-            children.of(child).size -= 1.0;  // drawn now, so not with its class
+            children.of(child).size -= 1.0;  // drawn here, so not with its class
             const double draw = children.of(child).kind.draw(rng);
             if (draw > highest) highest = draw, best = child;
         }
@@ -109,8 +109,8 @@ class WideThompson {
         return best;
     }
 
-    // The same where evidence fades: what classes keep of their density holds for the untouched children alone, whose pair
-    // is the prior (a, b). The others are drawn one by one, by `draw`.
+    // The same if evidence fades: what classes store about their density is valid only for the untouched children, whose
+    // pair is the prior (a, b). The others are drawn one by one, by `draw`.
     template <class Draw>
     std::int32_t pick_faded(Stream& rng, const Excluded& gone, double a, double b, const Draw& draw) {
         double highest = -1.0, n_left = 0.0;
@@ -133,7 +133,7 @@ class WideThompson {
         n_left = static_cast<double>(untouched->size());
         gone.each([&](std::int32_t child) { n_left -= children.of(child).x == a && children.of(child).y == b; });
         Bar bar(highest);
-        leaders.clear();  // nobody is drawn apart here
+        leaders.clear();  // no child is drawn separately here
         if (n_left > 0.0 && beats(*prior, n_left, bar, rng)) best = any_other(*untouched, gone, rng);
         leaders.assign(1, best);
         return best;
@@ -142,9 +142,9 @@ class WideThompson {
   private:
     bool leads(std::int32_t child) const { return std::find(leaders.begin(), leaders.end(), child) != leaders.end(); }
 
-    // Members of a class are alike: any but a leader, which was drawn apart, or one that is gone may have won.
+    // Members of a class are equal: any may have won, except leaders, which were drawn separately, and those that are gone.
     std::int32_t any_other(const std::vector<std::int32_t>& members, const Excluded& gone, Stream& rng) const {
-        if (2 * gone.size() > members.size()) {  // guessing may take long
+        if (2 * gone.size() > members.size()) {  // rejection sampling may take long
             std::vector<std::int32_t> left;
             for (const std::int32_t child : members)
                 if (!leads(child) && !gone.has(child)) left.push_back(child);
@@ -156,10 +156,10 @@ class WideThompson {
         return child;
     }
 
-    // Whether the tangent falls enough between the bar and 1 to bound anything; nearer to flat its digits are lost.
+    // Whether the tangent falls enough between the bar and 1 to give a bound; if it is flatter, digits are lost.
     static bool falls(double slope, const Bar& bar) { return slope * (1.0 - bar.m) < -2e-6; }
 
-    // Whether the highest of a class's draws is above the bar, which it then raises.
+    // Whether the highest draw of a class is above the bar; if so, raises the bar.
     static bool beats(const Kind& here, double n, Bar& bar, Stream& rng) {
         const double slope = here.slope(bar);
         if (falls(slope, bar)) {
@@ -170,8 +170,8 @@ class WideThompson {
         return here.b_less == 0.0 ? power(here, n, bar, rng) : thinned(here, n, slope, 0.0, bar, rng);
     }
 
-    // The n children in turn: candidates under the tangent where it bounds anything, else one plain draw, which has a good
-    // chance to raise the bar above the mode, where it does. u decides the first gap.
+    // Goes through the n children: candidates under the tangent if it gives a bound, else one plain draw, which is likely to
+    // raise the bar above the mode, where the tangent does. u decides the first gap.
     static bool thinned(const Kind& here, double n, double slope, double u, Bar& bar, Stream& rng) {
         bool won = false;
         for (double left = n; left > 0.0; u = rng.random()) {
@@ -179,7 +179,7 @@ class WideThompson {
             const double reach = 1.0 - exp(std::min(slope * (1.0 - bar.m), 0.0));
             const double p = falls(slope, bar) ? exp(here.log_density(bar)) / -slope * reach : 1.0;
             if (p < 1.0) {
-                left -= std::floor(ln_one_minus(u) / ln_one_minus(p)) + 1.0;  // the gap before the next candidate, and it
+                left -= std::floor(ln_one_minus(u) / ln_one_minus(p)) + 1.0;  // skip the gap and the next candidate
                 if (left < 0.0) break;
                 x = bar.m + ln_one_minus(rng.random() * reach) / slope;
                 if (!(x > bar.m && x < 1.0)) continue;
@@ -201,7 +201,7 @@ class WideThompson {
     // is at most -a n ln m.
     static bool power(const Kind& here, double n, Bar& bar, Stream& rng) {
         const double n_a = n * (here.a_less + 1.0), u = rng.random();
-        if (u >= -n_a * bar.log) return false;  // also where n = 0
+        if (u >= -n_a * bar.log) return false;  // also if n = 0
         const double highest = exp(ln_one_minus(u) / n_a);
         if (highest <= bar.m) return false;
         bar.raise(highest);

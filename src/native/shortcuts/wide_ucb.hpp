@@ -1,5 +1,5 @@
-// UCB's choice among many children with counts: children with the same plays and the same sum have the same index, so
-// one is computed for each class of them.
+// UCB's choice among many children with counts: children with the same plays and the same sum have the same index, which
+// is computed once per class.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace banditree {
 
 class WideUCB {
-    struct Nothing {  // a class's index is made of its two numbers and of the clock
+    struct Nothing {  // the index of a class needs only its two numbers and the clock
         Nothing(double, double, const Nothing*) {}
     };
     Classes<Nothing> children;
@@ -24,9 +24,9 @@ class WideUCB {
     void move(std::int32_t child, double count, double total) { children.move(child, count, total); }
     std::size_t n_classes() const { return children.active.size(); }
 
-    // The child with the highest total / count + width / sqrt(count), one never tried before all others; ties at random.
-    // `gone` are the children that may not win. One at least is left.
-    // Counts are worth `scale` of what they are.
+    // The child with the highest total / count + width / sqrt(count), with untried children first; ties at random.
+    // `gone` are the children that may not win. At least one remains.
+    // `scale` is the weight of the stored counts.
     std::int32_t pick(double width, double scale, Stream& rng, const Excluded& gone = {}) {
         gone.each([this](std::int32_t child) { children.of(child).size -= 1.0; });
         double highest = -std::numeric_limits<double>::infinity(), n_ties = 0.0;
@@ -52,7 +52,7 @@ class WideUCB {
             for (const std::int32_t child : members)
                 if (!gone.has(child) && skip-- == 0) return child;
         }
-        return 0;  // not reached: the members of the best classes are as many as the ties
+        return 0;  // not reached: the best classes have as many members as there are ties
     }
 };
 

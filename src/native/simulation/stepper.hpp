@@ -1,4 +1,4 @@
-// Whole runs: several walks meet one world, step by step. Twin of banditree/simulation/stepper.py.
+// Simulates whole runs: several walks play one problem, step by step. Twin of banditree/simulation/stepper.py.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace banditree {
 
-// Shared with the Python thread that watches: how far the runs are, and whether to stop.
+// Shared with the Python thread that watches: the progress of the runs, and whether to stop.
 struct Monitor {
     std::atomic<std::int64_t> steps{0};
     std::atomic<bool> stop{false};
@@ -42,7 +42,7 @@ struct World {
         return sum;
     }
 
-    // The truth with the arms side by side, (dim, arms), to find the best of them by `best`.
+    // The truth as (dim, arms), so that `best` reads the arms in order.
     std::vector<double> columns() const {
         std::vector<double> out(dim * n_arms);
         for (std::size_t arm = 0; arm < n_arms; ++arm)
@@ -58,7 +58,7 @@ struct World {
         return top;
     }
 
-    // Whether all rewards of an arm are allowed, by their ends.
+    // Whether all rewards of an arm are allowed: checks their lowest and highest value.
     template <class Allowed>
     bool stays(std::size_t arm, const Allowed& allowed) const {
         if (rewards == Rewards::bernoulli || rewards == Rewards::bounded) return allowed(0.0) && allowed(1.0);
@@ -94,7 +94,7 @@ struct Schedule {
 
     bool at_once() const { return delay == 0 && batch == 1; }
     bool starts_batch(std::int64_t t) const { return (t - 1) % batch == 0; }
-    bool arrives(std::int64_t t) const { return t + delay < last_start(); }  // else the run ends before
+    bool arrives(std::int64_t t) const { return t + delay < last_start(); }  // otherwise the run ends first
     std::int64_t last_start() const { return (horizon - 1) / batch * batch + 1; }
 };
 
@@ -105,16 +105,16 @@ struct Reward {
     double value;
 };
 
-// One policy in the world: its walk, where its arms are, and what is kept of its run.
+// One policy in a run: its walk, the positions of its arms, and its results.
 struct Player {
     Walk* walk;
-    const std::int32_t* arm_of;  // (the policy's arms,) their places in the world, or null where they are the same
+    const std::int32_t* arm_of;  // (the policy's arms,) their positions in the problem, or null if they are the same
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
     std::function<void(std::int32_t, double, const double*)> careful;  // learns what the walk refuses to
-    double sum = 0.0, seconds = 0.0;  // seconds are -1 where the walk could not go on: its scores were not numbers
-    std::size_t next = 0;  // place in times
+    double sum = 0.0, seconds = 0.0;  // seconds are -1 if the walk could not go on because a score was not a number
+    std::size_t next = 0;  // position in times
     std::deque<Reward> late = {};        // rewards that have not been learned yet, the oldest first
     std::deque<double> contexts = {};    // those of them, end to end
 
@@ -122,7 +122,7 @@ struct Player {
         if (!walk->update(arm, reward, x)) careful(arm, reward, x);
     }
 
-    // Learns what has arrived before step t, in the order of the steps.
+    // Learns the rewards that have arrived before step t, in the order of the steps.
     void learn_arrived(std::int64_t t, std::int64_t delay, std::vector<double>& x) {
         while (!late.empty() && late.front().step + delay < t) {
             const std::size_t dim = walk->dim();
@@ -134,11 +134,11 @@ struct Player {
     }
 };
 
-// Stops early when told. `change`, where there is one, puts a new truth in the place of the world's every so many steps.
+// Stops early if told to. `change`, if given, replaces the truth at regular intervals.
 inline void simulate(World& world, std::vector<Player>& players, Stream* contexts, const Schedule& schedule,
                      const std::int64_t* times, Monitor& monitor, std::int64_t every = 0,
                      const std::function<void(std::int64_t)>& change = {}) {
-    // Contexts and the best arm's value are the same for all players: drawn and found once for a stretch of steps.
+    // Contexts and the best arm's value are the same for all players: computed once for a block of steps.
     constexpr std::int64_t stretch = 512;
     std::vector<double> x(world.dim * stretch), best(stretch), one(world.dim);
     std::vector<double> columns, values(world.dim ? world.n_arms : 0);
@@ -163,7 +163,7 @@ inline void simulate(World& world, std::vector<Player>& players, Stream* context
         for (Player& player : players) {
             if (player.seconds < 0.0) continue;
             const auto start = std::chrono::steady_clock::now();
-            const bool told = player.walk->dim() > 0;  // else it plays without contexts
+            const bool told = player.walk->dim() > 0;  // otherwise it plays without contexts
             for (std::int64_t t = from; t < to; ++t) {
                 if (monitor.stop.load(std::memory_order_relaxed)) return;
                 const std::size_t at = static_cast<std::size_t>(t - from);

@@ -1,4 +1,4 @@
-// The skeleton of a tree as flat arrays, shared with Python. Twin of banditree/tree/shape.py.
+// The structure of a tree as flat arrays, shared with Python. Twin of banditree/tree/shape.py.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Tree {
     std::int32_t n_children(std::int32_t node) const { return start[node + 1] - start[node]; }
 };
 
-// m decisions that are made together at one node, and their contexts as the belief has prepared them.
+// m decisions made together at one node, and their contexts as prepared by the belief.
 struct Decisions {
     std::size_t m;
     const double* prepared;  // (m, stride), or null

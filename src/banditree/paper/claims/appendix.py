@@ -74,6 +74,7 @@ APPENDIX = (
     *(
         Claim(
             f"surface-{name.lower()}-linear",
+            f"On the surface, the regret of {name} keeps growing at the same rate",
             SURFACE,
             ("surface-regret",),
             _grows("above"),
@@ -83,6 +84,7 @@ APPENDIX = (
     ),
     Claim(
         "surface-tsc-sublinear",
+        "On the surface, the regret of TSC flattens",
         SURFACE,
         ("surface-regret",),
         _grows("below"),
@@ -90,6 +92,7 @@ APPENDIX = (
     ),
     Claim(
         "surface-full-tree-too-deep",
+        "On the surface, the full tree is too deep",
         "using the full tree in this case is a too aggressive exploration scheme and we see that care has to be taken "
         "in HTS when deciding how deep the hierarchical clustering should be.",
         ("surface-regret",),
@@ -98,6 +101,7 @@ APPENDIX = (
     ),
     Claim(
         "bumps-hts-sublinear",
+        "On the bumps, the regret of HTS flattens",
         BUMPS,
         ("bumps-regret",),
         _grows("below"),
@@ -105,6 +109,7 @@ APPENDIX = (
     ),
     Claim(
         "bumps-hts-better",
+        "On the bumps, HTS is better than TSC",
         BUMPS,
         ("bumps-regret",),
         _paired("HTS", "TSC"),
@@ -112,6 +117,7 @@ APPENDIX = (
     ),
     Claim(
         "quality-matters-for-hts",
+        "A bad tree hurts HTS more than TSC",
         "This illustrate that the quality of the clustering is very important for the regret, especially for HTS.",
         ("surface-regret", "bumps-regret"),
         "log(HTS / TSC) of mean regrets at T is larger on the surface, where the tree is bad, than on the bumps, "
@@ -120,6 +126,7 @@ APPENDIX = (
     ),
     Claim(
         "unstructured-tsc-worse",
+        "Where clusters say nothing, TSC is worse than TS",
         "as expected we see that TSC has a cumulative regret which is worse then TS, since the quality of the "
         "clustering is bad.",
         ("unstructured-regret",),

@@ -18,6 +18,7 @@ class Claim:
     """A sentence of the paper and what decides it. ``statistic`` says in words what ``evaluate`` computes."""
 
     id: str
+    title: str  # the claim in a few plain words
     quote: str
     figures: tuple[str, ...]
     statistic: str
@@ -78,6 +79,7 @@ class Verdict:
         found = self.finding
         return {
             "id": self.claim.id,
+            "title": self.claim.title,
             "quote": self.claim.quote,
             "figures": list(self.claim.figures),
             "statistic": self.claim.statistic,

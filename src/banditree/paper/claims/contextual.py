@@ -62,6 +62,7 @@ def advantage_grows(data: Data) -> Finding:
 CONTEXTUAL = (
     Claim(
         "contexts-clear",
+        "With contexts, clusters clearly help",
         "We see a clear improvement between not using the clustering (TS) and using the clustering (TSC).",
         CONTEXT_FIGURES,
         f"In each of 2d, 2e and 2f: regret of LinTS at T minus {CLEAR:g} times that of LinTSC, paired by seed, is "
@@ -70,6 +71,7 @@ CONTEXTUAL = (
     ),
     Claim(
         "lintsc-slightly-better",
+        "LinTSC is slightly better than LinUCBC on larger problems",
         LARGER,
         ("2e", "2f"),
         "In 2e and in 2f: (1) regret of LinUCBC at T minus that of LinTSC, paired by seed, is above 0; (2) unless "
@@ -78,6 +80,7 @@ CONTEXTUAL = (
     ),
     Claim(
         "lintsc-gains-with-size",
+        "The lead of LinTSC over LinUCBC grows with the problem",
         LARGER,
         ("2d", "2e"),
         "log(LinUCBC / LinTSC) of mean regrets at T is larger in 2e (N = 900, K = 30) than in 2d (N = 400, K = 20), "

@@ -43,6 +43,7 @@ COST_FIGURES = ("1a", "1b", "1c", "1d", "1e", "2a", "2b", "2d", "2e", "2f", "uns
 COST = (
     Claim(
         "cheaper-steps",
+        "Clusters make a step cheaper",
         "exploiting a given cluster structure can significantly improve the regret and computational cost compared to "
         "using standard Thompson sampling.",
         COST_FIGURES,

@@ -148,6 +148,7 @@ def _shape_words(policy: str, symbol: str) -> str:
 DOMINANCE = (
     Claim(
         "d-falls",
+        "Regret falls as clusters move apart",
         QUALITY,
         ("1a",),
         "(1) The least-squares slope of the regret of TSC at T on d, one slope a seed, is below 0; (2) regret is "
@@ -156,17 +157,40 @@ DOMINANCE = (
     ),
     Claim(
         "w-rises",
+        "Regret rises with the width of the best cluster",
         QUALITY,
         ("1b",),
         "(1) The least-squares slope of the regret of TSC at T on w*, one slope a seed, is above 0; (2) regret is "
         "higher at the last w* than at the first; (3) unless refuted, it does not fall from any w* to a larger one.",
         trend("1b", "width", "w*", rising=True),
     ),
-    Claim("ts-linear-in-n", LINEAR, ("1c",), _shape_words("TS", "N"), straight("1c", "TS", "n_arms", "N")),
-    Claim("tsc-linear-in-k", LINEAR, ("1d",), _shape_words("TSC", "K"), straight("1d", "TSC", "n_clusters", "K")),
-    Claim("tsc-linear-in-a", LINEAR, ("1e",), _shape_words("TSC", "A*"), straight("1e", "TSC", "n_best", "A*")),
+    Claim(
+        "ts-linear-in-n",
+        "TS: regret grows in proportion to the number of arms",
+        LINEAR,
+        ("1c",),
+        _shape_words("TS", "N"),
+        straight("1c", "TS", "n_arms", "N"),
+    ),
+    Claim(
+        "tsc-linear-in-k",
+        "TSC: regret grows in proportion to the number of clusters",
+        LINEAR,
+        ("1d",),
+        _shape_words("TSC", "K"),
+        straight("1d", "TSC", "n_clusters", "K"),
+    ),
+    Claim(
+        "tsc-linear-in-a",
+        "TSC: regret grows in proportion to the size of the best cluster",
+        LINEAR,
+        ("1e",),
+        _shape_words("TSC", "A*"),
+        straight("1e", "TSC", "n_best", "A*"),
+    ),
     Claim(
         "great-reduction",
+        "TSC saves more as problems grow",
         "which greatly reduces the regret of TSC compared to TS as the size of the problem instance increases.",
         ("1c",),
         "(1) The slope on log N of the regret of TS minus that of TSC is above 0; (2) so is that of log(mean regret "
@@ -176,6 +200,7 @@ DOMINANCE = (
     ),
     Claim(
         "gain-vanishes",
+        "The gain from clusters vanishes when most arms are in the best one",
         "as the number of arms in the optimal cluster, A*, increases to be a substantial amount of the total number "
         "of arms, the gain from using TSC compared to TS vanishes.",
         ("1e",),

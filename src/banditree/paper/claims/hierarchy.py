@@ -78,6 +78,7 @@ def _doubling(
 HIERARCHY = (
     Claim(
         "depth-helps-more",
+        "More levels help more as the number of arms grows",
         "as the size of the problem instance grows, i.e increasing N, using more levels in the tree becomes more "
         "beneficial due to aggressive exploration scheme of HTS.",
         ("1f",),
@@ -88,6 +89,7 @@ HIERARCHY = (
     ),
     Claim(
         "log-n",
+        "HTS on the full tree: regret grows with the logarithm of the number of arms",
         "HTS gets only a dependence O(log_2 N) in the number of arms when using the full hierarchical tree",
         ("1f",),
         "Regret at T with the greatest L over the grid of N: (1) a straight line in log N leaves a smaller residual "

@@ -142,6 +142,7 @@ KMEANS = f"all seeds of 2a and the first {SOME} of 2b"
 INSTANCES = (
     Claim(
         "instances-strong-dominance",
+        "The instances have strong dominance",
         "We generate synthetic data, for which strong dominance holds",
         SWEEPS,
         _words("Strong dominance is computed", "hold in all", FIRST),
@@ -151,6 +152,7 @@ INSTANCES = (
     ),
     Claim(
         "instances-width-and-distance",
+        "The instances have the width and the distance they are given",
         "The optimal cluster will then have a width of w* and the distance from each sub-optimal cluster to the "
         "optimal cluster will be d.",
         SWEEPS,
@@ -161,6 +163,7 @@ INSTANCES = (
     ),
     Claim(
         "instances-hierarchical-dominance",
+        "The trees of figure 1f have hierarchical strong dominance",
         "recursively sorting and merging the arms into a balanced binary tree, which has the hierarchical strong "
         "dominance property.",
         ("1f",),
@@ -171,6 +174,7 @@ INSTANCES = (
     ),
     Claim(
         "instances-similar-rewards",
+        "Arms of a k-means cluster have similar rewards",
         "the smoothness of the function ensures arms within the same cluster to have similar expected rewards",
         ("2a", "2b"),
         "In 2a and in 2b: the standard deviation of expected rewards around the mean of their cluster, over that of "
@@ -181,6 +185,7 @@ INSTANCES = (
     ),
     Claim(
         "instances-violate-dominance",
+        "The k-means instances violate strong dominance",
         "the periodicity of sin yields many local optima and the optimal cluster won't strongly dominate the other "
         "clusters.",
         ("2a", "2b"),
@@ -191,6 +196,7 @@ INSTANCES = (
     ),
     Claim(
         "instances-diameter",
+        "The parameter ε sets how wide a cluster is",
         "we can control the expected diameter of a cluster by varying ε.",
         ("2e", "2f"),
         "The greatest distance between the coefficients of two arms of a cluster, averaged over clusters, one number "

@@ -110,6 +110,7 @@ def under_bound(data: Data) -> Finding:
 LEMMA = (
     Claim(
         "lemma-cluster-plays",
+        "Poor clusters are played no more often than the theory allows",
         "the expected number of plays of a sub-optimal cluster C at time T using TSC is bounded from above by (1 + ε) "
         "/ D(max of C, min of C*) (log T + log log T) + O(1).",
         SWEEPS,

@@ -106,6 +106,7 @@ VIOLATION = (
     *(
         Claim(
             f"tsc-best-{figure}",
+            f"TSC has the least regret in figure {figure}",
             OUTPERFORMS,
             (figure,),
             "For every other policy, its regret at T minus that of TSC, paired by seed, is above 0.",
@@ -115,6 +116,7 @@ VIOLATION = (
     ),
     Claim(
         "big-gap-2b",
+        "The lead of TSC is largest on the larger instance",
         OUTPERFORMS,
         ("2b", "2a"),
         f"(1) For every other policy in 2b, its regret at T minus {BIG:g} times that of TSC, paired by seed, is above "
@@ -123,6 +125,7 @@ VIOLATION = (
     ),
     Claim(
         "hts-slightly-better",
+        "HTS is slightly better than TSC",
         SLIGHT,
         ("2c",),
         "For L = 2 and for L = 3: (1) regret of TSC at T minus that of HTS, paired by seed, is above 0; (2) unless "
@@ -131,6 +134,7 @@ VIOLATION = (
     ),
     Claim(
         "hts-tsc-beat-uct",
+        "HTS and TSC both beat UCT",
         SLIGHT,
         ("2c",),
         "For UCT with L = 2 and L = 3: its regret at T minus that of TSC, of HTS L = 2 and of HTS L = 3, paired by "

@@ -14,12 +14,12 @@ COLUMNS = (
 
 
 def claims_table(verdicts: Sequence[Verdict]) -> str:
-    """A row a claim: what is claimed, the verdict, what the numbers say, and the command that runs it again."""
+    """One row per claim: what is claimed, the verdict, what the numbers say, and the command that runs it again."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for verdict in verdicts:
         claim = verdict.claim
         cells = (
-            f"`{claim.id}`",
+            f"{claim.title} (`{claim.id}`)",
             claim.quote,
             f"**{verdict.verdict}**",
             margin(verdict.margin),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from banditree.output.html import number, table
+from banditree.output.html import number
 from banditree.paper.claims.data import parameter
+from banditree.paper.report.grid import Grid
 from banditree.simulation.runs import Runs
 
 
-def numbers(figure: str, runs: Mapping[str, Runs]) -> str:
-    """Regret at T over seeds: a row a policy, or a row a setting where something varies."""
+def numbers(figure: str, runs: Mapping[str, Runs]) -> Grid:
+    """Regret at T over seeds: one row per policy, or one per setting where something varies."""
     if list(runs) == [""]:
         return _policies(figure, runs[""])
     if all("depth=" in label for label in runs):
@@ -18,16 +19,16 @@ def numbers(figure: str, runs: Mapping[str, Runs]) -> str:
     return _settings(figure, runs)
 
 
-def _policies(figure: str, runs: Runs) -> str:
-    columns = ("policy", "regret at T", "sd", "se", "belief draws a step", "µs a step")
+def _policies(figure: str, runs: Runs) -> Grid:
+    columns = ("policy", "regret at T", "sd", "se", "belief draws per step", "µs per step")
     rows = [
         (row.policy, *map(number, (row.mean, row.sd, row.se, row.evaluations, row.microseconds)))
         for row in runs.table()
     ]
-    return table(columns, rows, label=f"Numbers of figure {figure}")
+    return Grid(columns, rows, f"Numbers of figure {figure}")
 
 
-def _settings(figure: str, runs: Mapping[str, Runs]) -> str:
+def _settings(figure: str, runs: Mapping[str, Runs]) -> Grid:
     policies = next(iter(runs.values())).policies
     columns = ("setting", *(f"{name} {what}" for name in policies for what in ("regret at T", "sd", "se")))
     rows = []
@@ -35,11 +36,11 @@ def _settings(figure: str, runs: Mapping[str, Runs]) -> str:
         found = {row.policy: row for row in each.table()}
         cells = (number(found[name][what]) for name in policies for what in ("mean", "sd", "se"))
         rows.append((label.replace("=", " = "), *cells))
-    return table(columns, rows, label=f"Numbers of figure {figure}")
+    return Grid(columns, rows, f"Numbers of figure {figure}")
 
 
-def _depths(figure: str, runs: Mapping[str, Runs]) -> str:
-    """A row a number of arms, a column a depth: mean regret and its standard error."""
+def _depths(figure: str, runs: Mapping[str, Runs]) -> Grid:
+    """One row per number of arms, one column per depth: mean regret and its standard error."""
     found: dict[int, dict[int, str]] = {}
     for label, each in runs.items():
         row = each.table()[0]
@@ -48,4 +49,4 @@ def _depths(figure: str, runs: Mapping[str, Runs]) -> str:
     deepest = max(max(by_depth) for by_depth in found.values())
     columns = ("N", *(f"L = {depth}" for depth in range(deepest + 1)))
     rows = [(str(n), *(by_depth.get(depth, "") for depth in range(deepest + 1))) for n, by_depth in found.items()]
-    return table(columns, rows, label=f"Regret at T and its standard error, figure {figure}")
+    return Grid(columns, rows, f"Regret at T and its standard error, figure {figure}")

@@ -1,0 +1,125 @@
+"""A small client of ``banditree serve``, with the standard library alone.
+
+Every request may be sent again: decisions carry an id that is chosen here, and rewards are told by the decision they
+belong to. So the client repeats what a broken connection or a busy database has left open, and nothing counts twice.
+
+>>> from banditree.client import Client
+>>> client = Client("http://127.0.0.1:8000")
+>>> decision = client.decide(exclude=["h2"])          # doctest: +SKIP
+>>> client.reward(decision["id"], 1)                  # doctest: +SKIP
+'applied'
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import ProxyHandler, Request, build_opener
+from uuid import uuid4
+
+from banditree.errors import BanditreeError
+
+AGAIN = {502, 503, 504}
+
+
+class ServiceError(BanditreeError, RuntimeError):
+    """What the service refused, with its sentence; ``code`` is the HTTP status, None where nothing was answered."""
+
+    def __init__(self, sentence: str, code: int | None) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class Client:
+    """Asks a service for decisions and tells it rewards.
+
+    A request that gets no answer within ``timeout`` seconds, or a 503, is sent again, up to ``retries`` times, with
+    pauses that start at a tenth of a second and double. Threads may share a client.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, timeout: float = 5.0, retries: int = 5) -> None:
+        self.url, self.token, self.timeout, self.retries = url.rstrip("/"), token, timeout, retries
+        self._opener = build_opener(ProxyHandler({}))  # a service of one's own is not behind a proxy
+
+    def decide(
+        self,
+        *,
+        context: Sequence[float] | None = None,
+        only: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        k: int | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> dict[str, Any]:
+        """Ask for a decision. Gives what the service answers: id, arm, arms, path, propensity, steps, at."""
+        lists = {"context": context, "only": only, "exclude": exclude}
+        asked = {what: None if values is None else list(values) for what, values in lists.items()}
+        asked |= {"k": k, "id": id or uuid4().hex}  # type: ignore[dict-item]
+        body = {what: value for what, value in asked.items() if value is not None}
+        return self._ask("POST", "/v1/decisions", body)
+
+    def reward(self, id: str, reward: float, *, position: int = 0, arm: str | None = None) -> str:  # noqa: A002
+        """Tell the reward of a decision. Gives "applied", "duplicate" or "late"."""
+        body: dict[str, Any] = {"reward": reward, "position": position} | ({} if arm is None else {"arm": arm})
+        return str(self._ask("PUT", f"/v1/decisions/{quote(id, safe='')}/reward", body)["status"])
+
+    def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Look a decision up, with its reward."""
+        return self._ask("GET", f"/v1/decisions/{quote(id, safe='')}")
+
+    def withdraw(self, id: str) -> None:  # noqa: A002
+        """Say that a decision was never shown."""
+        self._ask("DELETE", f"/v1/decisions/{quote(id, safe='')}")
+
+    def change_arms(
+        self,
+        *,
+        add: Mapping[str, Sequence[str]] | None = None,
+        move: Mapping[str, Sequence[str]] | None = None,
+        remove: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Add, move and remove arms, all or nothing. An arm that is there already, or gone already, is no mistake."""
+        body = {"add": _paths(add), "move": _paths(move), "remove": list(remove)}
+        return self._ask("POST", "/v1/arms", body)
+
+    def tree(self) -> list[dict[str, Any]]:
+        """The nodes of the tree, with what was learned."""
+        nodes: list[dict[str, Any]] = self._ask("GET", "/v1/tree")["nodes"]
+        return nodes
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        headers = {"content-type": "application/json"}
+        if self.token is not None:
+            headers["authorization"] = f"Bearer {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        for attempt in range(self.retries + 1):
+            if attempt:
+                time.sleep(0.1 * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
+            request = Request(self.url + path, data, headers, method=method)
+            try:
+                with self._opener.open(request, timeout=self.timeout) as answer:
+                    found: dict[str, Any] = json.load(answer)
+                    return found
+            except HTTPError as error:
+                failed = ServiceError(_sentence(error), error.code)
+                if error.code not in AGAIN:
+                    raise failed from None
+            except (OSError, HTTPException, ValueError) as error:  # no answer, or half of one
+                failed = ServiceError(f"{self.url} did not answer: {error}", None)
+        raise failed
+
+
+def _paths(given: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
+    return {arm: list(path) for arm, path in (given or {}).items()}
+
+
+def _sentence(error: HTTPError) -> str:
+    try:
+        return str(json.load(error)["error"])
+    except (OSError, HTTPException, ValueError, LookupError, TypeError):
+        return f"status {error.code}"

@@ -1,0 +1,58 @@
+"""A decision of the policy, with all that the log keeps of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from banditree.errors import InvalidValue
+from banditree.policy import Policy, inputs
+from banditree.policy.decision import decided
+from banditree.service.state import State
+
+
+def decide(state: State, request: dict[str, Any]) -> dict[str, Any]:
+    """The body of a decision event."""
+    policy = state.policy
+    context = request.get("context") if policy.dim is not None else None  # kept for the log in any case
+    limits = {"only": request.get("only"), "exclude": _known(policy, request.get("exclude"))}
+    if "k" in request:
+        arms = [str(arm) for arm in policy.slate(request["k"], context, **limits)]
+        first = _how_likely(policy, arms[0], context, limits)
+    else:
+        first = policy.decide(context, **limits)
+        arms = [str(first.arm)]
+    return {
+        "request": request,
+        "arms": arms,
+        "path": list(first.path),
+        "propensity": first.propensity,
+        "steps": list(first.steps),
+        "policy": state.policy_version,
+        "tree": state.tree_version,
+        **({"shadow": True} if state.settings.shadow else {}),
+    }
+
+
+def check_reward(policy: Policy, arm: str, reward: float) -> None:
+    """Refuse a reward that the policy could not learn from."""
+    low, high = policy.support
+    if not low <= reward <= high:
+        raise InvalidValue(
+            f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; for other rewards start the service "
+            "with --reward-sd"
+        )
+
+
+def _known(policy: Policy, arms: list[str] | None) -> list[str] | None:
+    """Arms that are not there need not be excluded."""
+    if arms is None:
+        return None
+    return [arm for arm in arms if arm in policy.tree] or None
+
+
+def _how_likely(policy: Policy, arm: str, context: Any, limits: dict[str, Any]) -> Any:
+    """The decision for an arm that was drawn already. Only the thread that decides changes the policy."""
+    with policy.held(changes=False) as state:
+        within = policy._limits(state, **limits)
+        ready = inputs.context(context, policy.dim, type(policy).__name__)
+        return decided(state, within, ready, state.tree.position(arm), policy.explore)

@@ -1,0 +1,93 @@
+"""What every request passes: the token, the size of its body, the clock, and a last catch for what goes wrong."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from banditree.service import logs
+from banditree.service.metrics import Metrics
+
+MOST_BYTES = 2**20
+WRONG = "something went wrong here; it has been logged"
+OPEN = {"/", "/healthz", "/readyz", "/docs", "/openapi.json"}  # nothing of the data is in these
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class TooLarge(Exception):
+    """A body above the limit."""
+
+    def __str__(self) -> str:
+        return f"the body is larger than {MOST_BYTES:,} bytes; send less"
+
+
+class Guard:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: Any, token: str | None, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+        self._token = None if token is None else token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        code = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal code
+            if message["type"] == "http.response.start":
+                code = message["status"]
+            await send(message)
+
+        try:
+            await self._passed(scope, receive, sending)
+        except Exception as error:
+            logs.failure(f"{scope['method']} {scope['path']}", error)
+            if code == 0:
+                await answer(sending, 500, WRONG)
+        finally:
+            if scope["path"] != "/v1/events":
+                self.metrics.answered(scope["method"], scope["path"], code, time.perf_counter() - began)
+
+    async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"content-length")}
+        if self._token is not None and scope["path"] not in OPEN and not self._known(headers.get(b"authorization")):
+            await answer(send, 401, "this needs the service's token: Authorization: Bearer ...", bearer=True)
+            return
+        if int(headers.get(b"content-length", b"0")) > MOST_BYTES:
+            await answer(send, 413, str(TooLarge()))
+            return
+        received = 0
+
+        async def receiving() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > MOST_BYTES:
+                raise TooLarge
+            return message
+
+        await self.app(scope, receiving, send)
+
+    def _known(self, given: bytes | None) -> bool:
+        assert self._token is not None
+        scheme, _, token = (given or b"").partition(b" ")
+        same = hmac.compare_digest(token.strip(), self._token)
+        return scheme.lower() == b"bearer" and same
+
+
+async def answer(send: Send, code: int, sentence: str, *, bearer: bool = False) -> None:
+    body = json.dumps({"error": sentence}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if bearer:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": code, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

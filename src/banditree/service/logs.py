@@ -1,0 +1,21 @@
+"""Structured logs: one JSON object per line on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from typing import Any
+
+from banditree.service.events import iso, now
+
+
+def say(event: str, *, level: str = "info", **fields: Any) -> None:
+    """Write one line."""
+    line = {"at": iso(now()), "level": level, "event": event} | fields
+    print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
+
+
+def failure(where: str, error: BaseException) -> None:
+    """Write what went wrong, with the way it took; that stays here and is never answered."""
+    say("failure", level="error", where=where, error=repr(error), trace="".join(traceback.format_exception(error)))
