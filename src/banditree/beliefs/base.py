@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import winning
 from banditree.errors import InvalidType, InvalidValue
 from banditree.stream import native
+from banditree.tree.lazy import lazy
 from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -106,7 +107,7 @@ class Rows(ABC):
     walked_natively = False  # set when the native engine walks these rows
     fades = False  # set by a policy with a half-life
 
-    @cached_property
+    @lazy
     def scale(self) -> Floats:
         """The weight of the stored evidence, which falls as evidence fades: (1,), shared with the native engine."""
         return np.ones(1)

@@ -6,6 +6,7 @@ in each worker; those built with a seed continue unchanged.
 
 from __future__ import annotations
 
+import importlib
 import os
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -28,6 +29,12 @@ def remember(policy: Policy, *, reseed: bool) -> None:
         _unseeded.add(policy)
 
 
+def _before_fork() -> None:
+    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child."""
+    if _policies:
+        importlib.import_module("numpy.ma")
+
+
 def _after_fork() -> None:
     """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
     for policy in list(_policies):
@@ -40,4 +47,4 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -102,10 +102,11 @@ def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool]
     return arms, allowed
 
 
-def check(limits: AnyLimits) -> None:
+def checked(limits: AnyLimits) -> AnyLimits:
     """Refuse limits that leave no arm."""
     if not limits.n_allowed:
         raise InvalidValue(NO_ARM)
+    return limits
 
 
 def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:

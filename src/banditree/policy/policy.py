@@ -224,11 +224,7 @@ class Policy(Held):
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
-        if arms is None:
-            return None
-        within = state.walk.limits(*arms)
-        limits.check(within)
-        return within
+        return None if arms is None else limits.checked(state.walk.limits(*arms))
 
     # Learning
 

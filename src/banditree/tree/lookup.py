@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked
 from banditree.tree.build import Name
+from banditree.tree.lazy import lazy
 
 PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
 
@@ -78,7 +78,7 @@ class Lookup:
         found = offset if self._counts_up else table[offset]
         return found if self._counts_up or int(found.min()) >= 0 else None
 
-    @cached_property
+    @lazy
     def ids(self) -> NDArray[Any]:
         """The ids as an array: of ints if all are ints, else of objects."""
         if set(map(type, self.arms)) == {int} and all(abs(arm) < 2**62 for arm in self.arms if isinstance(arm, int)):
@@ -87,7 +87,7 @@ class Lookup:
         array[:] = self.arms
         return array
 
-    @cached_property
+    @lazy
     def _table(self) -> tuple[int, NDArray[np.int64]] | None:
         """(lowest id, positions of the ids from there on, -1 for gaps); None unless ids are ints without large gaps."""
         if self.ids.dtype == object:
@@ -99,7 +99,7 @@ class Lookup:
         table[self.ids - low] = np.arange(len(self.arms))
         return low, table
 
-    @cached_property
+    @lazy
     def _counts_up(self) -> bool:
         """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
         return bool((self.ids == np.arange(len(self.arms))).all())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.tree import build, edit, saved, text
 from banditree.tree.build import Draft, Name
+from banditree.tree.lazy import lazy
 from banditree.tree.lookup import Lookup
 from banditree.tree.shape import Ints, Shape, number
 
@@ -131,7 +131,7 @@ class Tree:
         """Return the nodes of the top clusters."""
         return list(self._top_clusters.values())
 
-    @cached_property
+    @lazy
     def _top_clusters(self) -> dict[Name, int]:
         first, last = self.shape.start[0], self.shape.start[1]
         return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
@@ -145,7 +145,7 @@ class Tree:
         """Return the node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
         return self._top_cluster
 
-    @cached_property
+    @lazy
     def _top_cluster(self) -> NDArray[np.intp]:
         node = np.arange(self.shape.n_nodes)
         node[self.shape.content >= 0] = -1
@@ -218,7 +218,7 @@ class Tree:
         """Return the name of a cluster, None for the root."""
         return self._names[~int(self.shape.content[node])]
 
-    @cached_property
+    @lazy
     def _child_clusters(self) -> dict[tuple[int, Name], int]:
         inner = self.shape.inner[1:]
         pairs = zip(self.shape.parent[inner].tolist(), self._names[1:], inner.tolist(), strict=True)
@@ -235,7 +235,7 @@ class Tree:
             self._cuts[depth] = self._cut(depth)
         return self._cuts[depth]
 
-    @cached_property
+    @lazy
     def _cuts(self) -> dict[int, Tree]:
         """The cuts made so far, by depth: a simulation builds many policies on one tree."""
         return {}
