@@ -164,7 +164,9 @@ def alone(repeats: int = 2000) -> list[str]:
             policy.decide()
         took[arms] = (time.process_time() - began) / repeats * 1e6
     few, many = took[100], took[10_000]
-    return [f"A decision alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times as long)."]
+    return [
+        f"A decision alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times as long)."
+    ]
 
 
 def starts(folder: Path, events: int = EVENTS) -> list[str]:
