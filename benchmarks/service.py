@@ -24,6 +24,7 @@ from banditree.service.engine import Engine
 from banditree.service.events import ARMS, DECISION, REWARD, Event, new_id
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
+from banditree.tree import Tree
 from benchmarks.machine import describe
 
 CONNECTIONS = 32
@@ -150,6 +151,24 @@ def decisions(folder: Path) -> list[str]:
     return lines
 
 
+def alone(repeats: int = 2000) -> list[str]:
+    """The time of a decision with its propensity, without any service around it."""
+    took = {}
+    for arms, categories in ((100, 10), (10_000, 100)):
+        policy = Settings().build(Tree.from_paths([(*path, arm) for arm, path in catalogue(arms, categories).items()]))
+        rng = np.random.default_rng(0)
+        for arm in policy.tree.arms:
+            policy.update(arm, int(rng.random() < 0.1))
+        began = time.process_time()
+        for _ in range(repeats):
+            policy.decide()
+        took[arms] = (time.process_time() - began) / repeats * 1e6
+    few, many = took[100], took[10_000]
+    return [
+        f"A decision alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times as long)."
+    ]
+
+
 def starts(folder: Path, events: int = EVENTS) -> list[str]:
     """The time to start on a long log, from the log alone and from a snapshot."""
     store = str(folder / "long.db")
@@ -183,7 +202,7 @@ def starts(folder: Path, events: int = EVENTS) -> list[str]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = [f"On {describe()}; {CONNECTIONS} connections.", "", *decisions(folder), "", *starts(folder)]
+        lines = [f"On {describe()}; {CONNECTIONS} connections.", "", *decisions(folder), "", *alone(), *starts(folder)]
     print("\n".join(lines))
 
 
