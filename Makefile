@@ -18,7 +18,7 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format docs site bench reproduce advice-table advice-picture estimator-table clean \
+.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture estimator-table clean \
   fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
@@ -26,11 +26,14 @@ help: ## this list
 
 setup: $(READY) ## .venv with banditree (editable), its extras and the tools
 
-# One worker a core, so the arithmetic libraries stay on one thread each.
-test test-lowest test-newest sanitize: export OMP_NUM_THREADS = 1
-test test-lowest test-newest sanitize: export OPENBLAS_NUM_THREADS = 1
-test test-lowest test-newest sanitize: export MPLBACKEND = Agg
-test: setup ## every test and every example of the docs, with coverage
+# One worker per core, so the arithmetic libraries stay on one thread each.
+test coverage test-lowest test-newest sanitize: export OMP_NUM_THREADS = 1
+test coverage test-lowest test-newest sanitize: export OPENBLAS_NUM_THREADS = 1
+test coverage test-lowest test-newest sanitize: export MPLBACKEND = Agg
+test: setup ## every test and every example of the docs
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+coverage: setup ## the same, measuring which lines of the Python code run
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term $(if $(NATIVE),--cov-fail-under=95)
 
 check: setup ## formatting, lint, types, import contracts
