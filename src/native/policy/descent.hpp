@@ -5,11 +5,11 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "numerics/sort_by.hpp"
 #include "numerics/sums.hpp"
 #include "numerics/vectors.hpp"
 #include "policy/limits.hpp"
@@ -40,8 +40,7 @@ struct Walk {
     virtual bool allows(double sum, double plays) const = 0;
     // Returns false, with nothing changed, if the belief would lose digits: the readable engine learns such a reward.
     virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
-    // The same for n rows of rewards, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to
-    // end.
+    // The same for n rows, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to end.
     virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                        std::size_t n) = 0;
     // Forgets what was derived from the evidence, because Python has changed it.
@@ -355,26 +354,6 @@ struct Walker final : Walk {
             swapped[j] = at(i);
             found.push_back(limits ? limits->arm(static_cast<std::int32_t>(rank)) : static_cast<std::int32_t>(rank));
         }
-    }
-
-    // Sorts keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so large
-    // that the counts alone would take longer.
-    static void sort_by(std::int32_t* key, std::int32_t k, std::int32_t* value, std::int32_t* scratch, std::size_t n) {
-        if (static_cast<std::size_t>(k) > 16 * n) {
-            std::vector<std::pair<std::int32_t, std::int32_t>> both(n);
-            for (std::size_t i = 0; i < n; ++i) both[i] = {key[i], value[i]};
-            std::stable_sort(both.begin(), both.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-            for (std::size_t i = 0; i < n; ++i) std::tie(key[i], value[i]) = both[i];
-            return;
-        }
-        std::vector<std::size_t> place(static_cast<std::size_t>(k) + 1);
-        for (std::size_t i = 0; i < n; ++i) ++place[key[i] + 1];
-        for (std::size_t c = 1; c < place.size(); ++c) place[c] += place[c - 1];
-        for (std::size_t i = 0; i < n; ++i) scratch[place[key[i]]++] = value[i];
-        std::copy(scratch, scratch + n, value);
-        std::size_t at = 0;
-        for (std::int32_t c = 0; c < k; ++c)
-            for (; at < place[c]; ++at) key[at] = c;
     }
 
     // Prepares the contexts of m decisions for the belief: those of the decisions `who`, or the first m if it is null.
