@@ -19,6 +19,7 @@ from banditree.errors import InvalidType
 from banditree.stream import beta_log_odds
 
 OWN = 2.0  # an arm that does not follow its cluster starts at Beta(2, 2)
+LEAST_STRENGTH = 0.01  # of a belief that is drawn from; a weaker one would draw 0 or 1 in any case
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come
 
 
@@ -84,9 +85,6 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         strength = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-300) - 1, LEAST_STRENGTH)
         low, high = self._ends((mean * strength)[:, None], ((1 - mean) * strength)[:, None]).T
         return low, high
-
-
-LEAST_STRENGTH = 1 / 3  # of a belief that is drawn from: below it, draws would be 0 or 1
 
 
 @dataclass(frozen=True)
