@@ -193,8 +193,9 @@ class AdaptiveRows(Rows):
     ) -> tuple[Floats, Floats]:
         above = ~self.shape.content[self.shape.parent[nodes]]
         k = self.concentration[self.height[nodes]][:, copies]
-        share = k / (k + n)
-        return share * mean[above] + total / (k + n), 1 / (k + n + self.ONE) + share**2 * variance[above]
+        per_play = 1 / (k + n)
+        share = k * per_play
+        return share * mean[above] + total * per_play, 1 / (k + n + self.ONE) + share * share * variance[above]
 
     def arms(self, leaves: NDArray[Any], copies: Any) -> Arms:
         """Return what some copies believe about arms: (arms, copies) each."""

@@ -28,8 +28,9 @@ struct Screening<AdaptiveBeta> {
     using Rows = AdaptiveRows<AdaptiveBeta>;
     static constexpr double lowest = -std::numeric_limits<double>::infinity();
     static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
-    static constexpr double safe = 22.0;                  // a bound of e^-22 on the chance to pass the bar is enough
-    static constexpr double rarely = 2.0611536224385579e-9;  // e^-20, at least the chance that a screened one passes
+    static constexpr double safe = 11.0;                  // a bound of e^-11 on the chance to pass the bar is enough
+    static constexpr double rarely = 1.2340980408667956e-4;  // e^-9, at least the chance that a screened one passes
+    static constexpr double often = 0.02;                 // chance from which on it is computed whether an arm is a stray
     std::int32_t min_wide = 48;                           // with fewer arms, drawing all of them is as fast
 
     bool covers(const Tree& tree) const { return min_wide != never && tree.n_arms >= min_wide; }
@@ -40,21 +41,24 @@ struct Screening<AdaptiveBeta> {
         strays.clear();
         winner = -1;
         skipped.clear();
-        if (rows.leader >= 0) try_arm(tree, rows, rows.leader, rng);
-        for (const std::int32_t leaf : rows.touched)
-            if (leaf != rows.leader && !hopeless(tree, rows, leaf)) try_arm(tree, rows, leaf, rng);
+        odds_limit = ln(often / (1.0 - often)) - ln(rows.chance / (1.0 - rows.chance));
+        if (!rows.touched.empty()) try_arm(rows, rows.touched[rows.leader], rng);
+        for (std::size_t i = 0; i < rows.touched.size(); ++i)
+            if (i != rows.leader) try_known(rows, rows.touched[i], rng);
         if (rows.touched.size() < static_cast<std::size_t>(tree.n_arms)) try_untouched(tree, rows, rng);
         revive_skipped(tree, rows, rng);
         return winner;
     }
 
   private:
+    double odds_limit = 0.0;
     double bar = 0.0, chance_at_bar = 0.0;  // the highest draw so far, on log odds and as a probability
     std::int32_t winner = -1;
     BetaLogOdds density;  // the one looked at
     struct Skipped {
         std::int32_t node;  // a leaf, or a cluster for those of its arms that are untouched and follow it
         double members;
+        bool follows;  // known to follow its cluster; else that is still open
     };
     std::vector<Skipped> skipped;
     std::vector<std::int32_t> strays;  // untouched arms that do not follow their clusters now
@@ -66,39 +70,47 @@ struct Screening<AdaptiveBeta> {
         chance_at_bar = bar < 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
     }
 
-    // The largest variance p (1 - p) between a mean and the bar.
-    double widest(double mean) const {
-        if (chance_at_bar <= 0.5) return chance_at_bar * (1.0 - chance_at_bar);
-        return mean >= 0.5 ? mean * (1.0 - mean) : 0.25;
+    // Whether Beta(n m, n (1 - m)) passes the bar x with a chance of at most exp(-least). That chance is at most
+    // exp(-n KL(m, x)), and KL(m, x) is at least d^2 / (2 v) with d = x - m and v = m (1 - m) + 2/3 (1 - 2 m) d - d^2 / 2.
+    bool hopeless(double n, double mean, double least) const {
+        const double d = chance_at_bar - mean;
+        return d > 0.0 && n * d * d > 2.0 * least * (mean * (1.0 - mean) + (2.0 / 3.0) * (1.0 - 2.0 * mean) * d - 0.5 * d * d);
     }
 
-    // P(Beta(a, b) >= x) <= exp(-(a + b) KL(a / (a + b), x)), and KL(m, x) >= (x - m)^2 / (2 v) with v = widest(m).
-    bool hopeless(const Tree& tree, const Rows& rows, std::int32_t leaf) {
-        const Seen known = rows.seen(leaf);
-        const double sharpness = rows.set.sharpness, n_own = 2.0 * AdaptiveBeta::own + known.plays;
-        const double gap_own = chance_at_bar * n_own - (AdaptiveBeta::own + known.total);
-        const double v = chance_at_bar <= 0.5 ? chance_at_bar * (1.0 - chance_at_bar) : 0.25;
-        if (!(gap_own > 0.0 && sharpness * gap_own * gap_own > 2.0 * safe * v * n_own)) return false;
-        double mean, variance;
-        rows.believe(rows.concentration(), known.plays, known.total, rows.cluster(tree, tree.parent[leaf]), mean, variance);
-        const double gap = chance_at_bar - mean;
-        if (!(gap > 0.0 && sharpness * (1.0 - variance) * gap * gap > 2.0 * safe * widest(mean) * variance)) return false;
-        skipped.push_back({leaf, 1.0});
-        return true;
+    // Whether an arm follows its cluster. Its chance not to is computed only if it may be above u.
+    bool follows(const Rows& rows, const Known& known, double u) const {
+        const double n = known.seen.plays, k = rows.concentration();
+        const double centre = rows.mean[known.parent], off = known.seen.total - n * centre;
+        const bool open = u < often || k < 1.0 || k * off * off > (odds_limit - known.room) * (k + n) * n * centre * (1.0 - centre);
+        return !open || u >= rows.stray(known.leaf, known.seen, known.parent);
     }
 
-    Drawn drawn(const Tree& tree, const Rows& rows, std::int32_t leaf, Stream& rng) const {
-        const Seen known = rows.seen(leaf);
-        const std::size_t parent = rows.cluster(tree, tree.parent[leaf]);
-        if (rng.random() < rows.stray(leaf, known, parent)) return rows.kind.alone(known, rows.set.sharpness);
+    void try_known(const Rows& rows, const Known& known, Stream& rng) {
+        // As Rows::believe, with one division: variance = part / (k + n + 1), and the strength is 1 / variance - 1.
+        const double n = known.seen.plays, k = rows.concentration(), sharpness = rows.set.sharpness;
+        const double per_play = 1.0 / (k + n), share = k * per_play, whole = k + n + 1.0;
+        const double mean = share * rows.mean[known.parent] + known.seen.total * per_play;
+        const double part = 1.0 + share * share * rows.variance[known.parent] * whole;
+        if (!hopeless(sharpness * (whole - part), mean, safe * part)) return try_arm(rows, known, rng);
+        const bool passes_alone = !hopeless(sharpness * (2.0 * AdaptiveBeta::own + n), known.mean_alone, safe);
+        if (passes_alone && !follows(rows, known, rng.random())) {
+            const double draw = rows.kind.draw(rows.kind.alone(known.seen, sharpness), rng);
+            if (draw > bar) raise(draw, known.leaf);
+            return;
+        }
+        skipped.push_back({known.leaf, 1.0, passes_alone});
+    }
+
+    static Drawn of_known(const Rows& rows, const Known& known, bool with_cluster) {
+        if (!with_cluster) return rows.kind.alone(known.seen, rows.set.sharpness);
         double mean, variance;
-        rows.believe(rows.concentration(), known.plays, known.total, parent, mean, variance);
+        rows.believe(rows.concentration(), known.seen.plays, known.seen.total, known.parent, mean, variance);
         return rows.kind.following(mean, variance, rows.set.sharpness);
     }
 
-    void try_arm(const Tree& tree, const Rows& rows, std::int32_t leaf, Stream& rng) {
-        const double draw = rows.kind.draw(drawn(tree, rows, leaf, rng), rng);
-        if (draw > bar) raise(draw, leaf);
+    void try_arm(const Rows& rows, const Known& known, Stream& rng) {
+        const double draw = rows.kind.draw(of_known(rows, known, follows(rows, known, rng.random())), rng);
+        if (draw > bar) raise(draw, known.leaf);
     }
 
     static bool untouched(const Rows& rows, std::int32_t leaf) { return !(rows.seen(leaf).plays > 0.0); }
@@ -140,6 +152,11 @@ struct Screening<AdaptiveBeta> {
         return leaf;
     }
 
+    Drawn of_skipped(const Rows& rows, const Skipped& one, Stream& rng) const {
+        const Known& known = rows.known(one.node);
+        return of_known(rows, known, one.follows || follows(rows, known, rng.random()));
+    }
+
     static Drawn of_members(const Rows& rows, std::size_t c) {
         double mean, variance;
         rows.believe(rows.concentration(), 0.0, 0.0, c, mean, variance);
@@ -150,9 +167,9 @@ struct Screening<AdaptiveBeta> {
     // to pass it that only these need be drawn.
     void try_cluster(const Rows& rows, std::size_t c, std::int32_t members, Stream& rng) {
         const Drawn of = of_members(rows, c);
-        const double n = of.x + of.y, mean = of.x / n, gap = chance_at_bar - mean;
-        if (bar > lowest && gap > 0.0 && n * gap * gap > 2.0 * widest(mean) * (safe + ln(members))) {
-            skipped.push_back({rows.node_of[c], static_cast<double>(members)});
+        const double n = of.x + of.y;
+        if (hopeless(n, of.x / n, safe + ln(members))) {
+            skipped.push_back({rows.node_of[c], static_cast<double>(members), true});
             return;
         }
         density.clear();
@@ -197,7 +214,7 @@ struct Screening<AdaptiveBeta> {
         for (double at = std::floor(ln(u) / between); at < n; at += 1.0 + std::floor(ln(rng.random_open()) / between)) {
             const Skipped& one = skipped[static_cast<std::size_t>(at)];
             const bool leaf = tree.content[one.node] >= 0;
-            const Drawn of = leaf ? drawn(tree, rows, one.node, rng) : of_members(rows, rows.cluster(tree, one.node));
+            const Drawn of = leaf ? of_skipped(rows, one, rng) : of_members(rows, rows.cluster(tree, one.node));
             density.clear();
             density.add(of.x, of.y);
             const Tail tail = tail_at_bar();
