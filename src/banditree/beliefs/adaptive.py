@@ -25,7 +25,7 @@ LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
 SHARPNESS = 3.0  # draws have the variance of this many times the evidence: plain draws explore too much
 STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
-GROWTH = 40.0  # plays per arm after which as many strays again are expected
+GROWTH = 20.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.5  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
@@ -184,7 +184,10 @@ class AdaptiveRows(Rows):
             leaves, plays[leaves, None], totals[leaves, None], mean, variance, copies
         )
         found[2, is_leaf] = mean[~shape.content[shape.parent[leaves]]]
-        found[0, ~is_leaf], found[1, ~is_leaf] = mean[~shape.content[nodes[~is_leaf]]], variance[~shape.content[nodes[~is_leaf]]]
+        found[0, ~is_leaf], found[1, ~is_leaf] = (
+            mean[~shape.content[nodes[~is_leaf]]],
+            variance[~shape.content[nodes[~is_leaf]]],
+        )
         found[2, ~is_leaf] = found[0, ~is_leaf]
         return found[0], found[1], found[2]
 

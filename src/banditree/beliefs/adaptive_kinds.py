@@ -163,7 +163,9 @@ def adaptive(prior: Prior | None) -> Any:
     if type(prior) in ADAPTIVE.values():
         return prior
     if type(prior) not in ADAPTIVE:
-        raise InvalidType(f"prior={prior!r} must be a bt.Beta or a bt.Gaussian, or a mapping from clusters or arms to them")
+        raise InvalidType(
+            f"prior={prior!r} must be a bt.Beta or a bt.Gaussian, or a mapping from clusters or arms to them"
+        )
     return ADAPTIVE[type(prior)](**asdict(prior))
 
 

@@ -132,9 +132,7 @@ class Parts(NamedTuple):
     share: Floats  # in the class
 
 
-def _wins(
-    each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None
-) -> tuple[Floats, float]:
+def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None) -> tuple[Floats, float]:
     """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``.
 
     With ``share``, (classes,), there are two densities per class; the second half of ``each`` has these shares.

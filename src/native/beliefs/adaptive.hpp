@@ -340,39 +340,41 @@ struct AdaptiveRows {
         const double* k = set.concentration + static_cast<std::size_t>(set.height[node]) * copies();
         double* to = block(parent);
         in_vectors([&]() BANDITREE_INLINE {
-            const std::size_t n_copies = copies();
-            double *w_sum = to, *x_sum = to + n_copies, *squares = x_sum + n_copies, *logs = squares + n_copies;
             const double extra = leaf ? 0.0 : Kind::one;
-            for (std::size_t c = 0; c < n_copies; ++c) {
-                const double factor = k[c] + Kind::one, w = new_n[c] * factor / (new_n[c] + k[c] + extra), x = new_t[c] / new_n[c];
-                before_n[c] = w_sum[c], before_t[c] = x_sum[c];
-                double old_w = 0.0, old_x = 0.0, ratio = w;
-                if (sent) {
-                    old_w = old_n[c] * factor / (old_n[c] + k[c] + extra), old_x = old_t[c] / old_n[c];
-                    ratio = w / old_w;
-                }
-                w_sum[c] += w - old_w;
-                x_sum[c] += w * x - old_w * old_x;
-                squares[c] += w * x * x - old_w * old_x * old_x;
-                logs[c] += ln_lane(ratio);
-            }
+            std::copy(to, to + copies(), before_n.begin()), std::copy(to + copies(), to + 2 * copies(), before_t.begin());
+            add_message(new_n.data(), new_t.data(), k, extra, 1.0, to);
+            if (sent) add_message(old_n.data(), old_t.data(), k, extra, -1.0, to);
             if (explained) explain(to, senders[parent]);
         });
     }
 
+    // Adds the message of a child with evidence n and t, or with the sign -1 takes it away.
+    BANDITREE_INLINE void add_message(const double* __restrict n, const double* __restrict t, const double* __restrict k,
+                                      double extra, double sign, double* __restrict to) const {
+        const std::size_t n_copies = copies();
+        for (std::size_t c = 0; c < n_copies; ++c) {
+            const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + extra), x = t[c] / n[c];
+            to[c] += sign * w;
+            to[c + n_copies] += sign * (w * x);
+            to[c + 2 * n_copies] += sign * (w * x * x);
+            to[c + 3 * n_copies] += sign * ln_lane(w);
+        }
+    }
+
     // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies.
     BANDITREE_INLINE void explain(double* of, std::int32_t n_senders) {
-        const std::size_t n_copies = copies();
-        const double *w = of, *x = of + n_copies, *squares = x + n_copies, *logs = squares + n_copies;
-        double* likelihood = of + 4 * n_copies;
-        const double others = n_senders - 1;
         if (n_senders < 2) return;
+        const std::size_t n_copies = copies();
+        const double others = n_senders - 1;
+        double* __restrict sums_of = of;
+        double* __restrict weight = log_weight.data();
         for (std::size_t c = 0; c < n_copies; ++c) {
-            const double v = kind.reward_variance((x[c] + 0.5 * Kind::one) / (w[c] + Kind::one));
-            const double apart = std::max(squares[c] - x[c] * x[c] / w[c], 0.0);
-            const double now = 0.5 * (logs[c] - apart / v - ln_lane(w[c]) - others * ln_lane(v));
-            log_weight[c] += now - likelihood[c];
-            likelihood[c] = now;
+            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - x * x / w;
+            const double v = kind.reward_variance((x + 0.5 * Kind::one) / (w + Kind::one));
+            const double logs = sums_of[c + 3 * n_copies] - ln_lane(w) - others * ln_lane(v);
+            const double now = 0.5 * (logs - (apart > 0.0 ? apart : 0.0) / v);
+            weight[c] += now - sums_of[c + 4 * n_copies];
+            sums_of[c + 4 * n_copies] = now;
         }
     }
 
