@@ -98,8 +98,8 @@ def test_one_seed_has_no_spread() -> None:
     ("ask", "words"),
     [
         (lambda runs: runs.compare("good", "best"), "no policy 'best'; there are bad, good"),
-        (lambda runs: runs.table(time=15), "not written down at time 15"),
-        (lambda runs: runs.compare("good", "bad", time=0), "not written down at time 0"),
+        (lambda runs: runs.table(time=15), "not recorded at time 15"),
+        (lambda runs: runs.compare("good", "bad", time=0), "not recorded at time 0"),
     ],
 )
 def test_what_is_not_there_is_told(ask: Any, words: str) -> None:
