@@ -1,4 +1,4 @@
-"""The Kullback-Leibler divergence of two Bernoulli distributions, exact to rounding however close their means are."""
+"""Kullback-Leibler divergence of two Bernoulli distributions, accurate however close their means are."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-_NEAR = 0.2  # below this relative change the logarithm loses digits and the series takes over
+_NEAR = 0.2  # below this relative change the logarithm loses digits, and the series is used
 _ODD = 1 / np.arange(3.0, 23.0, 2.0)  # (10,) 1/3, 1/5, ...: enough for double precision up to _NEAR
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> Floats:
-    """:math:`D(p, q) = p \\log(p / q) + (1 - p) \\log((1 - p) / (1 - q))`, elementwise; 0 log 0 is 0.
+    """Return :math:`D(p, q) = p \\log(p / q) + (1 - p) \\log((1 - p) / (1 - q))`, elementwise; 0 log 0 is 0.
 
     >>> round(float(kl(0.4, 0.5)), 6)
     0.020136
@@ -22,16 +22,16 @@ def kl(p: ArrayLike, q: ArrayLike) -> Floats:
     old: Floats = np.asarray(p, np.float64)
     new: Floats = np.asarray(q, np.float64)
     change = new - old
-    # The plain formula takes two numbers of the size of the change away from each other to get its square. Adding and
-    # subtracting the change makes both parts positive, so that no digits are lost between them.
+    # The plain formula subtracts two numbers of the size of the change to get its square. Adding and subtracting the
+    # change makes both parts positive, so that no digits cancel.
     return _part(old, new, change) + _part(1 - old, 1 - new, -change)
 
 
 def _part(old: Floats, new: Floats, change: Floats) -> Floats:
-    """``change - old * log(new / old)``, never negative, where change is new - old."""
+    """Return ``change - old * log(new / old)``, which is never negative; change is new - old."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio, x = new / old, change / old
-        # An infinite ratio: old is zero, or so small beside new that its logarithm no longer counts.
+        # The ratio is infinite if old is zero, or so much smaller than new that the term with its logarithm vanishes.
         far = np.where(np.isfinite(ratio), change - old * np.log(ratio), change)
         # x - log(1 + x) by log(1 + x) = 2 artanh(r), r = x / (2 + x).
         r = x / (2 + x)

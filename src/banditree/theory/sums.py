@@ -1,4 +1,4 @@
-"""Quotients and sums that give an infinity where the truth is past the largest float, and never a warning."""
+"""Quotients and sums that overflow to infinity without a warning."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from banditree.theory.divergence import Floats
 
 
 def over(value: Floats | float, by: Floats) -> Floats:
-    """value / by, elementwise, for positive numbers: an infinite ``by`` makes it 0, one that underflows infinite."""
+    """Return value / by, elementwise, for positive numbers: 0 for an infinite ``by``, infinity where it underflows."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.divide(value, by)
 
 
 def total(terms: Iterable[float]) -> float:
-    """The sum of positive terms, exact to the last digit, so that the order of arms and clusters never shows in it."""
+    """Add positive terms exactly, so that the order of arms and clusters cannot change the sum."""
     try:
         return fsum(terms)
     except OverflowError:
