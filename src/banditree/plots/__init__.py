@@ -1,4 +1,4 @@
-"""All drawing. matplotlib is imported when a picture is asked for."""
+"""Draw regret, problems and logs with Matplotlib, which is imported when the first picture is drawn."""
 
 from banditree.plots.files import data, save
 from banditree.plots.functions import function

@@ -1,4 +1,4 @@
-"""A function of one or two places, with the arms on it and their clusters."""
+"""Draw a function of one or two variables, with arms at their positions, by cluster."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 def function(
     f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp], *, ax: Any = None, title: str | None = None
 ) -> Any:
-    """Expected reward ``f`` of places in [0, 1] or [0, 1]^2, and arms there: (arms,) or (arms, 2). Returns the Axes.
+    """Draw the expected reward ``f`` on [0, 1] or [0, 1]^2, and arms at ``places``, (arms,) or (arms, 2).
 
-    ``labels`` is the cluster of each arm: (arms,). On a line neighbouring clusters alternate in colour; on a plane a
-    thin line joins each arm to the centre of its cluster.
+    ``labels`` is the cluster of each arm: (arms,). In one dimension neighbouring clusters alternate in colour; in two,
+    a thin line joins each arm to the centre of its cluster. Returns the Axes.
     """
     with house_style():
         ax = new_axes() if ax is None else ax

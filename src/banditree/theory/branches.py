@@ -21,8 +21,8 @@ class Branches:
     """The sub-trees that branch off the path from the root to the best arm, breadth-first.
 
     Each is compared with its rival, the child of the same node that contains the best arm. For siblings of the best
-    arm that is the best arm itself, so the arms of the optimal cluster are not a special case. Siblings that are as good
-    as the best arm are not branches: playing them costs nothing.
+    arm that is the best arm itself, so the arms of the optimal cluster are not a special case. Siblings that are as
+    good as the best arm are not branches: playing them costs nothing.
     """
 
     tree: Tree
@@ -44,7 +44,7 @@ class Branches:
 
     @cached_property
     def distance(self) -> Floats:
-        """Mean of the rival's worst arm minus that of its best arm, the paper's d, above 0 under dominance: (branches,)."""
+        """Rival's worst mean minus the best mean of each, the paper's d; positive under dominance: (branches,)."""
         return self.mu[self.floor] - self.mu[self.best]
 
     @cached_property
