@@ -215,9 +215,9 @@ MUTANTS: list[tuple[str, type[Counting], str]] = [
     (LIMITS, DeafToMasks, "which is not allowed"),
     (LIMITS, ManyAreDeaf, "choose_many with .* which is not allowed"),
     (LIMITS, DecidesForItself, "decide with .* which is not allowed"),
-    (LIMITS, AlwaysSomething, "should be an error"),
+    (LIMITS, AlwaysSomething, "should raise an error"),
     (SLATES, Repeats, "an arm twice"),
-    (SLATES, Short, "should be an error"),
+    (SLATES, Short, "should raise an error"),
     (SLATES, WorstFirst, "a slate of 1"),
     (CHANCES, AboveOne, "add up to"),
     (CHANCES, Even, "propensities are .* choices"),
@@ -228,9 +228,9 @@ MUTANTS: list[tuple[str, type[Counting], str]] = [
     (FORGETTING, ForgetsAll, "forgot by 1"),
     (FORGETTING, NeverForgets, "forgot by 0"),
     (FORGETTING, ForgetsThePrior, "forgot by 0"),
-    (FORGETTING, TakesAnyFactor, "should be an error"),
+    (FORGETTING, TakesAnyFactor, "should raise an error"),
     (PLAYS, FailuresAreRewards, "their sums with plays"),
-    (PLAYS, TakesNoPlays, "should be an error"),
+    (PLAYS, TakesNoPlays, "should raise an error"),
 ]
 
 

@@ -245,10 +245,10 @@ class HalfOfABadBatch(Full):
 
 
 MUTANTS: list[tuple[str, type[Plain], str]] = [
-    (ARM, NotAnArm, "choose gave"),
-    (ARM, TooFew, r"choose_many\(7\) gave 6"),
+    (ARM, NotAnArm, "choose returned"),
+    (ARM, TooFew, r"choose_many\(7\) returned 6"),
     (ARM, OddMany, "nobody"),
-    (SEED, Unseeded, "two policies of one seed"),
+    (SEED, Unseeded, "two policies with the same seed"),
     (CHOOSING, TiresOfItsChoices, "choose differently"),
     (CHOOSING, ShowsChoices, "the table changed"),
     (ADD_UP, LastRewardWins, "in another order"),
@@ -336,7 +336,7 @@ def test_a_failing_policy_keeps_its_own_error_with_a_note() -> None:
 def test_options() -> None:
     testing.check_policy(lambda tree, rng: make("LinTS", tree, rng, dim=4), trees=[SHOP], rng=7)
     testing.check_policy(bt.HTS, trees=[bt.Tree(1)], rng=np.random.SeedSequence(3))
-    with pytest.raises(InvalidValue, match="skip: 'gravity' is no law"):
+    with pytest.raises(InvalidValue, match="skip: 'gravity' is not a law"):
         testing.check_policy(bt.TS, skip=["gravity"])
-    with pytest.raises(InvalidValue, match="require: 'gravity' is no law"):
+    with pytest.raises(InvalidValue, match="require: 'gravity' is not a law"):
         testing.check_policy(bt.TS, require=["gravity"])
