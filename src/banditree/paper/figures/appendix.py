@@ -1,4 +1,4 @@
-"""The appendix's regret: where the full tree fails, where it does well, and clusters that mean nothing."""
+"""The appendix's figures of regret: on the surface, on the bumps, and with clusters that mean nothing."""
 
 from __future__ import annotations
 

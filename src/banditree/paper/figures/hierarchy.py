@@ -16,18 +16,12 @@ def _settings(variant: str) -> list[Setting]:
     for n_arms in SIZES:
         whole = hierarchical_dominance(n_arms)
         for depth in range(n_arms.bit_length() - 1):  # 0 ... log2 N - 1
-            # The top levels are a cut of one tree; the options' trees are no cut, so each depth is a problem.
+            # The top levels are a cut of one tree; those of the other variants are not, so each depth is a problem.
             problem = whole if variant == DEFAULT else hierarchical_dominance(n_arms, levels=variant, depth=depth)
             policy = partial(HTS, depth=depth) if variant == DEFAULT else HTS
+            same = f"n_arms={n_arms}"  # the instances are those of all depths
             found.append(
-                Setting(
-                    f"n_arms={n_arms} depth={depth}",
-                    problem,
-                    {"HTS": policy},
-                    x=float(depth),
-                    line=f"N = {n_arms}",
-                    instances=f"n_arms={n_arms}",
-                )
+                Setting(f"{same} depth={depth}", problem, {"HTS": policy}, float(depth), f"N = {n_arms}", same)
             )
     return found
 

@@ -1,4 +1,4 @@
-"""Figures 2a to 2c: arms on a line, clustered by k-means, where no cluster dominates."""
+"""Figures 2a to 2c: arms on a line in k-means clusters, none of which dominates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures 1a to 1e: TS and TSC under strong dominance, one parameter of the instance varied at a time."""
+"""Figures 1a to 1e: TS and TSC under strong dominance, with one parameter of the problem varied at a time."""
 
 from __future__ import annotations
 
