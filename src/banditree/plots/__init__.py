@@ -7,18 +7,6 @@ from banditree.plots.logs import intervals, rewards, support, weights
 from banditree.plots.style import LOOKS, Look, looks
 
 __all__ = [
-    "LOOKS",
-    "Look",
-    "data",
-    "function",
-    "intervals",
-    "looks",
-    "panels",
-    "regret",
-    "rewards",
-    "save",
-    "sheet",
-    "support",
-    "sweep",
-    "weights",
-]
+    "LOOKS", "Look", "data", "function", "intervals", "looks", "panels", "regret", "rewards", "save", "sheet",
+    "support", "sweep", "weights",
+]  # fmt: skip

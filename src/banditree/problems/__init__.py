@@ -43,21 +43,10 @@ from banditree.tree import Tree
 registry: dict[str, Callable[..., Problem | Drifting]] = {
     function.__name__: function
     for function in (
-        strong_dominance,
-        hierarchical_dominance,
-        sine_kmeans,
-        surface,
-        bumps,
-        unstructured,
-        linear,
-        bernoulli,
-        bounded,
-        gaussian,
-        linear_from,
-        open_bandit,
-        drifting,
+        strong_dominance, hierarchical_dominance, sine_kmeans, surface, bumps, unstructured, linear, bernoulli,
+        bounded, gaussian, linear_from, open_bandit, drifting,
     )
-}
+}  # fmt: skip
 
 
 def examples() -> dict[str, Problem | Drifting]:
@@ -87,31 +76,8 @@ def examples() -> dict[str, Problem | Drifting]:
 
 
 __all__ = [
-    "AnyInstance",
-    "AnyProblem",
-    "Bernoulli",
-    "Bounded",
-    "Drifting",
-    "DriftingInstance",
-    "Gaussian",
-    "Instance",
-    "Problem",
-    "Rewards",
-    "Uniform",
-    "bernoulli",
-    "bounded",
-    "bumps",
-    "drifting",
-    "examples",
-    "functions",
-    "gaussian",
-    "hierarchical_dominance",
-    "linear",
-    "linear_from",
-    "open_bandit",
-    "registry",
-    "sine_kmeans",
-    "strong_dominance",
-    "surface",
-    "unstructured",
-]
+    "AnyInstance", "AnyProblem", "Bernoulli", "Bounded", "Drifting", "DriftingInstance", "Gaussian", "Instance",
+    "Problem", "Rewards", "Uniform", "bernoulli", "bounded", "bumps", "drifting", "examples", "functions",
+    "gaussian", "hierarchical_dominance", "linear", "linear_from", "open_bandit", "registry", "sine_kmeans",
+    "strong_dominance", "surface", "unstructured",
+]  # fmt: skip

@@ -29,16 +29,6 @@ from banditree.theory.cluster_quality import Quality, quality
 from banditree.theory.curves import bound_curves, curve
 
 __all__ = [
-    "Quality",
-    "arm_plays",
-    "bound_curves",
-    "cluster_plays",
-    "curve",
-    "hts_upper",
-    "lai_robbins",
-    "lower",
-    "minimax_lower",
-    "quality",
-    "tsc_minimax",
-    "tsc_upper",
-]
+    "Quality", "arm_plays", "bound_curves", "cluster_plays", "curve", "hts_upper", "lai_robbins", "lower",
+    "minimax_lower", "quality", "tsc_minimax", "tsc_upper",
+]  # fmt: skip

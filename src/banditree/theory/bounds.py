@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from banditree.errors.checks import choice, real
+from banditree.theory.arithmetic import kl, over, total
 from banditree.theory.branches import Branches, branches
 from banditree.theory.cluster_quality import Arm, top_names
-from banditree.theory.divergence import kl
 from banditree.theory.means import Means, flat, of_tree
-from banditree.theory.sums import over, total
 from banditree.tree import Tree
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
-from banditree.theory.divergence import Floats
-from banditree.theory.sums import over
+from banditree.theory.arithmetic import Floats, over
 from banditree.tree import Tree
 
 Ints = NDArray[np.intp]

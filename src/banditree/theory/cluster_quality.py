@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditree.errors import InvalidValue
+from banditree.theory.arithmetic import total
 from banditree.theory.branches import Branches, branches
 from banditree.theory.means import Means, of_tree
-from banditree.theory.sums import total
 from banditree.tree import Tree
 
 Arm = str | int

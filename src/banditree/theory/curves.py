@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from banditree.errors import InvalidValue
+from banditree.theory.arithmetic import Floats
 from banditree.theory.bounds import hts_upper, lai_robbins, lower, minimax_lower, tsc_minimax, tsc_upper
 from banditree.theory.cluster_quality import quality
-from banditree.theory.divergence import Floats
 from banditree.theory.means import Means, of_tree
 from banditree.tree import Tree
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from banditree.errors import InvalidValue
-from banditree.theory.divergence import Floats
+from banditree.theory.arithmetic import Floats
 from banditree.tree import Tree
 from banditree.tree.values import by_arm, numbers
 

@@ -32,21 +32,9 @@ CLAIMS: dict[str, Claim] = {
 }
 
 __all__ = [
-    "CLAIMS",
-    "Check",
-    "Claim",
-    "FAILS",
-    "Finding",
-    "HOLDS",
-    "NOT_JUDGED",
-    "OPEN",
-    "PART",
-    "VERDICTS",
-    "Verdict",
-    "judge",
-    "judge_claim",
-    "write_claims",
-]
+    "CLAIMS", "Check", "Claim", "FAILS", "Finding", "HOLDS", "NOT_JUDGED", "OPEN", "PART", "VERDICTS", "Verdict",
+    "judge", "judge_claim", "write_claims",
+]  # fmt: skip
 
 
 def judge(results: Source, *, jobs: int | None = -1) -> list[Verdict]:

@@ -11,7 +11,6 @@ from importlib import metadata
 from pathlib import Path
 
 import banditree
-from banditree.output.html import number
 from banditree.output.pages import render
 from banditree.output.words import count
 from banditree.paper.claims import VERDICTS, Verdict
@@ -85,7 +84,6 @@ def page(results: Results, verdicts: Sequence[Verdict], theory: Theory, *, secon
         theory=theory,
         about_theory=_about(theory),
         n_hierarchy=N_HIERARCHY,
-        **_theory(theory),
         **_made(results, seconds),
     )
 
@@ -142,18 +140,6 @@ def _about(theory: Theory) -> str:
         f"w* = 0.1, d = 0.1. TS and TSC ran on that instance up to T = {HORIZON:,} with {theory.seeds} seeds. Bounds "
         "multiply log T and leave out terms that grow more slowly, so the curves may cross them; they bound the growth."
     )
-
-
-def _theory(theory: Theory) -> dict[str, Grid]:
-    bounds = [(where, what, number(value)) for where, what, value in theory.coefficients]
-    growth = [(name, number(early), number(late), number(slope)) for name, early, late, slope in theory.growth]
-    measured = ("policy", f"regret at {HORIZON // 10:,}", f"at {HORIZON:,}", "growth over log T")
-    levels = [(str(depth), *map(number, forms)) for depth, *forms in theory.levels]
-    return {
-        "bounds": Grid(("from", "what", "number"), bounds, "Bounds", words=2),
-        "growth": Grid(measured, growth, "Growth measured"),
-        "levels": Grid(("depth L", "divergence", "Pinsker", "as printed"), levels, "Theorem 7"),
-    }
 
 
 def _made(results: Results, seconds: float) -> dict[str, Grid | str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import log
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 
 from banditree import TS, TSC, plots, problems
 from banditree import theory as bounds
+from banditree.output.html import number
+from banditree.paper.report.numbers import Grid
 from banditree.paper.results import Results
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
@@ -20,7 +21,6 @@ from banditree.tree import Tree
 
 HORIZON = 30_000  # ten times that of the figures, so that growth can be seen
 N_HIERARCHY = 64  # arms of the tree on which Theorem 7 is computed
-Row = tuple[str, str, float]  # (source, what it is, the number)
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Theory:
 
     picture: Path
     seeds: int
-    coefficients: Sequence[Row]
-    levels: Sequence[tuple[int, float, float, float]]  # Theorem 7: (depth, kl, pinsker, printed)
-    growth: Sequence[tuple[str, float, float, float]]  # (policy, regret at T/10, at T, growth per unit of log T)
+    bounds: Grid
+    growth: Grid
+    levels: Grid
 
 
 def theory(results: Results, *, jobs: int | None = -1) -> Theory:
@@ -54,13 +54,13 @@ def theory(results: Results, *, jobs: int | None = -1) -> Theory:
     axes = plots.regret(runs, bounds=True, log_time=True, ax=plots.sheet(), title=title)
     picture, _ = plots.save(axes, results.out / "theory")
     assert drawn.means is not None
-    return Theory(picture, seeds, _coefficients(drawn.tree, drawn.means), _levels(), _growth(runs))
+    return Theory(picture, seeds, _bounds(drawn.tree, drawn.means), _growth(runs), _levels())
 
 
-def _coefficients(tree: Tree, means: NDArray[np.float64]) -> list[Row]:
+def _bounds(tree: Tree, means: NDArray[np.float64]) -> Grid:
     quality, plays = bounds.quality(tree, means), bounds.cluster_plays(tree, means)
     upper = bounds.tsc_minimax(tree, means, horizon=HORIZON)
-    return [
+    rows = [
         ("definition", "width of the best cluster, w*", quality.width),
         ("definition", "least distance to it, d", min(quality.distance.values())),
         ("definition", "mean of w*/d_C, γ", quality.gamma),
@@ -73,22 +73,27 @@ def _coefficients(tree: Tree, means: NDArray[np.float64]) -> list[Row]:
         ("Theorem 6", f"√((A* + K) T) at T = {HORIZON:,}", bounds.minimax_lower(tree, means, horizon=HORIZON)),
         ("Lai and Robbins", "regret of TS over log T", bounds.lai_robbins(means)),
     ]
+    return Grid(("from", "what", "number"), [(*words, number(value)) for *words, value in rows], "Bounds", words=2)
 
 
-def _levels() -> list[tuple[int, float, float, float]]:
+def _levels() -> Grid:
+    """Compute the bound of Theorem 7 for every depth, in its three forms."""
     instance = problems.hierarchical_dominance(N_HIERARCHY).instance(0)
     assert instance.means is not None
     upper = partial(bounds.hts_upper, instance.tree, instance.means)
-    return [
-        (depth, upper(depth=depth), upper(depth=depth, form="pinsker"), upper(depth=depth, form="printed"))
+    rows = [
+        (str(depth), *(number(upper(depth=depth, form=form)) for form in ("kl", "pinsker", "printed")))
         for depth in range(instance.tree.depth + 1)
     ]
+    return Grid(("depth L", "divergence", "Pinsker", "as printed"), rows, "Theorem 7")
 
 
-def _growth(runs: Runs) -> list[tuple[str, float, float, float]]:
+def _growth(runs: Runs) -> Grid:
+    """Measure the growth of regret from T/10 to T."""
     before = int(np.flatnonzero(runs.times == HORIZON // 10)[0])
-    found = []
+    rows = []
     for name, regret in runs.regret.items():
         early, late = float(regret[:, before].mean()), float(regret[:, -1].mean())
-        found.append((name, early, late, (late - early) / log(10)))
-    return found
+        rows.append((name, *map(number, (early, late, (late - early) / log(10)))))
+    columns = ("policy", f"regret at {HORIZON // 10:,}", f"at {HORIZON:,}", "growth over log T")
+    return Grid(columns, rows, "Growth measured")

@@ -1,6 +1,9 @@
-"""Kullback-Leibler divergence of two Bernoulli distributions, accurate however close their means are."""
+"""Arithmetic of the bounds: the Kullback-Leibler divergence, and quotients and sums that overflow without a warning."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from math import fsum, inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,3 +40,17 @@ def _part(old: Floats, new: Floats, change: Floats) -> Floats:
         r = x / (2 + x)
         near = old * r * (x - 2 * r * r * np.polynomial.polynomial.polyval(r * r, _ODD))
     return np.where(np.abs(x) < _NEAR, near, far)
+
+
+def over(value: Floats | float, by: Floats) -> Floats:
+    """Return value / by, elementwise, for positive numbers: 0 for an infinite ``by``, infinity where it underflows."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.divide(value, by)
+
+
+def total(terms: Iterable[float]) -> float:
+    """Add positive terms exactly, so that the order of arms and clusters cannot change the sum."""
+    try:
+        return fsum(terms)
+    except OverflowError:
+        return inf
