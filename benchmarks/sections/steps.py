@@ -164,7 +164,7 @@ def _table(group: list[Cell]) -> Table:
 
 
 def _judge(section: Section, problem: str, cells: list[Cell]) -> None:
-    """Targets against the NumPy loop, and where a peer is faster or has less regret by more than two standard errors."""
+    """Add targets against the NumPy loop, and peers that are faster or have less regret by over two standard errors."""
     by_name = {cell.who: cell for cell in cells}
     ours, algorithm = by_name[OURS], cells[0].algorithm
     if (problem, algorithm) in GOALS and NUMPY in by_name:

@@ -22,7 +22,7 @@ def _figure(
         caption=caption,
         kind="curves",
         settings_of=lambda _: [Setting("", problem, policies)],
-        readings=(reading, "The instance is drawn anew for every seed."),
+        readings=(reading, "Every seed has a new instance."),
         horizon=horizon,
         seeds=25,
         seconds=1.5,

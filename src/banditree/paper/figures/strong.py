@@ -22,7 +22,7 @@ GRIDS: dict[str, list[Any]] = {
 READINGS = (
     "K counts all clusters, the optimal one included.",
     "A sub-optimal cluster that gets no arm is dropped; with a single arm it has the best value, 0.6 - w* - d.",
-    "The instance is drawn anew for every seed; TS and TSC meet the same one.",
+    "Every seed has a new instance; TS and TSC run on the same one.",
     "Regret is the expected one: the sum over t of mu* minus the mean of the arm played.",
 )
 
