@@ -18,7 +18,7 @@ from banditree.catalogue.example import write_example
 from banditree.cli import catalogue as commands
 from banditree.cli import main as cli
 from banditree.paper import reproduce as runner
-from banditree.simulation import workers as _seeds
+from banditree.simulation import workers
 from banditree.simulation.interrupt import ctrl_c
 
 PROBLEM = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2]}), [0.1, 0.5, 0.9])
@@ -162,7 +162,7 @@ def test_a_simulation_stops(jobs: int, monkeypatch: pytest.MonkeyPatch, complain
     def unlucky_bar(*_: Any) -> Iterator[Any]:
         yield lambda _: lose_ctrl_c()
 
-    monkeypatch.setattr(_seeds, "_bar", unlucky_bar)
+    monkeypatch.setattr(workers, "_bar", unlucky_bar)
     with pytest.raises(bt.errors.Interrupted, match="of 4000 seeds finished") as stopped:
         bt.simulate([bt.TSC], PROBLEM, horizon=100, seeds=4000, jobs=jobs)
     assert stopped.value.runs is None or len(stopped.value.runs.seeds) < 4000

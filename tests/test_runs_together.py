@@ -43,7 +43,8 @@ def test_joined_seeds_are_those_that_ran_together() -> None:
 def test_policies_built_in_two_ways_are_joined_without_saying_how() -> None:
     settings: dict[str, Any] = {"horizon": 20, "rng": 2}
     plain = bt.simulate({"TS": bt.TS, "TSC": bt.TSC}, PROBLEM, seeds=[0, 1], **settings)
-    other = bt.simulate({"TS": bt.TS, "TSC": partial(bt.TSC, explore=0.1)}, PROBLEM, seeds=[2, 3], **settings)
+    policies: dict[str, Any] = {"TS": bt.TS, "TSC": partial(bt.TSC, explore=0.1)}
+    other = bt.simulate(policies, PROBLEM, seeds=[2, 3], **settings)
     assert plain.join(other).built == {"TS": ("TS", {})}
 
 

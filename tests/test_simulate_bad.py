@@ -109,7 +109,7 @@ def test_scores_that_are_not_numbers_are_told(problem: Any, factory: Any, scale:
         return policy
 
     with pytest.raises(
-        PolicyFailed, match=f"policy 'broken', seed 0: met scores that are not numbers; scale the {scale}"
+        PolicyFailed, match=f"policy 'broken', seed 0: computed scores that are not numbers; scale the {scale}"
     ):
         simulate([broken], problem)
 

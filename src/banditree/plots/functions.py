@@ -45,7 +45,7 @@ def _on_a_line(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray
     ends = [(places[labels == label].min(), places[labels == label].max()) for label in left_to_right]
     for (_, end), (start, _) in pairwise(ends):
         ax.axvline((end + start) / 2, color=GREY, linewidth=0.6, linestyle=":")
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="place of the arm x", ylabel="expected reward f(x)")
+    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="position of the arm x", ylabel="expected reward f(x)")
     add_legend(ax)
 
 
@@ -60,5 +60,5 @@ def _on_a_plane(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArra
             ax.plot([centre[0], x], [centre[1], y], color="white", linewidth=0.5, alpha=0.7)
         ax.scatter(*at.T, s=7, color="white", edgecolors=BLACK, linewidths=0.4, zorder=2)
     ax.grid(visible=False)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="place of the arm x₁", ylabel="x₂")
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="position of the arm x₁", ylabel="x₂")
     ax.figure.colorbar(image, ax=ax, label="expected reward f(x₁, x₂)")

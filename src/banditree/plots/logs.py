@@ -1,4 +1,4 @@
-"""Draw what a log tells: rewards of a replay, estimates with intervals, weights of rows, support of a target."""
+"""Draw results from logs: rewards of a replay, estimates with intervals, weights of rows, support of a target."""
 
 from __future__ import annotations
 
@@ -92,11 +92,12 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = No
         at = np.arange(len(order))
         ax.bar(at - 0.2, 100 * target[order], 0.4, color=BLUE, label="target")
         ax.bar(at + 0.2, 100 * shown[order], 0.4, color=GREY, label="rows of the log")
-        missing = [i for i, place in enumerate(order) if shown[place] == 0 and target[place] > 0]
+        missing = [i for i, arm in enumerate(order) if shown[arm] == 0 and target[arm] > 0]
         if missing:
             ax.scatter(missing, 100 * target[order][missing], marker="x", color=ORANGE, zorder=3, label="never shown")
-        turned = len(order) > 8 or max(len(str(names[place])) for place in order) > 6
-        ax.set_xticks(at, [label(str(names[place])) for place in order], rotation=90 if turned else 0)
+        ordered = [str(names[arm]) for arm in order]
+        turned = len(order) > 8 or max(map(len, ordered)) > 6
+        ax.set_xticks(at, list(map(label, ordered)), rotation=90 if turned else 0)
         ax.tick_params(axis="x", labelsize="small")
         ax.grid(visible=False, axis="x")
         ax.set_xlim(-0.7, len(order) - 0.3)

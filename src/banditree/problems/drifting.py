@@ -32,7 +32,7 @@ def drifting(problem: Any, every: int = 5_000) -> Drifting:
     if isinstance(problem, Drifting) or not callable(getattr(problem, "instance", None)):
         raise InvalidType(f"problem={problem!r:.60} must be a problem with instance(rng) that does not drift already")
     if getattr(problem, "fixed", False):
-        raise InvalidValue(f"the means of {problem!r:.60} never change: every seed meets the same instance")
+        raise InvalidValue(f"the means of {problem!r:.60} never change: every seed has the same instance")
     found = Drifting(problem, every, slow=bool(getattr(problem, "slow", False)))
     instance = found.instance(0)
     if np.array_equal(instance.truth(0), instance.truth(1)):

@@ -48,7 +48,7 @@ def copy_instance(instance: Any, problem: Any, seed: int) -> Any:
     except Exception as error:
         raise ProblemFailed(
             f"problem {problem!r:.60}, seed {seed}: instance(rng) returned the same object again, which cannot be "
-            f"copied ({type(error).__name__}: {error}); return a new one, so that every policy meets it unchanged"
+            f"copied ({type(error).__name__}: {error}); return a new one, so that every policy gets it unchanged"
         ) from error
 
 

@@ -232,7 +232,9 @@ class Plan:
         for player, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
             if taken < 0:
                 large = "rewards" if instance.dim is None else "contexts and the coefficients"
-                found[player] = failed(player[0], seed, f"met scores that are not numbers; scale the {large}", None)
+                found[player] = failed(
+                    player[0], seed, f"computed scores that are not numbers; scale the {large}", None
+                )
             else:
                 found[player] = self._finish(run, instance.tree, taken, policies[player].walk.evaluations - evaluations)
         return found

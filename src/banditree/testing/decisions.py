@@ -29,8 +29,8 @@ def limits_hold(case: Case) -> None:
     methods = [name for name in METHODS if case.takes(policy, name, "only", "exclude")]
     if "choose" not in methods:
         return
-    for allowed, told in _limits(case):
-        for how, limits in told.items():
+    for allowed, ways in _limits(case):
+        for how, limits in ways.items():
             for method in methods:
                 found = _computed(case, partial(METHODS[method], policy, context, limits))
                 odd = [arm for arm in found or () if arm not in allowed]
@@ -81,8 +81,8 @@ def propensities_match(case: Case) -> None:
     seen = Counter(choose(policy, context) for _ in range(2 * DRAWS))
     case.demand(fits(seen, chance, tree), f"propensities are {_excerpt(chance)}, choices {_excerpt(seen)}")
     if case.takes(policy, "propensities", "only", "exclude") and case.takes(policy, "choose", "only", "exclude"):
-        for allowed, told in _limits(case):
-            for how, limits in told.items():
+        for allowed, ways in _limits(case):
+            for how, limits in ways.items():
                 limited = np.asarray(policy.propensities(**keyword(context), **limits))
                 _check_chance(case, limited, [tree.position(arm) for arm in allowed], f"propensities with {how}")
             left: dict[Hashable, float] = dict(zip(tree.arms, limited.tolist(), strict=True))

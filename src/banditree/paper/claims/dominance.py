@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from banditree.paper.claims.checks import Check, Finding, Floats, jackknife, mean
@@ -38,7 +40,7 @@ def trend(figure: str, key: str, symbol: str, *, rising: bool) -> Evaluate:
             f"{x[-1]:g}, is highest at {symbol} = {x[top]:g} with {means[top]:.0f}, and has a slope of "
             f"{found.value:.0f} ± {found.se:.0f}"
         )
-        numbers = {"slope": found.value, "slope_se": found.se} | _by_setting("TSC", key, x, means)
+        numbers = {"slope": found.value, "slope_se": found.se} | by_setting("TSC", key, x, means)
         return Finding(checks, facts, numbers, len(regret), data.horizon(figure))
 
     return evaluate
@@ -68,7 +70,7 @@ def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
             facts += f" (at N = {x[-1]:g}, T is {data.horizon(figure) / x[-1]:.2g} plays per arm)"
         numbers = {"line or log": from_log.value, "line or square": from_square.value, "r_squared": share.value}
         numbers |= {"slope_low": low, "slope_high": high}
-        return Finding(checks, facts, numbers | _by_setting(policy, key, x, means), len(regret), data.horizon(figure))
+        return Finding(checks, facts, numbers | by_setting(policy, key, x, means), len(regret), data.horizon(figure))
 
     return evaluate
 
@@ -89,7 +91,7 @@ def great_reduction(data: Data) -> Finding:
         f"TS has {ratios[0]:.2f} times the regret of TSC at N = {x[0]:g} and {ratios[-1]:.2f} times at N = {x[-1]:g}, "
         f"or {gaps[0]:.0f} and {gaps[-1]:.0f} more"
     )
-    numbers = _by_setting("TS/TSC", "n_arms", x, ratios)
+    numbers = by_setting("TS/TSC", "n_arms", x, ratios)
     return Finding(checks, facts, numbers, len(ts), data.horizon("1c"))
 
 
@@ -111,7 +113,7 @@ def gain_vanishes(data: Data) -> Finding:
         f"TSC has {less_or_more(gains[0])} regret than TS at A* = {x[0]:g}, {less_or_more(gains[n // 2])} at A* = "
         f"{x[n // 2]:g} and {less_or_more(gains[-1])} at A* = {x[-1]:g}"
     )
-    return Finding(checks, facts, _by_setting("gain", "n_best", x, gains), len(ts), data.horizon("1e"))
+    return Finding(checks, facts, by_setting("gain", "n_best", x, gains), len(ts), data.horizon("1e"))
 
 
 def less_or_more(saved: float, digits: int = 0) -> str:
@@ -123,7 +125,8 @@ def less_or_more(saved: float, digits: int = 0) -> str:
     return f"{abs(saved):.{digits}%} {'less' if saved >= 0 else 'more'}"
 
 
-def _by_setting(name: str, key: str, x: Floats, values: Floats) -> dict[str, float]:
+def by_setting(name: str, key: str, x: Floats, values: Sequence[float] | Floats) -> dict[str, float]:
+    """Name the values of a sweep by the parameter."""
     return {f"{name} at {key}={at:g}": float(value) for at, value in zip(x, values, strict=True)}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from banditree.paper.claims.checks import Check, Finding, Floats, Measured, mean
 from banditree.paper.claims.claim import Claim
 from banditree.paper.claims.data import Data
+from banditree.paper.claims.dominance import by_setting
 from banditree.paper.claims.shapes import ratio_slope, straighter
 
 BENT = 1.5  # O(log N): a doubling of many arms costs at most this times a doubling of few
@@ -34,8 +35,7 @@ def depth_helps_more(data: Data) -> Finding:
         f"{saved[-1]:.2f} times at N = {sizes[-1]:g}; the depth with the least regret goes from {best[0]} to "
         f"{best[-1]}"
     )
-    numbers = {f"flat/full at n_arms={n:g}": float(value) for n, value in zip(sizes, saved, strict=True)}
-    numbers |= {f"best depth at n_arms={n:g}": float(value) for n, value in zip(sizes, best, strict=True)}
+    numbers = by_setting("flat/full", "n_arms", sizes, saved) | by_setting("best depth", "n_arms", sizes, best)
     return Finding(checks, facts, numbers, len(full), data.horizon("1f"))
 
 
@@ -61,7 +61,7 @@ def log_n(data: Data) -> Finding:
         f"{sizes[-1]:g} (without a tree {flat[:, 0].mean():.0f} to {flat[:, -1].mean():.0f}): {early.value:.1f} per "
         f"doubling up to N = {sizes[half]:g}, {late.value:.1f} from there on"
     )
-    numbers = {f"full at n_arms={n:g}": float(value) for n, value in zip(sizes, means, strict=True)}
+    numbers = by_setting("full", "n_arms", sizes, means)
     numbers |= {"early_doubling": early.value, "late_doubling": late.value, "log or line": curve.value}
     return Finding(checks, facts, numbers, len(full), data.horizon("1f"))
 

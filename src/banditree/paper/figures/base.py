@@ -15,7 +15,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Setting:
-    """One problem and the policies that meet it."""
+    """One problem and the policies that run on it."""
 
     label: str  # what varies, as `key=value` pairs with the problem's parameter names; empty if nothing does
     problem: Problem

@@ -34,8 +34,8 @@ FIGURES = (
         kind="sweep",
         settings_of=_settings,
         readings=(
-            "Depth L keeps the top L levels of the binary tree; below, the arms hang directly (L = 1: two clusters).",
-            "HTS runs at every depth L = 0, 1, ..., log2 N - 1; all depths meet the same instance of a seed.",
+            "Depth L keeps the top L levels of the binary tree, with the arms directly below (L = 1: two clusters).",
+            "HTS runs at every depth L = 0, 1, ..., log2 N - 1; all depths have the same instance per seed.",
         ),
         options={
             "bottom": "depth L keeps the L levels nearest to the arms",

@@ -46,7 +46,7 @@ def _figure(name: str, varied: str, title: str, caption: str, x_label: str) -> F
         kind="sweep",
         settings_of=settings,
         readings=READINGS,
-        options={"suboptimal": "K counts the sub-optimal clusters alone"},
+        options={"suboptimal": "K counts only the sub-optimal clusters"},
         horizon=3000,
         seeds=50,
         seconds=1.5,
