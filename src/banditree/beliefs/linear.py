@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, Write, check_sums, per_node
 from banditree.beliefs.exact import Sums
+from banditree.beliefs.inverse import inverted
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, positive, real, shown, whole
 from banditree.tree.shape import Shape
@@ -226,7 +226,7 @@ class LinearRows(Rows):
     def _computed(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Compute B^-1 and B^-1 f from the sums with their present weight: (k, dim, dim), (k, dim)."""
         b = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes] * self.scale
-        inverse, even = inverted(b)
+        inverse, even = inverted(b, INFLATED)
         if not even.all():
             values, vectors = np.linalg.eigh(b[~even])
             least = np.maximum(values, self.precision[nodes][~even, None])  # no eigenvalue is below, up to rounding
@@ -256,7 +256,7 @@ class LinearRows(Rows):
         d = self.dim
         prior = self.precision[nodes, None] * self.prior_mean[nodes]  # (k, d)
         b = self.precision[nodes, None, None] * np.eye(d) + gram  # (k, d, d)
-        inverse, even = inverted(b)
+        inverse, even = inverted(b, INFLATED)
         triangle = inverse[:, *np.triu_indices(d)]
         coefficients = (inverse @ (prior + moment)[:, :, None])[:, :, 0]
         uneven = np.flatnonzero(~even)
@@ -384,29 +384,3 @@ class LinearRows(Rows):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         return mean - 1.96 * spread, mean + 1.96 * spread
-
-
-def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Invert several B, and say which inverses are accurate: (k, dim, dim), (k,).
-
-    B is first scaled by powers of two to a diagonal near 1, so that the scale of the contexts does not matter. B^-1 is
-    L^-T L^-1 with Cholesky's B = L L', as in the native engine: its relative errors are as small in directions of small
-    variance.
-    """
-    diagonal = np.einsum("kii->ki", b)
-    scale = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))  # (k, dim)
-    both = scale[:, :, None] * scale[:, None, :]
-    low = np.full_like(b, np.nan)
-    try:
-        low = np.linalg.cholesky(b * both)
-    except np.linalg.LinAlgError:  # one of them is singular up to rounding
-        for at in range(len(b)):
-            with suppress(np.linalg.LinAlgError):
-                low[at] = np.linalg.cholesky(b[at] * both[at])
-    root = np.zeros_like(b)  # L^-1
-    for i in range(b.shape[1]):
-        root[:, i, i] = 1 / low[:, i, i]
-        root[:, i, :i] = -(low[:, i, None, :i] @ root[:, :i, :i])[:, 0] * root[:, i, i, None]
-    inverse = (root.transpose(0, 2, 1) @ root) * both
-    inflation = diagonal * np.einsum("kii->ki", inverse)
-    return inverse, ((inflation > 0) & (inflation <= INFLATED)).all(axis=1)
