@@ -1,4 +1,4 @@
-"""Ctrl-C that Python drops, as it does while it collects garbage, still stops what runs."""
+"""Ctrl-C stops the work even where Python drops it, as it does during garbage collection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROBLEM = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2]}), [0.1, 0.5, 0.9
 
 
 class Unlucky:
-    """Meets Ctrl-C, or another error, while it is collected."""
+    """Is interrupted, or raises another error, while it is collected."""
 
     def __init__(self, error: type[Exception] | None = None) -> None:
         self.error = error
@@ -42,7 +42,7 @@ def lose_ctrl_c() -> None:
 
 @pytest.fixture(autouse=True)
 def complaints(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What Python drops with a complaint. Ctrl-C as in any program, also where the tests run with it ignored."""
+    """Collect the exceptions that Python drops; let Ctrl-C raise even if the tests were started with it ignored."""
     dropped: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda lost: dropped.append(lost.exc_type))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -124,7 +124,7 @@ def test_one_that_is_dropped_last_is_raised_at_the_end() -> None:
 
 
 def test_one_at_the_very_end_is_raised_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the handler is put away: `signal.signal` lets it run first."""
+    """It comes while the handler is removed: `signal.signal` lets it run first."""
     put = signal.signal
 
     def late(number: int, handler: Any) -> Any:

@@ -40,7 +40,7 @@ class Plain:
 
 
 class Full(Plain):
-    """The same with everything more that the laws look at."""
+    """The same with all other methods that the laws check."""
 
     def choose_many(self, n: int, *, contexts: Any = None) -> list[Any]:
         return [self.choose() for _ in range(n)]
@@ -84,7 +84,7 @@ class Full(Plain):
 
 
 class ByContext:
-    """Ridge regression an arm, greedy, with ties at random: contexts without a ``dim`` to read."""
+    """Ridge regression per arm, greedy, with ties at random: contexts without a ``dim`` to read."""
 
     def __init__(self, tree: bt.Tree, rng: Any = None) -> None:
         self.arms = tree.arms
@@ -143,7 +143,7 @@ class TiresOfItsChoices(Plain):
 
 
 class ShowsChoices(Full):
-    """Too small a change to see in what it does; the table tells."""
+    """A change too small to see in its choices; the table shows it."""
 
     def choose(self, context: Any = None) -> Any:
         arm = super().choose()
@@ -183,7 +183,7 @@ class ForgetsOnDisk(Full):
 
 
 class DifferentOnDisk(Full):
-    """Loaded twice with one seed, it goes two ways."""
+    """Loaded twice with the same seed, it makes different runs."""
 
     @classmethod
     def load(cls, path: Path, rng: Any) -> Full:

@@ -34,7 +34,7 @@ D = [0.1, 0.2, 0.3, 0.4]
 N = [25, 50, 100, 200, 400, 800]
 K = [2, 5, 10, 20, 40]
 SIZES = (16, 32, 64, 128, 256, 512)
-LOUD = 300.0  # a spread that nothing can be seen through
+LOUD = 300.0  # a spread that hides everything
 
 
 def of_n(growth: Callable[[float], float], sd: float = 1.0) -> dict[str, Any]:

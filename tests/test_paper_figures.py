@@ -114,7 +114,7 @@ def test_no_two_settings_share_random_numbers_unless_they_say_so() -> None:
     keys: dict[Any, str] = {}
     for name, variant in ALL:
         for setting in FIGURES[name].settings(variant):
-            own = variant if variant not in ("posterior", "global") else DEFAULT  # these change a policy alone
+            own = variant if variant not in ("posterior", "global") else DEFAULT  # these change only a policy
             who = f"{name}/{own}/{setting.stream}"
             assert keys.setdefault(stream(name, variant, setting).spawn_key, who) == who
     assert len(keys) == len(set(keys.values()))

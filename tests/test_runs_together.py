@@ -1,4 +1,4 @@
-"""Runs put together, and handed to other tools: joining, frames, LaTeX, times on a log axis."""
+"""Joining runs, data frames, LaTeX, and times on a log axis."""
 
 from __future__ import annotations
 

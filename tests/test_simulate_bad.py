@@ -1,4 +1,4 @@
-"""Bad input is told before anything runs; a policy that fails is named, and the runs of the others are kept."""
+"""Bad input is an error before anything runs; a policy that fails is named, and the runs of the others are kept."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_rewards_outside_the_support_on_a_problem_of_the_users_own() -> None:
 
 
 class Odd(OwnProblem):
-    """A problem whose instance of seed 1 is not as it should be."""
+    """A problem whose instance for seed 1 is wrong."""
 
     def __init__(self, **wrong: Any) -> None:
         self.wrong = wrong
@@ -240,7 +240,7 @@ def test_what_a_problem_gets_wrong_is_not_blamed_on_a_policy(wrong: Any, words: 
 
 
 def test_numbers_of_other_kinds_are_taken() -> None:
-    """Of 32 bits, which round otherwise in a product and in a single row of it; and arrays of one number."""
+    """Numbers of 32 bits, which round differently in a product and in one row of it; and arrays of one number."""
 
     class Single(OwnProblem):
         def instance(self, rng: Any) -> Any:
@@ -264,7 +264,7 @@ def test_runs_outlive_a_problem_that_fails_at_last() -> None:
 
         def instance(self, rng: Any) -> Any:
             self.drawn += 1
-            if self.drawn > 6:  # one for each seed, and one for each policy to meet
+            if self.drawn > 6:  # one for each seed, and one for each policy
                 raise MemoryError
             return super().instance(rng)
 

@@ -1,4 +1,4 @@
-"""What the theory accepts and refuses, and its curves over time."""
+"""Inputs that the theory accepts and rejects, and its curves over time."""
 
 from __future__ import annotations
 
