@@ -274,8 +274,8 @@ class AdaptiveRows(Rows):
         weight = np.exp(self.collect().log_weight)
         mean, variance, _ = self.believed(nodes, slice(None))
         variance = variance * self.reward_variance(mean)
-        centre = mean @ weight
-        return centre, np.maximum(variance @ weight + (mean**2) @ weight - centre**2, 0.0)
+        centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
+        return centre, np.maximum(((variance + mean**2) * weight).sum(axis=1) - centre**2, 0.0)
 
     def likeness(self) -> Floats:
         """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
