@@ -35,7 +35,7 @@ class Bernoulli(Rewards):
 
 @dataclass(frozen=True)
 class Bounded(Rewards):
-    """Beta(mean c, (1 - mean) c) with concentration c: fractions in [0, 1]. A mean of 0 or 1 is constant."""
+    """Beta(mean c, (1 - mean) c) with concentration c: fractions in [0, 1]; constant for a mean of 0 or 1."""
 
     concentration: float
     support = (0.0, 1.0)

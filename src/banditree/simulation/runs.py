@@ -285,7 +285,7 @@ class Runs:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Runs:
-        """Read what `save` wrote, without loss."""
+        """Read what `save` wrote: everything except the instance and the replicates."""
         first, _, text = read_whole(path).decode("utf-8", "replace").partition("\n")
         if not first.startswith(MARK):
             raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
