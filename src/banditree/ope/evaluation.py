@@ -282,7 +282,12 @@ def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Es
 
 @dataclass(frozen=True)
 class _Logging(Estimator):
+    """The mean of the rewards in the log: the value of the policy that wrote it."""
+
     name = "logging policy"
+
+    def scores(self, rows: Rows) -> Floats:
+        return rows.rewards
 
 
 def _logging(rows: Rows) -> Estimate:

@@ -83,7 +83,7 @@ def without_clusters(wanted: list[Estimator], rows: Rows, notes: list[str], *, n
 
 def unsupported_by(rows: Rows) -> tuple[tuple[Any, ...], float]:
     """Find the arms without rows that the target would show, most likely first, and their total probability."""
-    share = np.bincount(rows.target.kind, minlength=len(rows.target.table)) @ rows.target.table / len(rows.rewards)
+    share = rows.target.mean()
     share[np.bincount(rows.places, minlength=rows.tree.n_arms) > 0] = 0.0
     order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]
     return tuple(rows.tree.arms[place] for place in order.tolist()), float(share.sum())

@@ -1,4 +1,4 @@
-"""The table of routes, with what OpenAPI says about each."""
+"""List the routes, with their descriptions for OpenAPI."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WORDS = {
     404: "There is no such decision.",
     409: "This contradicts what is in the log.",
     413: "The body is larger than 1 MiB.",
-    422: "A value that makes no sense here.",
-    503: "The database is away; try again.",
+    422: "A value is not allowed here.",
+    503: "The database cannot be reached; try again.",
 }
 
 ID = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]}
@@ -70,7 +70,7 @@ def add_routes(app: FastAPI, service: Any) -> None:
             response_class=Response,
             openapi_extra=None if body is None else _body(body) | (ID if "{id}" in path else {}),
         )
-    # What is asked all the time goes past FastAPI's own handling, which these two do by hand; it still describes them.
+    # The two busiest routes bypass FastAPI's handling of requests, which costs time; FastAPI still describes them.
     app.router.routes.insert(0, Route("/v1/decisions", service.decide, methods=["POST"]))
     app.router.routes.insert(1, Route("/v1/decisions/{id}/reward", service.reward, methods=["PUT"]))
     app.add_api_route("/", service.page, include_in_schema=False)
@@ -78,14 +78,14 @@ def add_routes(app: FastAPI, service: Any) -> None:
 
 
 def _answer(code: int, kind: Any) -> dict[str, Any]:
-    words = {200: "Done.", 201: "Decided, and kept."}
+    words = {200: "Done.", 201: "Decided and stored."}
     if isinstance(kind, tuple):
         return {"description": words[code], "content": {media: {"schema": {"type": "string"}} for media in kind}}
     return {"description": words[code]} | ({} if kind is None else {"model": kind})
 
 
 def _body(kind: type[BaseModel]) -> dict[str, Any]:
-    """The request body, which is read strictly and by hand."""
+    """Describe the request body, which FastAPI does not read itself."""
     described = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     required = bool(described.get("required"))
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": described}}}}

@@ -1,4 +1,4 @@
-"""What a service was started with."""
+"""The settings that a service is started with."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FORMAT = 1  # of snapshots
 
 @dataclass(frozen=True)
 class Settings:
-    """How to decide and how to learn. Only the first five matter to what is learned from a log."""
+    """How to decide and how to learn. What is learned from a log depends only on the first five."""
 
-    policy: str = DEFAULT_POLICY  # an algorithm, with a depth where it takes one: HTS:2
+    policy: str = DEFAULT_POLICY  # the name of an algorithm, possibly with a depth: HTS:2
     explore: float = 0.0
     half_life: float | None = None
     dim: int | None = None  # length of the contexts, for the linear policies
@@ -33,7 +33,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.default_reward is not None and self.reward_window is None:
-            raise InvalidValue("--default-reward needs --reward-window: it is earned when the window has passed")
+            raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
         if self.reward_window is not None and not 0 < self.reward_window < 1e9:
             raise InvalidValue(f"--reward-window {self.reward_window:g} must be a number of seconds above 0")
         trial = self.build(Tree({"a": ["b", "c"]}))
@@ -43,16 +43,16 @@ class Settings:
 
     @property
     def key(self) -> str:
-        """Snapshots of the same key hold the same fold."""
+        """The key of snapshots; those with the same key were folded in the same way."""
         parts = [FORMAT, __version__, self.policy, self.explore, self.half_life, self.dim, self.reward_sd]
         return json.dumps(parts)
 
     def build(self, tree: Tree) -> Policy:
-        """The policy, with nothing learned."""
+        """Build the policy, without evidence."""
         name, _, depth = self.policy.partition(":")
         kind = ALGORITHMS.get(name)
         if kind is None:
-            raise InvalidValue(f"there is no policy {name!r}; there are {', '.join(ALGORITHMS)}")
+            raise InvalidValue(f"there is no policy {name!r}; choose from {', '.join(ALGORITHMS)}")
         options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life}
         if depth:
             if not depth.isdigit():
