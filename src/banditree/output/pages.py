@@ -23,6 +23,7 @@ def library() -> Any:
 
 def render(package: str, template: str, words: Mapping[str, Callable[..., Any]] | None = None, /, **values: Any) -> str:
     """Render a template from a package's ``templates`` folder. ``words`` are functions that serve as filters too."""
+    library()
     environment = _environment(package)
     environment.filters.update(words or {})
     text: str = environment.get_template(template, globals=dict(words or {})).render(values)
