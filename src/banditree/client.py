@@ -23,7 +23,7 @@ from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 from uuid import uuid4
 
-from banditree.errors import BanditreeError
+from banditree.errors import BanditreeError, InvalidValue
 
 AGAIN = {502, 503, 504}
 
@@ -44,6 +44,8 @@ class Client:
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 5.0, retries: int = 5) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")
         self.url, self.token, self.timeout, self.retries = url.rstrip("/"), token, timeout, retries
         self._opener = build_opener(ProxyHandler({}))  # a service of one's own is not behind a proxy
 

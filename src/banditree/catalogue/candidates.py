@@ -167,7 +167,9 @@ def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
         if depth is not None and kind not in WITH_DEPTH:
             raise InvalidValue(f"policy {text!r}: {kind} has no depth to choose; only {' and '.join(WITH_DEPTH)} do")
         if depth is not None and depth > tree.depth:
-            raise InvalidValue(f"policy {text!r}: this tree has depth {tree.depth}; give at most that")
+            deepest = f"this tree has depth {tree.depth}; give at most that"
+            flat = "these arms have no categories; name the columns of their path, or choose TS"
+            raise InvalidValue(f"policy {text!r}: {deepest if tree.depth else flat}")
         if kind == HTS.__name__ and depth is None:
             depth = tree.depth
         candidate = Candidate.of(kind) if depth is None else Candidate.of(kind, depth=depth)

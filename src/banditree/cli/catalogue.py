@@ -17,8 +17,10 @@ from banditree.cli.exits import check_outputs, exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
 from banditree.errors import Interrupted
-from banditree.ope.example import write_example_log
+from banditree.errors.checks import choice
+from banditree.ope.example import FILES, write_example_log
 from banditree.plots import files
+from banditree.problems.real import CAMPAIGNS
 
 
 def register(app: typer.Typer) -> None:
@@ -126,13 +128,13 @@ def example_command(
     with exit_on_error():
         check_outputs(file)
         if log is not None:
-            write_example_log(file, policy=log)
+            write_example_log(file, policy=choice("--log", log, tuple(FILES)))
             if not quiet:
                 options = "--arm item --reward click --propensity propensity --time timestamp"
                 more = "--items items.csv --path category,subcategory"
                 typer.echo(f"Wrote {file}. Try: banditree evaluate {file} {options} {more}")
             return
-        write_example(file, campaign=campaign)
+        write_example(file, campaign=choice("--campaign", campaign, CAMPAIGNS))
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
             typer.echo(f"Wrote {file}. Try: banditree inspect {options}")

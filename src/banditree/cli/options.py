@@ -90,8 +90,10 @@ class Source:
         columns = {what for way in WAYS for what in way}
         named = {what: column for what, column in vars(self).items() if what in columns and column is not None}
         if tuple(named) not in WAYS:
-            normal = "--plays with --reward-mean and --reward-sd"
-            raise typer.BadParameter(f"give --plays and --successes, or --mean, or {normal}, or --reward")
+            ways = "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward"
+            got = ", ".join(f"--{what.replace('_', '-')}" for what in named) or "none of them"
+            averaged = "; --weight goes with --mean" if "weight" in named else ""
+            raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
         limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
         arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
         return read_catalogue(self.items, arm=arm, path=path, **named, **limit)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
+from banditree.output.files import place
 from banditree.service.settings import Settings
 from banditree.service.store import EventLog
 from banditree.tree import Tree
@@ -65,10 +66,8 @@ def open_log(store: str) -> EventLog:
         return PostgresLog(store)
     from banditree.service.store_sqlite import SqliteLog
 
-    path = Path(store)
-    if path.is_dir():
-        raise BadPath(f"{path} is a folder; give the name of a file for the store")
-    return SqliteLog(path)
+    place(store)  # says why, if nothing can be written there
+    return SqliteLog(Path(store))
 
 
 class _Server(uvicorn.Server):

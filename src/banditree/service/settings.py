@@ -9,8 +9,10 @@ from typing import Any
 from banditree import __version__
 from banditree.beliefs import Gaussian
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import positive, real
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
+from banditree.simulation.one_seed import asks_for_dim
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "TSC"
@@ -36,6 +38,10 @@ class Settings:
             raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
         if self.reward_window is not None and not 0 < self.reward_window < 1e9:
             raise InvalidValue(f"--reward-window {self.reward_window:g} must be a number of seconds above 0")
+        if self.half_life is not None:
+            real("--half-life", self.half_life, 1, why="a number of rewards")
+        if self.reward_sd is not None:
+            positive("--reward-sd", self.reward_sd)
         trial = self.build(Tree({"a": ["b", "c"]}))
         if self.default_reward is not None:
             context = None if trial.dim is None else [0.0] * trial.dim
@@ -60,6 +66,8 @@ class Settings:
             options["depth"] = int(depth)
         if self.dim is not None:
             options["dim"] = self.dim
+        elif asks_for_dim(kind):
+            raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts")
         if self.reward_sd is not None:
             options["prior"] = Gaussian(sd=self.reward_sd)
         try:
@@ -69,4 +77,4 @@ class Settings:
                 raise
             given = [f"--{what}" for what in ("dim", "reward-sd") if getattr(self, what.replace("-", "_")) is not None]
             given += ["a depth"] if depth else []
-            raise InvalidValue(f"the policy {name} does not take {' and '.join(given)}") from None
+            raise InvalidValue(f"the policy {name} does not take {' and '.join(given)}; leave it out") from None

@@ -29,7 +29,7 @@ class PostgresLog(EventLog):
         try:
             self._connection = self._open()
         except Away as error:
-            raise BadPath(f"cannot reach the store: {error}") from error
+            raise BadPath(f"cannot reach the store: {error}; check its address, and whether it runs") from error
         if not reads_only:
             with ExitStack() as opened:
                 opened.callback(self.close)

@@ -43,7 +43,7 @@ class SqliteLog(EventLog):
                 connection.close()
                 raise
         except sqlite3.DatabaseError as error:
-            raise BadPath(f"cannot use {self.path} as the store: {error}") from error
+            raise BadPath(f"cannot use {self.path} as the store: {error}; give another file") from error
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
