@@ -13,13 +13,13 @@ from rich.text import Text
 
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import NAMES, named
+from banditree.catalogue.read import read_tree
 from banditree.catalogue.sentences import short
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Rng, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
-from banditree.ope.items import read_tree
 from banditree.ope.log import Log
 from banditree.ope.read import read_log
 from banditree.output.words import count

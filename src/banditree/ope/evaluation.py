@@ -27,17 +27,8 @@ from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
 Z = 1.96  # standard errors to either side in a 95% interval
-TRUSTED = (
-    "dr",
-    "sndr",
-    "snips",
-    "ips",
-    "dros",
-    "switch-dr",
-    "offcem",
-    "mips",
-    "dm",
-)  # the verdict uses the first one available
+# The verdict uses the first one available.
+TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")
 
 
 @dataclass(frozen=True)
@@ -142,32 +133,19 @@ class Evaluation:
         """Convert to lists, numbers and strings for JSON; NaN becomes None."""
         from banditree.catalogue.jsonable import jsonable
 
-        names = [each.estimator.name for each in self.estimates]
-        keys = [each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label for each in self]
-        found: dict[str, Any] = jsonable(
-            {
-                "estimates": {
-                    key: {
-                        "value": e.value,
-                        "se": e.se,
-                        "interval": e.interval,
-                        "ess": e.ess,
-                        "setting": e.estimator.setting,
-                    }
-                    for key, e in zip(keys, self.estimates, strict=True)
-                },
-                "logging": {"value": self.logging.value, "se": self.logging.se, "interval": self.logging.interval},
-                "verdict": self.verdict,
-                "answer": self.answer,
-                "rows": self.rows,
-                "unsupported": self.unsupported,
-                "missing": self.missing,
-                "largest_weight": self.largest_weight,
-                "adaptive": self.adaptive,
-                "notes": self.notes,
-            }
-        )
-        return found
+        def numbers(each: Estimate) -> dict[str, Any]:
+            return {"value": each.value, "se": each.se, "interval": each.interval}
+
+        names = [each.estimator.name for each in self]
+        estimates = {
+            each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label: numbers(each)
+            | {"ess": each.ess, "setting": each.estimator.setting}
+            for each in self
+        }
+        rest = ("verdict", "answer", "rows", "unsupported", "missing", "largest_weight", "adaptive", "notes")
+        found = {"estimates": estimates, "logging": numbers(self.logging)}
+        converted: dict[str, Any] = jsonable(found | {name: getattr(self, name) for name in rest})
+        return converted
 
     def to_html(self, *, title: str = "Evaluation") -> str:
         """Return a self-contained web page with pictures of the intervals, the weights and the support."""

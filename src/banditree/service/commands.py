@@ -57,17 +57,23 @@ class Decide:
 
 
 @dataclass(frozen=True)
-class GiveReward:
-    """Record the reward of a decision, and learn from it unless it is late."""
+class AboutDecision:
+    """A command about one earlier decision."""
 
     id: str
-    reward: float
-    position: int = 0
-    arm: str | None = None  # the arm that was shown, in shadow mode
 
     @property
     def ids(self) -> tuple[str, ...]:
         return (self.id,)
+
+
+@dataclass(frozen=True)
+class GiveReward(AboutDecision):
+    """Record the reward of a decision, and learn from it unless it is late."""
+
+    reward: float
+    position: int = 0
+    arm: str | None = None  # the arm that was shown, in shadow mode
 
     def run(self, state: State, known: list[Event], at: int) -> Outcome:
         decision = _decision(known, self.id)
@@ -110,14 +116,8 @@ class GiveReward:
 
 
 @dataclass(frozen=True)
-class Withdraw:
+class Withdraw(AboutDecision):
     """Record that a decision was never shown, so that it earns no default reward."""
-
-    id: str
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return (self.id,)
 
     def run(self, state: State, known: list[Event], at: int) -> Outcome:
         _decision(known, self.id)
@@ -130,14 +130,8 @@ class Withdraw:
 
 
 @dataclass(frozen=True)
-class EarnDefaults:
+class EarnDefaults(AboutDecision):
     """Give a decision whose reward window has passed its default reward, at each position without a reward."""
-
-    id: str
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return (self.id,)
 
     def run(self, state: State, known: list[Event], at: int) -> Outcome:
         body = known[0].body or {}

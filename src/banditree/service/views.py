@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -58,16 +59,12 @@ def _whole(policy: Policy) -> Policy:
 
 def traffic(counted: Traffic, most: int = 10) -> dict[str, Any]:
     """Count decisions by category over time; the smaller categories are counted together."""
-    pieces = [dict(piece) for piece in counted.pieces]
-    total: dict[str, int] = {}
-    for piece in pieces:
-        for category, count in piece.items():
-            total[category] = total.get(category, 0) + count
-    ranked = sorted(total, key=lambda category: -total[category])
+    pieces = [piece.copy() for piece in counted.pieces]
+    ranked = [category for category, _ in sum(pieces, Counter()).most_common()]
     shown = ranked if len(ranked) <= most else ranked[: most - 1]
-    lines = {category: [piece.get(category, 0) for piece in pieces] for category in shown}
+    lines = {category: [piece[category] for piece in pieces] for category in shown}
     if len(shown) < len(ranked):
-        rest = [sum(piece.values()) - sum(piece.get(name, 0) for name in shown) for piece in pieces]
+        rest = [piece.total() - sum(piece[name] for name in shown) for piece in pieces]
         lines[f"{len(ranked) - len(shown)} others"] = rest
     return {"start": iso(counted.first * counted.width), "seconds": counted.width / 1e6, "categories": lines}
 
