@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from banditree.catalogue import columns, reward_columns
@@ -103,24 +103,14 @@ def _tree(rows: Rows, first: Sequence[int]) -> Tree:
 
 def _rows(source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int) -> Rows:
     """Load the rows of a table, with these columns."""
-    arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
-    path = _listed("path", path, "from coarse to fine")
+    arms = [arm] if isinstance(arm, str) else columns.listed("arm", arm)
+    path = columns.listed("path", path, "from coarse to fine")
     parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
     wanted = [*parts, *path, *others]
-    twice = [name for name in wanted if wanted.count(name) > 1]
-    if twice:
-        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
+    columns.check_once(wanted)
     if not arms:
         raise InvalidValue("arm is an empty list; name the column of the items")
     table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
     if not table.rows and not table.defects:
         raise CatalogueError(table.source, [Defect(None, None, "no rows; a catalogue needs at least one arm")])
     return Rows(table, arms, path)
-
-
-def _listed(what: str, given: Any, order: str = "") -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        example = [column.strip() for column in str(given).split(",")]
-        ordered = f" {order}" if order else ""
-        raise InvalidType(f"{what}={given!r} must be a list of columns{ordered}, for example {example}")
-    return list(given)

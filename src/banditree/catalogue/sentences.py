@@ -79,6 +79,16 @@ def variance(found: Inspection) -> list[str]:
     return lines
 
 
+def measures(found: Inspection) -> list[str]:
+    """Give the paper's measures of quality: w*, d and gamma."""
+    over = f" (median and 95% interval over {found.worlds} worlds consistent with the data)" if found.worlds > 1 else ""
+    return [
+        f"Width of the best top category, w*: {between(found.width)}{over}.",
+        f"Distance to the nearest other one, d: {between(found.distance)}; gamma, the average of w*/d: "
+        f"{between(found.gamma)}.",
+    ]
+
+
 def dominance(found: Inspection) -> str:
     """Say whether strong dominance holds, and with which probability."""
     if found.worlds == 1:

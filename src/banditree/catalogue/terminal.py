@@ -31,7 +31,7 @@ def inspection(found: Inspection) -> list[Any]:
     parts: list[Any] = [_text(repr(found.catalogue), style="bold"), *notes, "", tree, ""]
     if found.catalogue.tree.depth:
         parts += [_title("What each level of categories explains"), _levels(found), ""]
-    parts += [_title("Quality for a bandit"), *_lines(_quality(found)), ""]
+    parts += [_title("Quality for a bandit"), *_lines([*sentences.measures(found), sentences.dominance(found)]), ""]
     for level in found.levels["level"]:
         rows = [row for row in found.clusters if row.level == level]
         parts += [_title(f"Categories of level {level}, best and worst"), _clusters(rows, found.worlds), ""]
@@ -41,18 +41,6 @@ def inspection(found: Inspection) -> list[Any]:
     else:
         parts.append(_text("None that the data reveal."))
     return parts
-
-
-def _quality(found: Inspection) -> list[str]:
-    unit = (
-        "" if found.worlds == 1 else f" (median and 95% interval over {found.worlds} worlds consistent with the data)"
-    )
-    return [
-        f"Width of the best top category, w*: {sentences.between(found.width)}{unit}.",
-        f"Distance to the nearest other one, d: {sentences.between(found.distance)}; gamma, the average of w*/d: "
-        f"{sentences.between(found.gamma)}.",
-        sentences.dominance(found),
-    ]
 
 
 def _levels(found: Inspection) -> Grid:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import NAMES, named
+from banditree.catalogue.grid import Grid
 from banditree.catalogue.read import read_tree
 from banditree.catalogue.sentences import short
 from banditree.cli.exits import exit_on_error
@@ -124,11 +124,9 @@ def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[...
 def _parts(result: Contest) -> list[Any]:
     """Lay out the verdict, then what it is based on."""
     rows = f"Learned from {count(result.learned, 'row')}, evaluated on {count(result.any.rows, 'row')}"
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for i, column in enumerate(("policy", "value", "95% interval", "effective rows", "better?")):
-        table.add_column(column, justify="left" if i in (0, 4) else "right", overflow="fold", no_wrap=i > 0)
+    table = Grid("policy", "value", "95% interval", "effective rows", "better?")
     for row in result.table():
         low, high = row.interval
-        table.add_row(Text(row.policy), short(row.value), f"{short(low)} to {short(high)}", f"{row.ess:,}", row.answer)
+        table.add_row(row.policy, short(row.value), f"{short(low)} to {short(high)}", f"{row.ess:,}", row.answer)
     parts = [Text(result.verdict, style="bold"), "", Text(f"{rows} (by {result.any.trusted.estimator.name}).", "dim")]
     return [*parts, table, *(Text(f"- {note}") for note in result.notes)]

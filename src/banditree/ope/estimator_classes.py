@@ -13,7 +13,8 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.ope import estimators
-from banditree.ope.rows import Floats, Rows
+from banditree.ope.by_row import Floats
+from banditree.ope.rows import Rows
 
 STEPS = 12  # number of settings that SLOPE chooses from
 

@@ -16,11 +16,9 @@ For row i, with arm a_i, reward r_i and context x_i:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.ope.by_row import Floats
 from banditree.simulation.statistics import over_seeds
-
-Floats = NDArray[np.float64]
 
 
 def ips(rewards: Floats, weights: Floats) -> Floats:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import adaptive as adaptively
 from banditree.ope import model as models
 from banditree.ope import prepare, probabilities
+from banditree.ope.by_row import Floats
 from banditree.ope.estimator_classes import DM, Estimator, estimators_named
 from banditree.ope.estimators import effective_sample_size, mean_and_error
 from banditree.ope.log import Log
@@ -25,7 +23,6 @@ from banditree.output.tables import Table
 from banditree.output.words import count
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
 Z = 1.96  # standard errors to either side in a 95% interval
 # The verdict uses the first one available.
 TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import probabilities
+from banditree.ope.by_row import Places
 from banditree.ope.estimator_classes import Estimator
 from banditree.ope.estimators import mean_and_error
 from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.tree import Tree
 
-Places = NDArray[np.intp]
 LOG_PROPENSITIES = (
     "the log has no propensities, so the policy's choices cannot be told from luck. From now on, log the "
     "probability of every decision: decision = policy.decide(), then decision.propensity; and name its column in "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
+from banditree.ope.by_row import Floats, Places
 from banditree.ope.estimators import mean_and_error
 from banditree.ope.log import Log
 from banditree.ope.prepare import LOG_PROPENSITIES
@@ -20,8 +21,6 @@ from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 STEPS = 4_000_000  # rows per policy over all orders, by default
 MOST, CHECKPOINTS = 20, 200  # orders by default, and points of a curve
 Z = 1.96
