@@ -1,4 +1,4 @@
-"""Beliefs that learn how far to trust the tree: the evidence of an arm counts for its siblings as far as they are alike.
+"""Beliefs that learn how far to trust the tree: an arm's evidence counts for its siblings as far as they are alike.
 
 Siblings are believed to lie around their parent's mean with a concentration k: large k means that they are alike. How
 alike they are is not known, so several *copies* of the belief, each with its own k per level, are kept side by side.
@@ -25,7 +25,7 @@ LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
 SHARPNESS = 3.0  # draws have the variance of this many times the evidence: plain draws explore too much
 STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
-GROWTH = 40.0  # plays per arm after which as many strays again are expected
+GROWTH = 20.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.5  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
@@ -49,7 +49,7 @@ class Arms(NamedTuple):
 
 
 class AdaptiveRows(Rows):
-    """The part of adaptive beliefs that is the same for all kinds of rewards. The arms compete with each other directly."""
+    """What adaptive beliefs share, whatever the kind of rewards. All arms compete with each other directly."""
 
     joint = True
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
@@ -117,7 +117,8 @@ class AdaptiveRows(Rows):
 
     def collect(self) -> Sums:
         """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
-        return self._remembered("sums", self._collect)
+        found: Sums = self._remembered("sums", self._collect)
+        return found
 
     def _collect(self) -> Sums:
         shape = self.shape
@@ -184,7 +185,10 @@ class AdaptiveRows(Rows):
             leaves, plays[leaves, None], totals[leaves, None], mean, variance, copies
         )
         found[2, is_leaf] = mean[~shape.content[shape.parent[leaves]]]
-        found[0, ~is_leaf], found[1, ~is_leaf] = mean[~shape.content[nodes[~is_leaf]]], variance[~shape.content[nodes[~is_leaf]]]
+        found[0, ~is_leaf], found[1, ~is_leaf] = (
+            mean[~shape.content[nodes[~is_leaf]]],
+            variance[~shape.content[nodes[~is_leaf]]],
+        )
         found[2, ~is_leaf] = found[0, ~is_leaf]
         return found[0], found[1], found[2]
 
@@ -193,8 +197,9 @@ class AdaptiveRows(Rows):
     ) -> tuple[Floats, Floats]:
         above = ~self.shape.content[self.shape.parent[nodes]]
         k = self.concentration[self.height[nodes]][:, copies]
-        share = k / (k + n)
-        return share * mean[above] + total / (k + n), 1 / (k + n + self.ONE) + share**2 * variance[above]
+        per_play = 1 / (k + n)
+        share = k * per_play
+        return share * mean[above] + total * per_play, 1 / (k + n + self.ONE) + share * share * variance[above]
 
     def arms(self, leaves: NDArray[Any], copies: Any) -> Arms:
         """Return what some copies believe about arms: (arms, copies) each."""
@@ -230,7 +235,8 @@ class AdaptiveRows(Rows):
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         nodes = np.asarray(nodes)
-        return self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes)).copy()
+        found: Floats = self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes))
+        return found.copy()
 
     def _wins(self, nodes: NDArray[Any]) -> Floats:
         """Average over the copies, negligible ones left out. Arms with the same parent and evidence are equal."""
@@ -271,7 +277,7 @@ class AdaptiveRows(Rows):
         return centre, np.maximum(variance @ weight + (mean**2) @ weight - centre**2, 0.0)
 
     def likeness(self) -> Floats:
-        """Return how alike the children of each cluster are: the typical concentration, NaN if nothing tells: (nodes,)."""
+        """Return how alike the children of each node are: the typical concentration, NaN if it is not known: (nodes,)."""
         found = np.full(self.shape.n_nodes, np.nan)
         weight = np.exp(self.collect().log_weight)
         plays = self.plays(np.arange(self.shape.n_nodes))

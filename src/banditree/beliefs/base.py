@@ -108,7 +108,9 @@ class Rows(ABC):
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
     OPTIONAL: ClassVar[tuple[str, ...]] = ("scale",)  # names of arrays that a file may lack
-    joint: ClassVar[bool] = False  # whether a node's belief depends on the whole tree; then all arms compete at the root
+    joint: ClassVar[bool] = (
+        False  # whether a node's belief depends on the whole tree; then all arms compete at the root
+    )
     LAZY: ClassVar[bool] = False  # whether methods apply `scale`, so that evidence fades without touching every node
     dim: int | None = None
     walked_natively = False  # set when the native engine walks these rows

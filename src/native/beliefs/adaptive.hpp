@@ -22,6 +22,15 @@ struct Seen {
     double plays, total;
 };
 
+// What is known of an arm, in one place, because all such arms are read at every decision.
+struct Known {
+    std::int32_t leaf;
+    std::uint32_t parent;  // cluster
+    Seen seen;
+    double mean_alone;  // if it does not follow its cluster
+    double room;        // see `log_factor`: at most this, plus what the distance from the cluster's mean adds
+};
+
 // Two parameters of a draw: of a Beta on log odds, or mean and standard deviation of a normal.
 struct Drawn {
     double x, y;
@@ -63,6 +72,10 @@ struct AdaptiveBeta {
         nodes[leaf].scales.a = log_beta(own + s, own + f) - log_beta(own, own);
         nodes[leaf].scales.b = (s > 0.0 ? s * ln(s / n) : 0.0) + (f > 0.0 ? f * ln(1.0 - s / n) : 0.0);
     }
+    // The log factor is at most this plus share n (x - m)^2 / (m (1 - m)), with m the cluster's mean, if k is at least 1.
+    double room(std::int32_t leaf, const Seen& seen) const {
+        return nodes[leaf].scales.a - nodes[leaf].scales.b + 0.5 * ln_one_plus(seen.plays);
+    }
     double log_factor(std::int32_t leaf, const Seen& seen, double k, double around) const {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays, best = nodes[leaf].scales.b;
         const double mean = std::clamp(around, edge, 1.0 - edge);
@@ -74,6 +87,7 @@ struct AdaptiveBeta {
         mean = std::clamp(mean, edge, 1.0 - edge);
         return {strength * mean, strength * (1.0 - mean)};
     }
+    static double mean_alone(const Seen& seen) { return (own + seen.total) / (2.0 * own + seen.plays); }
     Drawn alone(const Seen& seen, double sharpness) const {
         return {sharpness * (own + seen.total), sharpness * (own + std::max(seen.plays - seen.total, 0.0))};
     }
@@ -102,6 +116,7 @@ struct AdaptiveGaussian {
     }
     BANDITREE_INLINE double reward_variance(double) const { return sd[0] * sd[0]; }
     void remember(std::int32_t, const Seen&) {}
+    double room(std::int32_t, const Seen&) const { return 0.0; }
     double log_factor(std::int32_t, const Seen& seen, double k, double around) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n, unit = prior_plays[0];
         const auto log_density = [&](double mean, double variance) {
@@ -112,6 +127,7 @@ struct AdaptiveGaussian {
     Drawn following(double mean, double variance, double sharpness) const {
         return {mean, sd[0] / std::sqrt(sharpness) * std::sqrt(variance)};
     }
+    double mean_alone(const Seen& seen) const { return (prior_total[0] + seen.total) / (prior_plays[0] + seen.plays); }
     Drawn alone(const Seen& seen, double sharpness) const {
         const double n = prior_plays[0] + seen.plays;
         return {(prior_total[0] + seen.total) / n, sd[0] / std::sqrt(sharpness) / std::sqrt(n)};
@@ -134,13 +150,13 @@ struct AdaptiveRows {
     Kind kind;
     AdaptiveSettings set;
     double* scale;
-    std::vector<std::int32_t> touched;    // arms that something is known about, as leaves
+    std::vector<Known> touched;           // arms that something is known about
     std::vector<std::int32_t> n_touched;  // (clusters,) number of them among the children
     std::vector<std::int32_t> n_leaves;   // (clusters,) number of arms among the children
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
     double chance = 0.0;                  // that an arm does not follow its cluster, before its own rewards are considered
-    std::int32_t leader = -1;             // an arm that was played often
+    std::size_t leader = 0;               // the place of an arm in `touched` that was played often
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
 
@@ -171,10 +187,8 @@ struct AdaptiveRows {
         if (stale || *scale != scale_then) return;  // all is made anew before it is used
         const Seen now = seen(leaf);
         bool sent = then.plays > 0.0;
-        if (!sent && now.plays > 0.0) touch(tree, leaf);
-        if (now.plays <= 0.0) return;
-        if (leader < 0 || now.plays > seen(leader).plays) leader = leaf;
-        kind.remember(leaf, now);
+        if (!(now.plays > 0.0)) return;
+        note(tree, leaf, now);
         fill(old_n, then.plays), fill(old_t, then.total), fill(new_n, now.plays), fill(new_t, now.total);
         for (std::size_t i = path.size() - 1; i > 0; --i) {
             const std::size_t parent = cluster(tree, path[i - 1]);
@@ -209,13 +223,16 @@ struct AdaptiveRows {
         chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
     }
 
+    const Known& known(std::int32_t leaf) const {
+        return touched[static_cast<std::size_t>(place[static_cast<std::size_t>(leaf)])];
+    }
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
     std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
 
     // What the copy drawn last believes about a child of a cluster with this evidence.
     BANDITREE_INLINE void believe(double k, double n, double t, std::size_t parent, double& m, double& v) const {
-        const double share = k / (k + n);
-        m = share * mean[parent] + t / (k + n);
+        const double per_play = 1.0 / (k + n), share = k * per_play;
+        m = share * mean[parent] + t * per_play;
         v = 1.0 / (k + n + Kind::one) + share * share * variance[parent];
     }
 
@@ -230,6 +247,7 @@ struct AdaptiveRows {
     bool stale = true, weighed = false;
     double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
+    std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
     // By slot: five sums per copy. w is what a message counts and x its mean; the last is the log likelihood.
     std::vector<double> sums;  // (slots, [w, w x, w x^2, ln w, likelihood], copies)
@@ -242,9 +260,20 @@ struct AdaptiveRows {
     }
     void fill(std::vector<double>& values, double value) { std::fill(values.begin(), values.end(), value); }
 
-    void touch(const Tree& tree, std::int32_t leaf) {
-        touched.push_back(leaf);
-        ++n_touched[cluster(tree, tree.parent[leaf])];
+    void note(const Tree& tree, std::int32_t leaf, const Seen& seen) {
+        std::int32_t& at = place[static_cast<std::size_t>(leaf)];
+        if (at < 0) {
+            const std::size_t parent = cluster(tree, tree.parent[leaf]);
+            at = static_cast<std::int32_t>(touched.size());
+            touched.push_back({leaf, static_cast<std::uint32_t>(parent), seen, 0.0, 0.0});
+            ++n_touched[parent];
+        }
+        kind.remember(leaf, seen);
+        Known& known = touched[static_cast<std::size_t>(at)];
+        known.seen = seen;
+        known.mean_alone = kind.mean_alone(seen);
+        known.room = kind.room(leaf, seen);
+        if (seen.plays > touched[leader].seen.plays) leader = static_cast<std::size_t>(at);
     }
 
     void open(std::size_t c) {
@@ -270,9 +299,10 @@ struct AdaptiveRows {
     void rebuild(const Tree& tree) {
         prepare(tree);
         slot.assign(above.size(), -1), senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
+        place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
         sums.clear(), touched.clear();
         log_weight.assign(set.log_prior, set.log_prior + copies());
-        leader = -1;
+        leader = 0;
         for (std::int32_t node = 1; node < tree.n_nodes; ++node) {  // what is known of clusters beforehand is a message
             const Seen known = tree.content[node] < 0 ? kind.before(node) : Seen{0.0, 0.0};
             if (!(known.plays > 0.0)) continue;
@@ -287,9 +317,7 @@ struct AdaptiveRows {
             if (leaf) {
                 const Seen known = seen(node);
                 if (!(known.plays > 0.0)) continue;
-                touch(tree, node);
-                if (leader < 0 || known.plays > seen(leader).plays) leader = node;
-                kind.remember(node, known);
+                note(tree, node, known);
                 fill(new_n, known.plays), fill(new_t, known.total);
             } else {
                 const std::size_t c = cluster(tree, node);
@@ -312,39 +340,41 @@ struct AdaptiveRows {
         const double* k = set.concentration + static_cast<std::size_t>(set.height[node]) * copies();
         double* to = block(parent);
         in_vectors([&]() BANDITREE_INLINE {
-            const std::size_t n_copies = copies();
-            double *w_sum = to, *x_sum = to + n_copies, *squares = x_sum + n_copies, *logs = squares + n_copies;
             const double extra = leaf ? 0.0 : Kind::one;
-            for (std::size_t c = 0; c < n_copies; ++c) {
-                const double factor = k[c] + Kind::one, w = new_n[c] * factor / (new_n[c] + k[c] + extra), x = new_t[c] / new_n[c];
-                before_n[c] = w_sum[c], before_t[c] = x_sum[c];
-                double old_w = 0.0, old_x = 0.0, ratio = w;
-                if (sent) {
-                    old_w = old_n[c] * factor / (old_n[c] + k[c] + extra), old_x = old_t[c] / old_n[c];
-                    ratio = w / old_w;
-                }
-                w_sum[c] += w - old_w;
-                x_sum[c] += w * x - old_w * old_x;
-                squares[c] += w * x * x - old_w * old_x * old_x;
-                logs[c] += ln_lane(ratio);
-            }
+            std::copy(to, to + copies(), before_n.begin()), std::copy(to + copies(), to + 2 * copies(), before_t.begin());
+            add_message(new_n.data(), new_t.data(), k, extra, 1.0, to);
+            if (sent) add_message(old_n.data(), old_t.data(), k, extra, -1.0, to);
             if (explained) explain(to, senders[parent]);
         });
     }
 
+    // Adds the message of a child with evidence n and t, or with the sign -1 takes it away.
+    BANDITREE_INLINE void add_message(const double* __restrict n, const double* __restrict t, const double* __restrict k,
+                                      double extra, double sign, double* __restrict to) const {
+        const std::size_t n_copies = copies();
+        for (std::size_t c = 0; c < n_copies; ++c) {
+            const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + extra), x = t[c] / n[c];
+            to[c] += sign * w;
+            to[c + n_copies] += sign * (w * x);
+            to[c + 2 * n_copies] += sign * (w * x * x);
+            to[c + 3 * n_copies] += sign * ln_lane(w);
+        }
+    }
+
     // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies.
     BANDITREE_INLINE void explain(double* of, std::int32_t n_senders) {
-        const std::size_t n_copies = copies();
-        const double *w = of, *x = of + n_copies, *squares = x + n_copies, *logs = squares + n_copies;
-        double* likelihood = of + 4 * n_copies;
-        const double others = n_senders - 1;
         if (n_senders < 2) return;
+        const std::size_t n_copies = copies();
+        const double others = n_senders - 1;
+        double* __restrict sums_of = of;
+        double* __restrict weight = log_weight.data();
         for (std::size_t c = 0; c < n_copies; ++c) {
-            const double v = kind.reward_variance((x[c] + 0.5 * Kind::one) / (w[c] + Kind::one));
-            const double apart = std::max(squares[c] - x[c] * x[c] / w[c], 0.0);
-            const double now = 0.5 * (logs[c] - apart / v - ln_lane(w[c]) - others * ln_lane(v));
-            log_weight[c] += now - likelihood[c];
-            likelihood[c] = now;
+            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - x * x / w;
+            const double v = kind.reward_variance((x + 0.5 * Kind::one) / (w + Kind::one));
+            const double logs = sums_of[c + 3 * n_copies] - ln_lane(w) - others * ln_lane(v);
+            const double now = 0.5 * (logs - (apart > 0.0 ? apart : 0.0) / v);
+            weight[c] += now - sums_of[c + 4 * n_copies];
+            sums_of[c + 4 * n_copies] = now;
         }
     }
 
