@@ -26,7 +26,8 @@ def render(package: str, template: str, words: Mapping[str, Callable[..., Any]] 
     library()
     environment = _environment(package)
     environment.filters.update(words or {})
-    text: str = environment.get_template(template, globals=dict(words or {})).render(values)
+    environment.globals.update(words or {})
+    text: str = environment.get_template(template).render(values)
     return text
 
 
