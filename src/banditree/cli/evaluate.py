@@ -14,7 +14,7 @@ from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import NAMES, named
 from banditree.catalogue.grid import Grid
 from banditree.catalogue.read import read_tree
-from banditree.catalogue.sentences import short
+from banditree.catalogue.sentences import short, to
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Rng, split_names
@@ -126,7 +126,6 @@ def _parts(result: Contest) -> list[Any]:
     rows = f"Learned from {count(result.learned, 'row')}, evaluated on {count(result.any.rows, 'row')}"
     table = Grid("policy", "value", "95% interval", "effective rows", "better?")
     for row in result.table():
-        low, high = row.interval
-        table.add_row(row.policy, short(row.value), f"{short(low)} to {short(high)}", f"{row.ess:,}", row.answer)
+        table.add_row(row.policy, short(row.value), to(row.interval), f"{row.ess:,}", row.answer)
     parts = [Text(result.verdict, style="bold"), "", Text(f"{rows} (by {result.any.trusted.estimator.name}).", "dim")]
     return [*parts, table, *(Text(f"- {note}") for note in result.notes)]
