@@ -33,6 +33,7 @@ class Looked:
     def __init__(self, browser: Any, server: Server, width: int) -> None:
         self.found: list[str] = []
         self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.set_default_timeout(120_000)  # milliseconds: long enough for a machine with other work
         self.page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
         self.page.on("request", lambda asked: self.asked(asked.url, server.url))
         self.page.on("dialog", lambda dialog: self.found.append(f"dialog: {dialog.message}"))
