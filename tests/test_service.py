@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from banditree.errors import BadPath
+from banditree.service.serve import open_log
 from tests.serving import ARMS, COMMAND, Server, items, serving, start, until
 
 
@@ -335,6 +337,15 @@ def test_a_server_that_cannot_be_says_why(tmp_path: Path) -> None:
     assert "cannot reach the store" in refused(tmp_path, "--store", "postgresql://127.0.0.1:1/nothing")
     (tmp_path / "broken.db").write_bytes(b"no database, but long enough to be looked at" * 100)
     assert "cannot use" in refused(tmp_path, "--store", "broken.db")
+
+
+def test_a_store_that_cannot_be_used_is_not_left_locked(tmp_path: Path) -> None:
+    store = tmp_path / "decisions.db"
+    store.write_bytes(b"no database, but long enough to be looked at" * 100)
+    with pytest.raises(BadPath, match="cannot use"):
+        open_log(str(store))
+    store.unlink()
+    open_log(str(store)).close()
 
 
 def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path) -> None:
