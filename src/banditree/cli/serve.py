@@ -31,13 +31,18 @@ def serve_command(
         str, typer.Option(metavar="STORE", help="The log: a file, or postgresql://... for several processes.")
     ] = "decisions.db",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than the default need a token.")
+        str, typer.Option(metavar="HOST", help="Address to listen on; others than the default need a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for a free one.")
+    ] = 8000,
     token: Annotated[
-        str | None, typer.Option(help="Bearer token that clients must send. Default: BANDITREE_TOKEN, if set.")
+        str | None,
+        typer.Option(metavar="TOKEN", help="Bearer token that clients must send. Default: BANDITREE_TOKEN, if set."),
     ] = None,
-    explore: Annotated[float, typer.Option(min=0, max=1, help="Share of decisions made at random.")] = 0.0,
+    explore: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Share of decisions made at random.")
+    ] = 0.0,
     half_life: Annotated[
         float | None, typer.Option(metavar="N", help="Number of rewards after which evidence counts half.")
     ] = None,
@@ -61,8 +66,9 @@ def serve_command(
 ) -> None:
     """Serve decisions over HTTP, with a live page and a log of every decision.
 
-    Decisions and rewards are stored before they are answered. When it is started again on the same store, the service
-    continues where it stopped, with the catalogue in the store, including changes made through POST /v1/arms.
+    Decisions and rewards are stored before they are answered.
+
+    Started again on the same store, it continues where it stopped, with the catalogue that is in the store.
 
     Example: banditree serve items.csv --arm item --path category,subcategory
     """
