@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = candidates.named(name, TREE)
     policy = builders.factory(candidate, catalogue)(TREE, rng=0)
-    assert policy.belief == catalogue.prior
+    assert asdict(policy.belief) == asdict(catalogue.prior)
     assert policy.depth == candidate.factory(TREE, rng=0).depth
     assert "bt.Gaussian(sd=" in builders.code(candidate, catalogue)
     found = simulate(catalogue, horizon=200, policies=name, seeds=2)

@@ -64,7 +64,7 @@ Horizon = Annotated[int, _number(1, "T", "How many decisions will be made.", sho
 Policies = Annotated[
     list[str] | None,
     typer.Option(
-        "--policy", metavar="NAMES", help="Policies to try: TS,TSC,HTS:2,UCT. Default: flat, and every depth."
+        "--policy", metavar="NAMES", help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
     ),
 ]
 Seeds = Annotated[int | None, _number(1, "N", "Worlds to simulate. Default: by size, 8 to 100.")]

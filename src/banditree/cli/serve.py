@@ -26,7 +26,9 @@ def serve_command(
     items: options.Items,
     arm: options.Arm,
     path: options.Levels,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="What decides: TSC, TS, HTS:2, ...")] = DEFAULT_POLICY,
+    policy: Annotated[
+        str, typer.Option(metavar="NAME", help="What decides: ATS, TSC, TS, HTS:2, ...")
+    ] = DEFAULT_POLICY,
     store: Annotated[
         str, typer.Option(metavar="PLACE", help="The log: a file, or postgresql://... for several processes.")
     ] = "decisions.db",

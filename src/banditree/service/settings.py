@@ -13,7 +13,7 @@ from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.tree import Tree
 
-DEFAULT_POLICY = "TSC"
+DEFAULT_POLICY = "ATS"
 FORMAT = 1  # of snapshots
 
 
