@@ -59,7 +59,7 @@ bench: setup ## the benchmark table
 	$(BIN)/python -m benchmarks
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
-	$(BIN)/banditree reproduce --variant all --out reproduction
+	$(BIN)/banditree reproduce --variant all --beyond --out reproduction
 
 estimator-table: setup ## which estimator wins where, on logs whose truth is known
 	$(BIN)/python -m docs.make_estimator_table --out docs/estimator-table.md
