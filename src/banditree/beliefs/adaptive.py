@@ -277,7 +277,7 @@ class AdaptiveRows(Rows):
         return centre, np.maximum(variance @ weight + (mean**2) @ weight - centre**2, 0.0)
 
     def likeness(self) -> Floats:
-        """Return how alike the children of each node are: the typical concentration, NaN if it is not known: (nodes,)."""
+        """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
         found = np.full(self.shape.n_nodes, np.nan)
         weight = np.exp(self.collect().log_weight)
         plays = self.plays(np.arange(self.shape.n_nodes))
