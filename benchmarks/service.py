@@ -171,7 +171,7 @@ def alone(repeats: int = 2000) -> list[str]:
         took[arms] = (time.process_time() - began) / repeats * 1e6
     few, many = took[100], took[10_000]
     return [
-        f"A decision of TSC alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times as long)."
+        f"A decision of TSC alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times)."
     ]
 
 

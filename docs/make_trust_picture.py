@@ -44,7 +44,7 @@ def means(world: World, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw the mean rewards of all arms, cluster by cluster, with exactly the world's spreads: (arms,)."""
     centres = _scaled(rng.standard_normal(CLUSTERS), world.clusters)
     inside = np.concatenate([_scaled(rng.standard_normal(ARMS), world.arms) for _ in range(CLUSTERS)])
-    return np.clip(0.4 + np.repeat(centres, ARMS) + inside, 0.01, 0.99)
+    return np.asarray(np.clip(0.4 + np.repeat(centres, ARMS) + inside, 0.01, 0.99))
 
 
 def learned(world: World, seed: int) -> NDArray[np.float64]:
@@ -101,7 +101,7 @@ def _words(axes: Any) -> None:
 
 
 def _scaled(values: NDArray[np.float64], sd: float) -> NDArray[np.float64]:
-    return (values - values.mean()) / values.std() * sd
+    return np.asarray((values - values.mean()) / values.std() * sd)
 
 
 if __name__ == "__main__":

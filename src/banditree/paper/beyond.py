@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from banditree import ATS, plots
+from banditree.output.words import count
 from banditree.paper import pictures
 from banditree.paper.claims.data import parameter
 from banditree.paper.figures import DEFAULT, Figure, Setting
@@ -135,7 +136,7 @@ def said(rows: Sequence[Compared]) -> str:
     worst = max(rows, key=lambda row: row.ratio)
     where = f"figure {worst.figure}" + (f", {worst.setting}" if worst.setting else "")
     return (
-        f"Of {len(rows)} comparisons, ATS has less regret than the best of the paper's algorithms in "
+        f"Of {count(len(rows), 'comparison')}, ATS has less regret than the best of the paper's algorithms in "
         f"{outcomes.count('less')}, more in {outcomes.count('more')}, and is within three standard errors of it in "
         f"{outcomes.count('alike')}. The geometric mean of the ratios is {mean:.2f}; the worst is {worst.ratio:.2f} "
         f"({where})."
