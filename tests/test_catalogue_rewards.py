@@ -102,6 +102,7 @@ def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = candidates.named(name, TREE)
     policy = builders.factory(candidate, catalogue)(TREE, rng=0)
+    assert catalogue.prior is not None
     assert asdict(policy.belief) == asdict(catalogue.prior)
     assert policy.depth == candidate.factory(TREE, rng=0).depth
     assert "bt.Gaussian(sd=" in builders.code(candidate, catalogue)

@@ -44,7 +44,7 @@ KINDS = {
     "UCBC": Kind("upper confidence bounds over the top categories, then over the arms of the best one", 1, "UCB"),
     "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB", has_depth=True),
     "TSMax": Kind("Thompson sampling over the top categories, each represented by its best arm", 1, "TSMax"),
-    "ATS": Kind(f"Thompson sampling on all arms at once, which {LEARNS}", None, "adaptive", cost=8),
+    "ATS": Kind(f"Thompson sampling on all arms at once, which {LEARNS}", None, "adaptive", cost=6),
 }
 NAMES = tuple(KINDS)  # the others need contexts
 WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.has_depth)
