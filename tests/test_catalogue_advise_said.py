@@ -47,10 +47,10 @@ def test_ats_is_advised_where_it_does_clearly_better_and_the_verdict_stays_with_
     assert flat.against_flat.policy == "ATS"
     assert flat.against_flat.saving == pytest.approx(400, rel=0.02)
     assert "learns how far to trust the categories" in flat.sentences[0]
-    assert "Trusting the categories does not pay off: TSC, which trusts them, loses 2,0" in flat.sentences[2]
+    assert "Trusting the categories does not pay off: TSC, which does, loses 2,0" in flat.sentences[2]
     tree = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "ATS": lambda t: 0.03 * t})
     assert (tree.policy, tree.verdict) == ("ATS", "tree")
-    assert "The categories pay off even if they are trusted" in tree.sentences[2]
+    assert "Trusting the categories pays off too" in tree.sentences[2]
     assert not any("Less informative categories" in line for line in tree.changes)
     unsure = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t, "ATS": lambda t: 0.03 * t}, spread=0.3)
     assert (unsure.policy, unsure.verdict) == ("ATS", "cannot tell")
@@ -76,6 +76,17 @@ def test_ats_that_goes_on_learning_is_preferred_to_a_tree_that_is_stuck() -> Non
     found = weighed({"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.0912 * t, "ATS": lambda t: 250 * np.log(t / 10)})
     assert (found.policy, found.verdict) == ("ATS", "tree")
     assert any("Up to then, TSC has slightly less regret, but ATS" in line for line in found.sentences)
+
+
+def test_ats_that_is_ahead_by_luck_and_goes_on_learning_is_not_said_to_be_behind() -> None:
+    """3% less regret on average in 4 worlds that disagree: no clear lead, and less than half the loss at the end."""
+    curves = {"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.1 * t, "ATS": lambda t: 245 * np.log(t / 10)}
+    found = weighed(curves, worlds=4, spread=0.05)
+    difference = pairs_of(curves, worlds=4, spread=0.05).compare("ATS", "TSC")
+    assert difference.saving > 0
+    assert not difference.matters
+    assert found.policy == "ATS"
+    assert not any("slightly less regret" in line for line in found.sentences)
 
 
 def test_ats_alone_answers_for_the_categories() -> None:

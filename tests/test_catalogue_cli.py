@@ -73,7 +73,7 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
     assert "Wrote" in result.stderr
     found = json.loads(call("simulate", items, *QUICK, "--json").stdout)
     assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT", "ATS"}
-    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 5
+    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 6
     assert "Curves: add --plot" not in result.stdout
     assert call("simulate", items, *QUICK).stdout.endswith("Curves: add --plot regret.png\n")
 

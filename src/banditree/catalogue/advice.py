@@ -221,7 +221,7 @@ def weigh(
             gained = found.compare(each.label, simple.label)
             better = each if gained.saving > 0 and gained.matters else simple
             if by_label[found.learner(better.label, [simple.label, each.label])] == each:
-                leader, first = each, better
+                leader, first = each, each if gained.saving > 0 else simple
                 difference = found.compare(each.label, FLAT.label)
         pays_from = found.pays_from(difference.policy, FLAT.label)
     else:  # the categories change no candidate

@@ -105,10 +105,10 @@ def _adaptive(case: Case) -> list[str]:
             )
             continue
         other = case.categories.policy
-        lost = f"{other}, which trusts them, loses {short(case.found.mean(other))}"
+        lost = f"{other}, which does, loses {short(case.found.mean(other))}"
         lines.append(
             {
-                "tree": f"The categories pay off even if they are trusted: {lost}.",
+                "tree": f"Trusting the categories pays off too: {lost}.",
                 "flat": f"Trusting the categories does not pay off: {lost}.",
             }.get(case.verdict, f"The data cannot tell whether trusting the categories pays off: {lost}.")
         )
