@@ -1,4 +1,4 @@
-"""How likely ATS is to choose each arm, from its evidence and docs/adaptive.md alone: plain loops and a plain quadrature.
+"""How likely ATS is to choose each arm, from its evidence and docs/adaptive.md alone: loops and a plain quadrature.
 
 Nothing here calls what it is held against, and the constants are written out once more.
 """
@@ -31,11 +31,13 @@ class Node(NamedTuple):
 
 def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     """The probability of each arm without exploring: (arms,)."""
-    shape, rows = policy.tree.shape, policy._state.rows
-    gaussian = isinstance(policy.belief, bt.Gaussian)
+    shape = policy.tree.shape
+    rows: Any = policy._state.rows
+    belief_of_root: Any = policy.belief
+    gaussian = isinstance(belief_of_root, bt.Gaussian)
     first, second = (np.asarray(getattr(rows, name)) * _faded(float(rows.scale[0])) for name in rows.EVIDENCE)
     if gaussian:
-        sd = float(policy.belief.sd)
+        sd = float(belief_of_root.sd)
         unit = float(rows.prior_plays[0])
         root = (unit, float(rows.prior_total[0]))
         known = {int(v): (first[v] + rows.prior_plays[v], second[v] + rows.prior_total[v]) for v in shape.node_of}
@@ -68,7 +70,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     for share, parts in zip(weight, found, strict=True):
         if share > 1e-8:
             chances[positions] += share * (_wins(parts, gaussian) if len(parts) > 1 else np.ones(1))
-    return chances / chances.sum()
+    return np.asarray(chances / chances.sum())
 
 
 def _faded(scale: float) -> float:
@@ -97,7 +99,8 @@ def _collect(
         if v > 0 and n > 0:
             x, above = total / n, nodes[shape.parent[v]]
             more = Node(w, w * x, w * x * x, math.log(w), 1)
-            nodes[int(shape.parent[v])] = Node(*(a + b for a, b in zip(above, more, strict=True)))
+            sums: Any = (a + b for a, b in zip(above, more, strict=True))
+            nodes[int(shape.parent[v])] = Node(*sums)
     return nodes, likelihood
 
 
@@ -158,7 +161,8 @@ def _wins(parts: Any, gaussian: bool) -> Floats:
             else:
                 log_f = x * special.log_expit(t) + y * special.log_expit(-t) - special.betaln(x, y)
                 f, cdf = f + share * np.exp(log_f), cdf + share * special.betainc(x, y, special.expit(t))
-        density.append(f), below.append(cdf)
+        density.append(f)
+        below.append(cdf)
     others = [np.prod([c for j, c in enumerate(below) if j != i], axis=0) for i in range(len(parts))]
     won = np.array([(f * rest * step).sum() for f, rest in zip(density, others, strict=True)])
-    return won / won.sum()
+    return np.asarray(won / won.sum())

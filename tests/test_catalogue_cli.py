@@ -72,8 +72,8 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
     assert runs.read_text(encoding="utf-8").startswith("# banditree runs")
     assert "Wrote" in result.stderr
     found = json.loads(call("simulate", items, *QUICK, "--json").stdout)
-    assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT"}
-    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 5
+    assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT", "ATS"}
+    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 6
     assert "Curves: add --plot" not in result.stdout
     assert call("simulate", items, *QUICK).stdout.endswith("Curves: add --plot regret.png\n")
 

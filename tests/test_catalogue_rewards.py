@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = candidates.named(name, TREE)
     policy = candidate.factory_with(catalogue.prior)(TREE, rng=0)
-    assert policy.belief == catalogue.prior
+    assert catalogue.prior is not None
+    assert asdict(policy.belief) == asdict(catalogue.prior)
     assert policy.depth == candidate.factory(TREE, rng=0).depth
     assert "bt.Gaussian(sd=" in candidate.code_with(catalogue.prior)
     found = simulate(catalogue, horizon=200, policies=name, seeds=2)

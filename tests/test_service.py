@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import subprocess
 import time
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ def test_a_decision_says_what_it_chose_and_how_likely_that_was(server: Server) -
     assert found["path"][-1] == found["arm"]
     assert len(found["path"]) == 3
     assert 0 < found["propensity"] <= 1
-    assert found["propensity"] == pytest.approx(found["steps"][0] * found["steps"][1])
+    assert found["propensity"] == pytest.approx(math.prod(found["steps"]))
     assert found["at"].endswith("Z")
     assert server.http.get(f"/v1/decisions/{found['id']}").json() == found | {"reward": None}
 

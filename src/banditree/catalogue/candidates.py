@@ -1,4 +1,4 @@
-"""Choose the policies to try on a catalogue: flat ones, and policies that use the tree at each depth."""
+"""Choose the policies to try on a catalogue: flat ones, those that use the tree at each depth, and ATS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditree.beliefs import Gaussian
 from banditree.catalogue.variance_shares import clusters_at
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
-from banditree.policy.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
+from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT
 from banditree.rules import UCB
 from banditree.tree import Tree
 
@@ -26,21 +26,30 @@ class Kind:
     """What the advice needs to know about a policy class."""
 
     how: str  # what it does, in words; {depth} stands for the depth it was given
-    levels: int | None  # levels of clusters that it walks through; None: as many as its depth says, or all
+    levels: int | None  # levels of clusters that it uses; None: as many as its depth says, or all
     family: str  # policies of one family that walk through the same clusters are the same policy
+    has_depth: bool = False  # whether its depth can be chosen
+    cost: int = 1  # time of a simulated decision, about, in those of TSC
 
 
+LEARNS = "learns how far to trust the categories"
 KINDS = {
     "TS": Kind("Thompson sampling on all arms at once, ignoring the categories", 0, "Thompson"),
     "TSC": Kind("Thompson sampling over the top categories, then over the arms of the best one", 1, "Thompson"),
-    "HTS": Kind("Thompson sampling at each of the top {depth} levels of the tree, then over arms", None, "Thompson"),
+    "HTS": Kind(
+        "Thompson sampling at each of the top {depth} levels of the tree, then over arms",
+        None,
+        "Thompson",
+        has_depth=True,
+    ),
     "UCB1": Kind("an upper confidence bound for every arm, ignoring the categories", 0, "UCB"),
     "UCBC": Kind("upper confidence bounds over the top categories, then over the arms of the best one", 1, "UCB"),
-    "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB"),
+    "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB", has_depth=True),
     "TSMax": Kind("Thompson sampling over the top categories, each represented by its best arm", 1, "TSMax"),
+    "ATS": Kind(f"Thompson sampling on all arms at once, which {LEARNS}", None, "adaptive", cost=6),
 }
 NAMES = tuple(KINDS)  # the others need contexts
-WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.levels is None)
+WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.has_depth)
 PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
@@ -106,8 +115,13 @@ class Candidate:
         return partial(self.factory, prior=prior)
 
     @property
+    def adapts(self) -> bool:
+        """Whether it learns how far to trust the categories; the others trust those that they use."""
+        return KINDS[self.policy].family == "adaptive"
+
+    @property
     def levels(self) -> int | None:
-        """How many levels of clusters it walks through; None for all."""
+        """How many levels of clusters it uses; None for all."""
         fixed = KINDS[self.policy].levels
         return self.depth if fixed is None else fixed
 
@@ -133,16 +147,20 @@ FLAT = Candidate.of(TS.__name__)
 
 
 def for_tree(tree: Tree) -> list[Candidate]:
-    """List the default candidates, the simpler ones first: TS, TSC, HTS at each depth, and UCT.
+    """List the default candidates, the simpler ones first: TS, TSC, HTS at each depth, UCT and ATS.
 
     >>> [candidate.label for candidate in for_tree(Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
-    ['TS', 'TSC', 'HTS(depth=2)', 'UCT']
+    ['TS', 'TSC', 'HTS(depth=2)', 'UCT', 'ATS']
     """
-    found = [FLAT]
-    if tree.depth > 0:
-        found.append(Candidate.of(TSC.__name__))
-    found += [Candidate.of(HTS.__name__, depth=depth) for depth in depths(tree.depth)]
-    return [*found, Candidate.of(UCT.__name__)]
+    if tree.depth == 0:
+        return [FLAT, Candidate.of(UCT.__name__)]
+    deeper = [Candidate.of(HTS.__name__, depth=depth) for depth in depths(tree.depth)]
+    return [FLAT, Candidate.of(TSC.__name__), *deeper, Candidate.of(UCT.__name__), Candidate.of(ATS.__name__)]
+
+
+def cost(candidates: Iterable[Candidate]) -> int:
+    """Return how long one simulated decision of all candidates takes, about, in decisions of TSC."""
+    return sum(KINDS[candidate.policy].cost for candidate in candidates)
 
 
 def depths(deepest: int) -> list[int]:
@@ -157,7 +175,7 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
 
     >>> found, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
     >>> [candidate.label for candidate in found], same
-    (['TS', 'UCT'], {'TSC': 'TS'})
+    (['TS', 'UCT', 'ATS'], {'TSC': 'TS'})
     """
     found: list[Candidate] = []
     same: dict[str, str] = {}

@@ -72,8 +72,8 @@ def simulate(
 
     Given counts, each seed draws the true means from their posterior; given means, those are used. ``policies`` are
     names such as "TS" or "HTS:2", or classes; by default flat Thompson sampling, Thompson sampling on the tree at every
-    depth, and UCT. Rewards are 0 or 1, or normal if the catalogue has rewards that are not rates. By default there are
-    8 to 100 ``seeds``, fewer if runs are long.
+    depth, UCT and ATS. Rewards are 0 or 1, or normal if the catalogue has rewards that are not rates. By default there
+    are 8 to 100 ``seeds``, fewer if runs are long.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
@@ -88,7 +88,7 @@ def simulate(
         {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
-        seeds=default_seeds(horizon * len(chosen)) if seeds is None else seeds,
+        seeds=default_seeds(horizon * candidates.cost(chosen)) if seeds is None else seeds,
         rng=rng,
         jobs=jobs,
         progress=progress,

@@ -115,7 +115,7 @@ def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[...
             found[candidate.label] = candidate.factory
             if log.rewards.min() < 0 or log.rewards.max() > 1:
                 if candidate.policy.startswith("U"):  # they only take rewards in [0, 1]
-                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use TS, TSC or HTS")
+                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
                 sd = max(float(log.rewards.std()), 1e-6)
                 found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
     return found

@@ -107,7 +107,7 @@ class Simulated:
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            "--policy", metavar="NAMES", help="Policies to try: TS,TSC,HTS:2,UCT. Default: flat, and every depth."
+            "--policy", metavar="NAMES", help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
         ),
     ] = None
     rng: Rng = 0

@@ -26,7 +26,7 @@ def serve_command(
     items: options.Items,
     arm: options.Arm,
     path: options.Levels,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy: TSC, TS, HTS:2, ...")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy: ATS, TSC, TS, HTS:2, ...")] = DEFAULT_POLICY,
     store: Annotated[
         str, typer.Option(metavar="STORE", help="The log: a file, or postgresql://... for several processes.")
     ] = "decisions.db",

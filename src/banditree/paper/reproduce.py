@@ -12,6 +12,7 @@ import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.output.pages import library
+from banditree.paper import beyond as ats
 from banditree.paper.bar import Progress, bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
@@ -69,38 +70,51 @@ def reproduce(
     out: str | Path = "reproduction",
     jobs: int | None = -1,
     resume: bool = False,
+    beyond: bool | None = None,
     progress: bool | None = None,
 ) -> Path:
     """Run figures of the paper, write everything to a folder, and return the path of the report.
 
     ``quick`` uses a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run again;
     with ``resume`` those that the folder already has with the same seeds, engine and version are not. Other figures in
-    the folder are kept, and the report covers all of them.
+    the folder are kept, and the report covers all of them. ``beyond`` also runs ATS, on the figures without contexts;
+    by default if all figures run.
     """
     library()  # raises now, rather than after minutes of work, if the report cannot be written
+    figures, variants = list(figures), list(variants)
     tasks = plan(figures, variants)
+    beyond = not figures and set(variants) <= {"all"} if beyond is None else beyond
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many to run")
     planned = [(figure, _planned(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
     folder = Path(out)
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    results = load_results(folder)
+    apart = folder / ats.FOLDER
+    for each in (folder, apart) if beyond else (folder,):
+        (each / "runs").mkdir(parents=True, exist_ok=True)
+    results, ours = load_results(folder), load_results(apart)
+    also = [
+        (ats.FIGURES[how.figure], how) for _, how in planned if how.variant == DEFAULT and how.figure in ats.FIGURES
+    ]
+    todo = [(results, figure, how) for figure, how in planned] + [(ours, *task) for task in also if beyond]
     if not resume:
-        for _, how in planned:
-            results.forget(how.figure, how.variant)
-    left = [(figure, how) for figure, how in planned if not _finished(results, how)]
-    costs = {_task(how): _cost(figure, how) for figure, how in left} | {REPORT: 5.0}
+        for store, _, how in todo:
+            store.forget(how.figure, how.variant)
+    left = [(store, figure, how) for store, figure, how in todo if not _finished(store, how)]
+    costs = {_task(store, how): _cost(figure, how) for store, figure, how in left} | {REPORT: 5.0}
     with ctrl_c() as stop, bar(costs, progress) as show:
-        for figure, how in left:
-            results.forget(how.figure, how.variant)
+        for store, figure, how in left:
+            store.forget(how.figure, how.variant)
             started = time.perf_counter()
-            with show(_task(how)) as progress_of:
+            with show(_task(store, how)) as progress_of:
                 runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, progress=progress_of)
-                draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
+                if store is results:
+                    draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
+                else:
+                    ats.draw(how.figure, ats.beside(figure, results.runs(how.figure), runs), folder, again=True)
             seconds = time.perf_counter() - started
-            results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
+            store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
             stop.check()
         with show(REPORT):
-            return _written(results.in_order(), jobs)
+            return _written(results.in_order(), ours.in_order(), jobs)
 
 
 def run(
@@ -160,8 +174,8 @@ def _finished(results: Results, how: FinishedFigure) -> bool:
     return key in results.kept and results.kept[key].inputs == how.inputs and drawn(results.out / stem(*key))
 
 
-def _task(how: FinishedFigure) -> str:
-    return f"figure {stem(how.figure, how.variant)}"
+def _task(store: Results, how: FinishedFigure) -> str:
+    return f"{'ATS on ' if store.out.name == ats.FOLDER else ''}figure {stem(how.figure, how.variant)}"
 
 
 def _cost(figure: Figure, how: FinishedFigure) -> float:
@@ -169,8 +183,10 @@ def _cost(figure: Figure, how: FinishedFigure) -> float:
     return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
 
 
-def _written(results: Results, jobs: int | None) -> Path:
+def _written(results: Results, ours: Results, jobs: int | None) -> Path:
     from banditree.paper.report import write_report
 
     results.write_csv()
+    if ours.kept:
+        ours.write_csv()
     return write_report(results.out, results, jobs=jobs)

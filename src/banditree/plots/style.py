@@ -13,6 +13,7 @@ from banditree.errors import missing_extra
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#777777",
 )  # fmt: skip
+INDIGO = "#332288"  # darker than all of these but black
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Look:
 # A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture.
 # A depth is a shade and a dash of its policy's colour: those of figure 2c are here, all others in `_depths`.
 LOOKS: dict[str, Look] = {
+    "ATS": Look(INDIGO, "*"),
     "TS": Look(BLUE, "o"),
     "TSC": Look(VERMILLION, "s"),
     "HTS": Look(GREEN, "^"),

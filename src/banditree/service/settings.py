@@ -15,7 +15,7 @@ from banditree.policy.algorithms import ALGORITHMS
 from banditree.simulation.one_seed import asks_for_dim
 from banditree.tree import Tree
 
-DEFAULT_POLICY = "TSC"
+DEFAULT_POLICY = "ATS"
 FORMAT = 1  # of snapshots
 
 

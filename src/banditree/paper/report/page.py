@@ -11,8 +11,10 @@ from importlib import metadata
 from pathlib import Path
 
 import banditree
+from banditree.output.html import number
 from banditree.output.pages import render
 from banditree.output.words import count
+from banditree.paper import beyond
 from banditree.paper.claims import VERDICTS, Verdict
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, drawn
@@ -84,6 +86,7 @@ def page(results: Results, verdicts: Sequence[Verdict], theory: Theory, *, secon
         theory=theory,
         about_theory=_about(theory),
         n_hierarchy=N_HIERARCHY,
+        beyond=_beyond(results),
         **_made(results, seconds),
     )
 
@@ -131,6 +134,41 @@ def _run(results: Results, figure: Figure, variant: str) -> ShownRun:
         problem=next(iter(runs.values())).problem,
         more=f" and {len(runs) - 1} more settings" if len(runs) > 1 else "",
         numbers=numbers(figure.name, runs),
+    )
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """The section on ATS: what was found in words, a table and a picture per figure."""
+
+    said: str
+    table: Grid
+    pictures: dict[str, Path]
+    captions: dict[str, str]
+
+
+def _beyond(results: Results) -> Beyond | None:
+    found = beyond.kept(results.out, results)
+    if not found:
+        return None
+    rows = [row for name, runs in found.items() for row in beyond.compared(name, runs)]
+    cells = [
+        (
+            row.figure,
+            row.setting or "–",
+            row.best,
+            row.policy,
+            *map(number, (row.best_regret, row.regret)),
+            f"{row.ratio:.2f} ± {row.se:.2f}",
+        )
+        for row in rows
+    ]
+    columns = ("figure", "setting", "best of the paper's", "ATS", "regret of the best", "regret of ATS", "ratio ± se")
+    return Beyond(
+        f"{beyond.said(rows)} The runs of ATS took {beyond.seconds(results.out):,.0f} s.",
+        Grid(columns, cells, "ATS beside the paper's algorithms", words=4),
+        {name: beyond.draw(name, runs, results.out) for name, runs in found.items()},
+        {name: beyond.FIGURES[name].title for name in found},
     )
 
 
