@@ -95,7 +95,8 @@ def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
 
 def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
     """Whether the native engine walks a policy with these parts: it is requested, and the parts are built in."""
-    return on == "native" and all("native" in vars(type(part)) for part in (rows, rule))
+    built_in = all("native" in vars(type(part)) for part in (rows, rule))
+    return on == "native" and built_in and (not rows.joint or rule.native == "Thompson")
 
 
 def stream_for(rows: Rows, rule: Rule, rng: Any, on: str) -> Any:
