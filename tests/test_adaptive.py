@@ -18,7 +18,9 @@ from banditree.policy import engines
 from tests.helpers import ENGINES, needs_native
 
 Floats = NDArray[np.float64]
-DEEP = bt.Tree({"a": {"b": ["b1", "b2", "b3"], "c": ["c1"]}, "d": ["d1", "d2"], "e": {"f": {"g": ["g1", "g2"]}}, "h": ["x"]})
+DEEP = bt.Tree(
+    {"a": {"b": ["b1", "b2", "b3"], "c": ["c1"]}, "d": ["d1", "d2"], "e": {"f": {"g": ["g1", "g2"]}}, "h": ["x"]}
+)
 
 
 def rows_of(policy: bt.Policy) -> AdaptiveRows:

@@ -128,7 +128,7 @@ def test_results_are_shown_even_if_a_file_fails(items: Path, monkeypatch: pytest
     def full(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("banditree.cli.catalogue.write_whole", full)
+    monkeypatch.setattr("banditree.cli.options.write_whole", full)
     result = call("advise", items, *QUICK, "--html", items.with_name("advice.html"))
     assert (result.exit_code, "no space left" in result.stderr) == (2, True)
     assert "In Python: bt." in result.stdout

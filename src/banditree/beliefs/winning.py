@@ -22,6 +22,7 @@ STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below this, F is integrated from the left, not as 1 minus the rest, to keep its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
 ROUNDING = 1e-6  # if halving does not remove a difference below this, the panel's length is not its cause
+FINISHED = 1e-18  # a part of a mixture with less than this left of it is over
 ROUNDED = 1e-12  # a smaller difference between 1 and the shares of a class is rounding
 TOO_NARROW = 1e-14  # relative length of a panel that cannot be halved
 
@@ -154,19 +155,25 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     rate = np.abs(each.slope(top))
     won = np.zeros(k)  # (classes,) so far
     above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
+    over = np.zeros(k)  # (classes,) share of the parts that have ended: all their draws are above
     right, log_below = top[0], 0.0
     while right > floor and log_below > -NEGLIGIBLE:
         left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
             these = parts.take(slice(n))
-            gained, so_far, rise = _panel(each.take(slice(n)), these, size, above[:n], left, right)
+            gained, so_far, below_left, rise = _panel(each.take(slice(n)), these, size, over, above[:n], left, right)
             error = abs(size @ gained - (np.exp(log_below) - np.exp(rise)))
             if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
                 break
             left, before = (left + right) / 2, error
         won += gained
         above[:n], right, log_below = so_far, left, rise
+        ends = np.flatnonzero((below_left < FINISHED) & (these.share < 1))
+        if len(ends):  # what is left of it need not make the panels short
+            np.add.at(over, these.of[ends], these.share[ends])
+            kept = np.delete(np.arange(len(top)), ends)
+            each, parts, top, rate, above = each.take(kept), parts.take(kept), top[kept], rate[kept], above[kept]
     below = float(np.exp(log_below)) if right <= floor else 0.0
     total = float(size @ won) + below
     return won / total, below / total
@@ -203,9 +210,12 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
 
 
 def _panel(
-    each: Densities, parts: Parts, size: Floats, above: Floats, left: float, right: float
-) -> tuple[Floats, Floats, float]:
-    """Return what each class's members win in a panel, P(a draw is above left), and ln P(all are below left)."""
+    each: Densities, parts: Parts, size: Floats, over: Floats, above: Floats, left: float, right: float
+) -> tuple[Floats, Floats, Floats, float]:
+    """Return what each class's members win in a panel, and ln P(all are below left), as the last.
+
+    Between them, P(a draw is above left) and P(a draw is below left) of each part.
+    """
     centre, half = (left + right) / 2, (right - left) / 2
     d = half * NODE
     c = np.float64(centre)
@@ -221,13 +231,13 @@ def _panel(
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
     # From parts to classes. A part that has not begun yet has all its draws below.
     f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
-    to_come = 1 - _mixed(parts, np.ones(len(above)), len(size))
+    to_come = 1 - over - _mixed(parts, np.ones(len(above)), len(size))
     to_come[to_come < ROUNDED] = 0.0
-    below += to_come[:, None]
-    left_below, left_higher = _mixed(parts, left_below, len(size)) + to_come, _mixed(parts, in_all, len(size))
+    higher, below = higher + over[:, None], np.maximum(below + to_come[:, None], 1e-300)
     product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
     won = half * ((f / below) @ (WEIGHT * product))
-    return won, in_all, float(size @ _log_of_rest(left_higher, left_below))
+    lower, upper = (_mixed(parts, x, len(size)) for x in (left_below, in_all))
+    return won, in_all, left_below, float(size @ _log_of_rest(upper + over, lower + to_come))
 
 
 def _mixed(parts: Parts, values: Floats, k: int) -> Floats:

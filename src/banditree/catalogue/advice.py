@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import builders, candidates
+from banditree.catalogue import candidates
 from banditree.catalogue.candidates import FLAT, Candidate, PolicyNames
 from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
@@ -133,7 +133,7 @@ def advise(
     seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     simulated = partial(
         run,
-        {each.label: builders.factory(each, catalogue) for each in chosen},
+        {each.label: each.factory_with(catalogue.prior) for each in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,
@@ -261,7 +261,7 @@ def weigh(
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
-        code=builders.code(leader, catalogue),
+        code=leader.code_with(catalogue.prior),
         horizon=int(found.runs.times[-1]),
         against_flat=difference,
         pays_from=pays_from,

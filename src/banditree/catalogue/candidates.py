@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from banditree.beliefs import Gaussian
 from banditree.catalogue.variance_shares import clusters_at
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT
+from banditree.rules import UCB
 from banditree.tree import Tree
 
 DEPTHS = 8  # at most this many depths are tried
@@ -80,6 +82,16 @@ class Candidate:
         """The Python code that builds it."""
         return f"bt.{self.policy}({', '.join(['tree', *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
 
+    def code_with(self, prior: Gaussian | None) -> str:
+        """Return the Python code that builds it with a prior, if there is one: see `factory_with`."""
+        if prior is None:
+            return self.code
+        belief = f"bt.Gaussian(sd={prior.sd:.4g}, mean={prior.mean:.4g}, prior_sd={prior.prior_sd:.4g})"
+        if KINDS[self.policy].family == "UCB":
+            deep = "" if self.levels is None else f", depth={self.levels}"
+            return f"bt.Policy(tree, belief={belief}, rule=bt.UCB(){deep})"
+        return f"{self.code[:-1]}, prior={belief})"
+
     @property
     def how(self) -> str:
         """What it does, in words."""
@@ -87,8 +99,20 @@ class Candidate:
 
     @property
     def factory(self) -> Callable[..., Any]:
+        """Builds it, called as ``factory(tree, rng=rng)``."""
         kind = ALGORITHMS[self.policy]
         return partial(kind, **self.parameters) if self.parameters else kind
+
+    def factory_with(self, prior: Gaussian | None) -> Callable[..., Any]:
+        """Return a factory that uses the prior, if there is one.
+
+        UCB policies take no prior; with normal beliefs their bound is mean + sd sqrt(2 ln n / n_i).
+        """
+        if prior is None:
+            return self.factory
+        if KINDS[self.policy].family == "UCB":
+            return partial(Policy, belief=prior, rule=UCB(), depth=self.levels)
+        return partial(self.factory, prior=prior)
 
     @property
     def adapts(self) -> bool:
@@ -185,7 +209,9 @@ def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
         if depth is not None and kind not in WITH_DEPTH:
             raise InvalidValue(f"policy {text!r}: {kind} has no depth to choose; only {' and '.join(WITH_DEPTH)} do")
         if depth is not None and depth > tree.depth:
-            raise InvalidValue(f"policy {text!r}: this tree has depth {tree.depth}; give at most that")
+            deepest = f"this tree has depth {tree.depth}; give at most that"
+            flat = "these arms have no categories; name the columns of their path, or choose TS"
+            raise InvalidValue(f"policy {text!r}: {deepest if tree.depth else flat}")
         if kind == HTS.__name__ and depth is None:
             depth = tree.depth
         candidate = Candidate.of(kind) if depth is None else Candidate.of(kind, depth=depth)

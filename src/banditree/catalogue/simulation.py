@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import builders, candidates
+from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.jsonable import jsonable
@@ -17,10 +17,8 @@ from banditree.policy.engines import engine
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 
-STEPS = {
-    "native": 40_000_000,
-    "readable": 600_000,
-}  # decisions simulated by default (half a minute or so), more if FEWEST seeds need them
+# Decisions simulated by default, in about half a minute; more if FEWEST seeds need them.
+STEPS = {"native": 40_000_000, "readable": 600_000}
 FEWEST, MOST = 8, 100  # bounds of the default number of seeds
 
 
@@ -87,7 +85,7 @@ def simulate(
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     runs = run(
-        {candidate.label: builders.factory(candidate, catalogue) for candidate in chosen},
+        {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=default_seeds(horizon * candidates.cost(chosen)) if seeds is None else seeds,

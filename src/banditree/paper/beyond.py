@@ -79,7 +79,7 @@ def kept(out: Path, results: Results) -> dict[str, dict[str, Runs]]:
     ours = load_results(out / FOLDER)
     found = {}
     for name, figure in FIGURES.items():
-        if name in ours and name in results and ours.kept[name, DEFAULT].same == results.kept[name, DEFAULT].same:
+        if name in ours and name in results and ours.kept[name, DEFAULT].inputs == results.kept[name, DEFAULT].inputs:
             found[name] = beside(figure, results.runs(name), ours.runs(name))
     return found
 

@@ -16,7 +16,7 @@ from banditree.paper import beyond as ats
 from banditree.paper.bar import Progress, bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
-from banditree.paper.results import Kept, Results, load_results, stem, stream
+from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
 from banditree.simulation.interrupt import ctrl_c
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
@@ -28,10 +28,10 @@ __all__ = ["load_results", "plan", "reproduce", "run"]
 
 
 def plan(figures: Iterable[str] = (), variants: Iterable[str] = ()) -> list[tuple[Figure, str]]:
-    """What to run, in the paper's order: each figure's default, and the variants, given as ``"1f:even"``.
+    """List what to run, in the paper's order: each figure's default, and the variants, given as ``"1f:even"``.
 
-    Without a figure, those that the variants belong to; without either, all of them. ``"all"`` is every variant of the
-    figures that run.
+    Without figures, those that the variants belong to are run; without either, all of them. ``"all"`` stands for every
+    variant of the figures that are run.
     """
     names, asked = list(figures), list(variants)
     wanted: dict[str, set[str]] = {}
@@ -73,19 +73,19 @@ def reproduce(
     beyond: bool | None = None,
     progress: bool | None = None,
 ) -> Path:
-    """Run figures of the paper into a folder, and give the path of the report.
+    """Run figures of the paper, write everything to a folder, and return the path of the report.
 
-    ``quick`` takes a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run anew;
-    with ``resume`` those that were finished in the same way before are not. Other figures in the folder are kept, and
-    the report covers all that it has. ``beyond`` runs ATS too, on the figures without contexts; by default if all
-    figures run.
+    ``quick`` uses a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run again;
+    with ``resume`` those that the folder already has with the same seeds, engine and version are not. Other figures in
+    the folder are kept, and the report covers all of them. ``beyond`` also runs ATS on the figures without contexts; by
+    default if all figures run.
     """
-    library()  # without it there would be no report, after minutes of work
+    library()  # raises now, rather than after minutes of work, if the report cannot be written
     figures, variants = list(figures), list(variants)
     tasks = plan(figures, variants)
     beyond = not figures and set(variants) <= {"all"} if beyond is None else beyond
-    seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
-    planned = [(figure, _how(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
+    seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many to run")
+    planned = [(figure, _planned(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
     folder = Path(out)
     apart = folder / ats.FOLDER
     for each in (folder, apart) if beyond else (folder,):
@@ -120,19 +120,19 @@ def reproduce(
 def run(
     figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, progress: Progress | None = None
 ) -> dict[str, Runs]:
-    """The runs of every setting of a figure, by label. ``progress`` is called with the share that is done."""
+    """Run every setting of a figure; return the runs by label. ``progress`` is called with the share done."""
     found: dict[str, Runs] = {}
     if figure.kind == "function":
         return found
     settings = figure.settings(variant)
     n_policies, n_done = sum(len(setting.policies) for setting in settings), 0
 
-    def part(share: float) -> None:
+    def show(share: float) -> None:
         if progress is not None:
             progress((n_done + share * len(policies)) / n_policies)
 
     checkpoints = [figure.horizon // 2, figure.horizon] if figure.kind == "sweep" else 100
-    # Settings that share a problem and its instances are one simulation: instances are drawn once.
+    # Settings that share their instances are run in one simulation, so that instances are drawn once.
     for _, each in groupby(settings, key=lambda setting: (setting.stream, id(setting.problem))):
         group = list(each)
         policies = {
@@ -146,7 +146,7 @@ def run(
             rng=stream(figure.name, variant, group[0]),
             checkpoints=checkpoints,
             jobs=jobs,
-            progress=False if progress is None else part,
+            progress=False if progress is None else show,
         )
         n_done += len(policies)
         found |= {setting.label: _part(runs, setting) for setting in group}
@@ -154,33 +154,32 @@ def run(
 
 
 def _name(setting: Setting, policy: str) -> str:
-    """A policy's name inside a simulation: its random streams hang on it, so settings must not share it."""
+    """Return a policy's name inside a simulation: random streams depend on it, so settings must not share it."""
     return f"{policy} {setting.label}".strip()
 
 
 def _part(runs: Runs, setting: Setting) -> Runs:
-    """The runs of one setting, with the policies' own names."""
+    """Return the runs of one setting, with the policies' own names."""
+    names = {_name(setting, policy): policy for policy in setting.policies}
+    return runs.select(names).rename(names)
 
-    own = {_name(setting, policy): policy for policy in setting.policies}
-    return runs.select(own).rename(own)
 
-
-def _how(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> Kept:
+def _planned(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> FinishedFigure:
     n = 0 if figure.kind == "function" else seeds or figure.n_seeds(quick=quick)
-    return Kept(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
+    return FinishedFigure(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
 
 
-def _finished(results: Results, how: Kept) -> bool:
+def _finished(results: Results, how: FinishedFigure) -> bool:
     key = how.figure, how.variant
-    return key in results.kept and results.kept[key].same == how.same and drawn(results.out / stem(*key))
+    return key in results.kept and results.kept[key].inputs == how.inputs and drawn(results.out / stem(*key))
 
 
-def _task(store: Results, how: Kept) -> str:
+def _task(store: Results, how: FinishedFigure) -> str:
     return f"{'ATS on ' if store.out.name == ats.FOLDER else ''}figure {stem(how.figure, how.variant)}"
 
 
-def _cost(figure: Figure, how: Kept) -> float:
-    """About how many seconds it takes: at least one, for the picture."""
+def _cost(figure: Figure, how: FinishedFigure) -> float:
+    """Estimate how many seconds it takes: at least one, for the picture."""
     return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
 
 

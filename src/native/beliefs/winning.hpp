@@ -100,6 +100,8 @@ class Winning {
         if (!shares.empty()) waiting.resize(k);
         for (std::size_t i = 0; i < k; ++i) rate.push_back(std::fabs(each.slope(i, Place(top[i]))));
         above.assign(k, 0.0);
+        left_of.assign(k, 1.0);
+        over.assign(k, 0);
         for (auto* values : {&so_far, &share, &peak, &slope}) values->resize(k);
         hazard.resize(k);
         std::vector<double> sum(k, 0.0);
@@ -118,6 +120,7 @@ class Winning {
     static constexpr double small = 1e-3;        // below this, F is integrated from the left, to keep its digits
     static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
     static constexpr double rounding = 1e-6;     // if halving does not remove a difference below this, length is not its cause
+    static constexpr double finished = 1e-18;    // a part of a mixture with less than this left of it is over
     static constexpr double too_narrow = 1e-14;  // relative length of a panel that cannot be halved
 
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -131,6 +134,8 @@ class Winning {
         double below_left;
     };
     std::vector<Half> waiting;  // of a mixture, until both halves are known
+    std::vector<double> left_of;  // P(a draw is below the current panel)
+    std::vector<char> over;       // whether that is practically 0, so that it need not make the panels short
     std::vector<double> size, top, rate;  // number of children, where they begin, how steep ln f is there
     std::vector<double> above, so_far;  // P(one draw is above the panels to come), without and with the current panel
     std::vector<double> share;          // won in the current panel
@@ -160,6 +165,7 @@ class Winning {
             for (std::size_t i = 0; i < started; ++i) {
                 sum[i] += share[i];
                 above[i] = so_far[i];
+                if (mate[i] != none && left_of[i] < finished) over[i] = 1;
             }
             right = left;
             log_below = log_left;
@@ -181,13 +187,14 @@ class Winning {
         const Place end(right);
         const std::size_t before = tops_above(std::nextafter(right, -std::numeric_limits<double>::infinity()));
         double step = Densities::longest(right);
-        for (std::size_t i = 0; i < before; ++i) step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
+        for (std::size_t i = 0; i < before; ++i)
+            if (!over[i]) step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
         double left = right - step;
         while (right - left > too_narrow * std::fabs(right)) {
             const Place start(left);
             const std::size_t n = tops_above(left);
             std::size_t old = 0, fresh = before;
-            while (old < before && !too_long(right - left, old, start)) ++old;
+            while (old < before && (over[old] || !too_long(right - left, old, start))) ++old;
             while (fresh < n && !too_long(right - left, fresh, start) && rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
                 ++fresh;
             if (old == before && fresh == n) break;
@@ -213,12 +220,18 @@ class Winning {
         for (std::size_t c = 0; c < started; ++c) {
             Nodes f, higher, below;
             const double at_centre = peak[c], along = slope[c], weight = each.weight[c];
-            for (int i = 0; i < panel_nodes; ++i) f[i] = half * exp_lane(at_centre + along * away[i] - weight * bend[i]);
+            const double alive = over[c] ? 0.0 : half;
+            for (int i = 0; i < panel_nodes; ++i) f[i] = alive * exp_lane(at_centre + along * away[i] - weight * bend[i]);
             const double mass = dot(rule.weight, f);
             weighted_sum(f.data(), rule.above[0].data(), panel_nodes, panel_nodes, higher.data(), panel_nodes);
             so_far[c] = above[c] + mass;
             double below_left = 1.0 - so_far[c];
-            if (below_left < small) {
+            if (over[c]) {
+                so_far[c] = 1.0;
+                below_left = 0.0;
+                higher.fill(1.0);
+                below.fill(0.0);
+            } else if (below_left < small) {
                 below_left = tail(c, left);
                 for (int i = 0; i < panel_nodes; ++i) {
                     below[i] = below_left + std::max(mass - higher[i], 0.0);
@@ -231,6 +244,7 @@ class Winning {
                     below[i] = 1.0 - higher[i];
                 }
             }
+            left_of[c] = below_left;
             if (mate[c] != none) {
                 const double p = part[c];
                 for (int i = 0; i < panel_nodes; ++i) f[i] *= p, higher[i] *= p, below[i] *= p;
@@ -249,7 +263,7 @@ class Winning {
                     below_left += 1.0 - p;
                 }
             }
-            for (int i = 0; i < panel_nodes; ++i) f[i] /= below[i];
+            for (int i = 0; i < panel_nodes; ++i) f[i] /= below[i] > 1e-300 ? below[i] : 1e-300;
             hazard[c] = f;
             if (size[c] == 1.0) {
                 for (int i = 0; i < panel_nodes; ++i) product[i] *= below[i];
