@@ -77,13 +77,8 @@ def reproduce(
 
     ``quick`` uses a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run again;
     with ``resume`` those that the folder already has with the same seeds, engine and version are not. Other figures in
-<<<<<<< HEAD
-    the folder are kept, and the report covers all of them. ``beyond`` also runs ATS, on the figures without contexts;
-    by default if all figures run.
-=======
     the folder are kept, and the report covers all of them. ``beyond`` also runs ATS on the figures without contexts; by
     default if all figures run.
->>>>>>> prod
     """
     library()  # raises now, rather than after minutes of work, if the report cannot be written
     figures, variants = list(figures), list(variants)
