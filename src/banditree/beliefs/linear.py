@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, Write, check_sums, per_node
 from banditree.beliefs.exact import Sums
+from banditree.beliefs.inverse import INFLATED, inverted
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, positive, real, shown, whole
 from banditree.tree.shape import Shape
 
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding errors do not build up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this factor loses digits: invert from scratch
-INFLATED = 1e8  # if collinear contexts inflate a variance by more than this, doubles lose digits: sum exactly
 LONGEST = 2**15  # most numbers in a context
 
 
@@ -348,6 +347,17 @@ class LinearRows(Rows):
         except np.linalg.LinAlgError:
             raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
 
+    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
+        count, noise = self.count[nodes], ROUNDING * np.sqrt(self.v)
+        if name == "total":
+            return np.asarray(noise * count)
+        if name == "moment":
+            return np.asarray(noise * np.sqrt(count * np.trace(self.gram[nodes], axis1=1, axis2=2)))
+        if name == "coefficients":
+            variance = self.triangle[nodes][:, self._triangle_index.diagonal()].max(axis=1)
+            return np.asarray(noise * np.sqrt(count * variance))
+        return 0.0
+
     def native_arrays(self) -> list[NDArray[Any]]:
         *others, triangle, coefficients = super().native_arrays()
         return [*others, triangle.T, coefficients.T, self.rooted]
@@ -384,29 +394,3 @@ class LinearRows(Rows):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         return mean - 1.96 * spread, mean + 1.96 * spread
-
-
-def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Invert several B, and say which inverses are accurate: (k, dim, dim), (k,).
-
-    B is first scaled by powers of two to a diagonal near 1, so that the scale of the contexts does not matter. B^-1 is
-    L^-T L^-1 with Cholesky's B = L L', as in the native engine: its relative errors are as small in directions of small
-    variance.
-    """
-    diagonal = np.einsum("kii->ki", b)
-    scale = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))  # (k, dim)
-    both = scale[:, :, None] * scale[:, None, :]
-    low = np.full_like(b, np.nan)
-    try:
-        low = np.linalg.cholesky(b * both)
-    except np.linalg.LinAlgError:  # one of them is singular up to rounding
-        for at in range(len(b)):
-            with suppress(np.linalg.LinAlgError):
-                low[at] = np.linalg.cholesky(b[at] * both[at])
-    root = np.zeros_like(b)  # L^-1
-    for i in range(b.shape[1]):
-        root[:, i, i] = 1 / low[:, i, i]
-        root[:, i, :i] = -(low[:, i, None, :i] @ root[:, :i, :i])[:, 0] * root[:, i, i, None]
-    inverse = (root.transpose(0, 2, 1) @ root) * both
-    inflation = diagonal * np.einsum("kii->ki", inverse)
-    return inverse, ((inflation > 0) & (inflation <= INFLATED)).all(axis=1)
