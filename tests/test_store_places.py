@@ -88,7 +88,7 @@ def test_names_that_no_file_can_have(tmp_path: Path) -> None:
             bt.load(tmp_path / path)
     assert names(tmp_path) == []
     for odd in (0, None, b"bytes"):
-        with pytest.raises(InvalidType, match="it is of type .*; give the name of a file"):
+        with pytest.raises(InvalidType, match=r"it is of type .*; give the name of a file"):
             bt.load(odd)  # type: ignore[arg-type]
-        with pytest.raises(InvalidType, match="it is of type .*; give the name of a file"):
+        with pytest.raises(InvalidType, match=r"it is of type .*; give the name of a file"):
             bt.TS(SHOP).save(odd)  # type: ignore[arg-type]
