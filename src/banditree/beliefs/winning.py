@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.densities import NARROWEST, BetaLogOdds, Densities, Normal
+from banditree.beliefs.densities import LEAST, NARROWEST, BetaLogOdds, Densities, Normal
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,8 @@ def normal_wins(mean: Floats, sd: Floats) -> Floats:
     if not sure.all():
         sd = np.maximum(sd, NARROWEST * -mean)[~sure]
         scale = sd.max()
-        found[~sure], rest = _wins(Normal(mean[~sure] / scale, sd / scale), size[~sure], floor / scale)
+        each = Normal(mean[~sure] / scale, np.maximum(sd / scale, LEAST))
+        found[~sure], rest = _wins(each, size[~sure], floor / scale)
     best = sure & (mean == floor)
     if best.any():
         found[best] = rest / size[best].sum()

@@ -100,7 +100,7 @@ std::vector<double> normal_shares(const Alike& alike) {
             if (mean[c] == floor) alone += alike.size[c];
             continue;
         }
-        each.add(mean[c] / scale, sd[c] / scale);
+        each.add(mean[c] / scale, std::max(sd[c] / scale, NormalDensities::least));
         size.push_back(alike.size[c]);
         from.push_back(c);
     }
