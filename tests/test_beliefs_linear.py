@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.beliefs import inverse, linear
+from banditree.beliefs import linear
 from banditree.policy import engines
 from tests.helpers import needs_native
 
@@ -75,11 +75,10 @@ def test_inverting_from_scratch_matters(monkeypatch: pytest.MonkeyPatch) -> None
     stays for good unless B is inverted anew. The control: without it, the error is far beyond the bound.
     """
     errors = []
-    for refresh, steep, inflated in ((linear.REFRESH, linear.STEEP, inverse.INFLATED), (10**9, np.inf, np.inf)):
+    for refresh, steep, inflated in ((linear.REFRESH, linear.STEEP, linear.INFLATED), (10**9, np.inf, np.inf)):
         monkeypatch.setattr(linear, "REFRESH", refresh)
         monkeypatch.setattr(linear, "STEEP", steep)
-        for module in (linear, inverse):
-            monkeypatch.setattr(module, "INFLATED", inflated)
+        monkeypatch.setattr(linear, "INFLATED", inflated)
         errors.append(drift(learn("readable", 4 * 512 + 300, scale=1e5))[0])
     print(f"with inversions {errors[0]:.1e}, without {errors[1]:.1e}")
     assert errors[0] < 1e-9

@@ -45,7 +45,7 @@ def test_a_round_trip(name: str, shape: str, engine: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_rewards_that_cancel_leave_the_same_policy(name: str, half_life: float | None, engine: str) -> None:
     """A reward and its opposite leave some rounding beside an exact sum of 0; the file keeps it, to the last bit."""
-    options = {"prior": bt.Gaussian()} if name in ("TS", "TSC", "HTS", "TSMax") else {}
+    options = {"prior": bt.Gaussian()} if name in ("ATS", "TS", "TSC", "HTS", "TSMax") else {}
     policy = make(name, TREES["uneven"], 7, half_life=half_life, **options)
     rng = np.random.default_rng(8)
     pool = contexts(policy, 3, rng)

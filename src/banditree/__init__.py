@@ -14,6 +14,7 @@ from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
 from banditree.policy import Decision, Policy
 from banditree.policy.algorithms import (
     ALGORITHMS,
+    ATS,
     HTS,
     TS,
     TSC,
@@ -84,6 +85,7 @@ __all__ = [
     "ALGORITHMS",
     "HTS",
     "TS",
+    "ATS",
     "TSC",
     "UCB",
     "UCB1",

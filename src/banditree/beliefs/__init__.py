@@ -1,15 +1,20 @@
 """Beliefs about expected rewards, one file each. To add one, add a file here and a name to BELIEFS."""
 
+from banditree.beliefs.adaptive_kinds import AdaptiveBeta, AdaptiveGaussian, adaptive
 from banditree.beliefs.base import Belief, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.counts import Counts, CountsRows
 from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.linear import Linear, LinearRows
 
-BELIEFS: dict[str, type[Belief]] = {belief.__name__: belief for belief in (Beta, Gaussian, Linear, Counts)}
+BELIEFS: dict[str, type[Belief]] = {
+    belief.__name__: belief for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian)
+}
 
 __all__ = [
     "BELIEFS",
+    "AdaptiveBeta",
+    "AdaptiveGaussian",
     "Belief",
     "Beta",
     "BetaRows",
@@ -20,4 +25,5 @@ __all__ = [
     "Linear",
     "LinearRows",
     "Rows",
+    "adaptive",
 ]

@@ -82,6 +82,12 @@ class Belief(ABC):
         """Estimate a prior for a new arm from the evidence of its sibling arms; None if there is too little."""
         raise InvalidType(f"{type(self).__name__} has no method `beside`, which prior='cluster' needs; give a prior")
 
+    def like(self, prior: Belief) -> Belief:
+        """Return this prior as one of the same kind as this belief, for another node of the same tree."""
+        if type(prior) is not type(self):
+            raise InvalidType(f"prior={prior!r} must be a {type(self).__name__}, as the policy has")
+        return prior
+
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the prior, for saving."""
         return asdict(self)
@@ -102,6 +108,9 @@ class Rows(ABC):
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
     OPTIONAL: ClassVar[tuple[str, ...]] = ("scale",)  # names of arrays that a file may lack
+    joint: ClassVar[bool] = (
+        False  # whether a node's belief depends on the whole tree; then all arms compete at the root
+    )
     LAZY: ClassVar[bool] = False  # whether methods apply `scale`, so that evidence fades without touching every node
     dim: int | None = None
     walked_natively = False  # set when the native engine walks these rows
@@ -111,6 +120,9 @@ class Rows(ABC):
     def scale(self) -> Floats:
         """The weight of the stored evidence, which falls as evidence fades: (1,), shared with the native engine."""
         return np.ones(1)
+
+    def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
+        """Take note of the tree that these nodes form, before anything else is asked."""
 
     @abstractmethod
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Invert the B of linear beliefs, and say where doubles have the digits for it."""
+"""Invert the matrices B of linear beliefs, and say which of the inverses have lost digits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import Floats
 
-INFLATED = 1e8  # if collinear contexts inflate a variance by more than this, doubles lose digits: sum exactly
 
-
-def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Invert several B, and say which inverses are accurate: (k, dim, dim), (k,).
+def inverted(b: Floats, inflated: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Invert several B, and say which inverses inflate no variance by more than ``inflated``: (k, dim, dim), (k,).
 
     B is first scaled by powers of two to a diagonal near 1, so that the scale of the contexts does not matter. B^-1 is
     L^-T L^-1 with Cholesky's B = L L', as in the native engine: its relative errors are as small in directions of small
@@ -35,4 +33,4 @@ def inverted(b: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         root[:, i, :i] = -(low[:, i, None, :i] @ root[:, :i, :i])[:, 0] * root[:, i, i, None]
     inverse = (root.transpose(0, 2, 1) @ root) * both
     inflation = diagonal * np.einsum("kii->ki", inverse)
-    return inverse, ((inflation > 0) & (inflation <= INFLATED)).all(axis=1)
+    return inverse, ((inflation > 0) & (inflation <= inflated)).all(axis=1)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, Write, check_sums, per_node
 from banditree.beliefs.exact import Sums
-from banditree.beliefs.inverse import INFLATED, inverted
+from banditree.beliefs.inverse import inverted
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, positive, real, shown, whole
 from banditree.tree.shape import Shape
 
 REFRESH = 512  # rewards of a node between two inversions from scratch, so that rounding errors do not build up
 STEEP = 1e4  # a rank-one update that shrinks the variance by more than this factor loses digits: invert from scratch
+INFLATED = 1e8  # if collinear contexts inflate a variance by more than this, doubles lose digits: sum exactly
 LONGEST = 2**15  # most numbers in a context
 
 
@@ -225,7 +226,7 @@ class LinearRows(Rows):
     def _computed(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Compute B^-1 and B^-1 f from the sums with their present weight: (k, dim, dim), (k, dim)."""
         b = self.precision[nodes, None, None] * np.eye(self.dim) + self.gram[nodes] * self.scale
-        inverse, even = inverted(b)
+        inverse, even = inverted(b, INFLATED)
         if not even.all():
             values, vectors = np.linalg.eigh(b[~even])
             least = np.maximum(values, self.precision[nodes][~even, None])  # no eigenvalue is below, up to rounding
@@ -255,7 +256,7 @@ class LinearRows(Rows):
         d = self.dim
         prior = self.precision[nodes, None] * self.prior_mean[nodes]  # (k, d)
         b = self.precision[nodes, None, None] * np.eye(d) + gram  # (k, d, d)
-        inverse, even = inverted(b)
+        inverse, even = inverted(b, INFLATED)
         triangle = inverse[:, *np.triu_indices(d)]
         coefficients = (inverse @ (prior + moment)[:, :, None])[:, :, 0]
         uneven = np.flatnonzero(~even)

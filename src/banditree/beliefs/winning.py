@@ -7,6 +7,8 @@ docs/exact-probabilities.md derives them. Twin of native/beliefs/winning.hpp.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,7 @@ STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below this, F is integrated from the left, not as 1 minus the rest, to keep its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
 ROUNDING = 1e-6  # if halving does not remove a difference below this, the panel's length is not its cause
+ROUNDED = 1e-12  # a smaller difference between 1 and the shares of a class is rounding
 TOO_NARROW = 1e-14  # relative length of a panel that cannot be halved
 
 
@@ -74,6 +77,27 @@ def normal_wins(mean: Floats, sd: Floats) -> Floats:
     return found[kind_of]
 
 
+def beta_mixed_wins(a: Floats, b: Floats, c: Floats, d: Floats, share: Floats, size: Floats) -> Floats:
+    """Return the probability that a member of each class has the highest draw: (classes,).
+
+    A class has ``size`` members, each drawn from Beta(c, d) with probability ``share``, and else from Beta(a, b).
+
+    >>> one, two = np.ones(2), np.array([2.0, 1.0])
+    >>> beta_mixed_wins(one, one, two, one, np.array([1.0, 0.0]), np.array([1.0, 3.0])).round(6)
+    array([0.4, 0.2])
+    """
+    both = BetaLogOdds(np.append(a, c), np.append(b, d))
+    return _wins(both, size, share=share)[0]
+
+
+def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats, share: Floats, size: Floats) -> Floats:
+    """The same for draws from N(other, other_sd^2) with probability ``share``, and else from N(mean, sd^2)."""
+    means, sds = np.append(mean, other), np.append(sd, other_sd)
+    means = means - means.max()
+    sds = np.maximum(sds, NARROWEST * -means)
+    return _wins(Normal(means / sds.max(), sds / sds.max()), size, share=share)[0]
+
+
 def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
     """Return the probability that the draw of child i from Beta(a, b) is the highest: ``beta_wins(a, b)[i]``."""
     return float(beta_wins(a, b)[i])
@@ -102,34 +126,51 @@ def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Fl
     return kinds.real.copy(), kinds.imag.copy(), kind_of.reshape(-1), size.astype(np.float64)
 
 
-def _wins(each: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats, float]:
-    """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``."""
+class Parts(NamedTuple):
+    """The densities that the classes are mixtures of, the one that begins highest first: (parts,) each."""
+
+    of: NDArray[np.intp]  # class
+    share: Floats  # in the class
+
+    def take(self, order: NDArray[np.intp] | slice) -> Parts:
+        return Parts(self.of[order], self.share[order])
+
+
+def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None) -> tuple[Floats, float]:
+    """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``.
+
+    With ``share``, (classes,), there are two densities per class; the second half of ``each`` has these shares.
+    """
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
-    top = each.top(NEGLIGIBLE + np.log(size * k))
+    parts = Parts(np.arange(k), np.ones(k))
+    if share is not None:
+        parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
+        some = np.flatnonzero(parts.share > 0)
+        each, parts = each.take(some), parts.take(some)
+    top = each.top(NEGLIGIBLE + np.log(size * k)[parts.of])
     order = np.argsort(-top)
-    each, size, top = each.take(order), size[order], top[order]
+    each, parts, top = each.take(order), parts.take(order), top[order]
     rate = np.abs(each.slope(top))
     won = np.zeros(k)  # (classes,) so far
-    above = np.zeros(k)  # (classes,) P(one draw is above the panels to come)
+    above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
     right, log_below = top[0], 0.0
     while right > floor and log_below > -NEGLIGIBLE:
         left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
-            share, so_far, rise = _panel(each.take(slice(n)), size[:n], above[:n], left, right)
-            error = abs(size[:n] @ share - (np.exp(log_below) - np.exp(rise)))
+            these = parts.take(slice(n))
+            gained, so_far, rise = _panel(each.take(slice(n)), these, size, above[:n], left, right)
+            error = abs(size @ gained - (np.exp(log_below) - np.exp(rise)))
             if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
                 break
             left, before = (left + right) / 2, error
-        won[:n] += share
+        won += gained
         above[:n], right, log_below = so_far, left, rise
     below = float(np.exp(log_below)) if right <= floor else 0.0
     total = float(size @ won) + below
-    found = np.empty(k)
-    found[order] = won / total
-    return found, below / total
+    return won / total, below / total
 
 
 def _step(slope: Floats, curvature: Floats) -> Floats:
@@ -162,7 +203,9 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
     return left
 
 
-def _panel(each: Densities, size: Floats, above: Floats, left: float, right: float) -> tuple[Floats, Floats, float]:
+def _panel(
+    each: Densities, parts: Parts, size: Floats, above: Floats, left: float, right: float
+) -> tuple[Floats, Floats, float]:
     """Return what each class's members win in a panel, P(a draw is above left), and ln P(all are below left)."""
     centre, half = (left + right) / 2, (right - left) / 2
     d = half * NODE
@@ -172,15 +215,32 @@ def _panel(each: Densities, size: Floats, above: Floats, left: float, right: flo
     )  # (classes, nodes)
     higher = above[:, None] + half * (f @ ABOVE)
     in_all = above + half * (f @ WEIGHT)
-    below = 1 - higher
-    log_below, log_left = np.log1p(-np.minimum(higher, 0.9999999)), np.log1p(-np.minimum(in_all, 0.9999999))
+    below, left_below = 1 - higher, 1 - in_all
     low = np.flatnonzero(in_all > 1 - SMALL)
     if len(low):
-        tail = _tail(each.take(low), left)
-        below[low] = tail[:, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
-        log_below[low], log_left[low] = np.log(below[low]), np.log(tail)
-    product = np.exp(size @ log_below)  # (nodes,)
-    return half * ((f / below) @ (WEIGHT * product)), in_all, float(size @ log_left)
+        left_below[low] = _tail(each.take(low), left)
+        below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
+    # From parts to classes. A part that has not begun yet has all its draws below.
+    f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
+    to_come = 1 - _mixed(parts, np.ones(len(above)), len(size))
+    to_come[to_come < ROUNDED] = 0.0
+    below += to_come[:, None]
+    left_below, left_higher = _mixed(parts, left_below, len(size)) + to_come, _mixed(parts, in_all, len(size))
+    product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
+    won = half * ((f / below) @ (WEIGHT * product))
+    return won, in_all, float(size @ _log_of_rest(left_higher, left_below))
+
+
+def _mixed(parts: Parts, values: Floats, k: int) -> Floats:
+    """Add the values of the parts, by their shares, to those of their classes: (parts, ...) -> (classes, ...)."""
+    found = np.zeros((k, *values.shape[1:]))
+    np.add.at(found, parts.of, (parts.share * values.T).T)
+    return found
+
+
+def _log_of_rest(p: Floats, rest: Floats) -> Floats:
+    """Return ln(1 - p), where ``rest`` is 1 - p with the digits of a small number."""
+    return np.where(p < 1 - SMALL, np.log1p(-np.minimum(p, 1 - SMALL)), np.log(np.maximum(rest, 1e-300)))
 
 
 def _tail(each: Densities, left: float) -> Floats:

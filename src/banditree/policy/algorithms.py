@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, Unpack
 
-from banditree.beliefs import Beta, Counts, Linear
+from banditree.beliefs import Beta, Counts, Linear, adaptive
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType
 from banditree.errors.checks import choice
@@ -52,6 +52,23 @@ class HTS(Policy):
         self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, **options: Unpack[Options]
     ) -> None:
         super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, **options)
+
+
+class ATS(Policy):
+    """Adaptive Thompson sampling: learns how far to trust the tree, so that there is no depth to choose.
+
+    The rewards of an arm count for its siblings as far as they are alike, level by level, and how alike they are is
+    learned. The arm with the highest draw of all is played (docs/adaptive.md). ``prior`` is what is believed about the
+    mean of all arms: a `Beta`, or a `Gaussian` for rewards outside [0, 1]. In a mapping, the priors of arms and
+    clusters are rewards known beforehand.
+
+    >>> import banditree as bt
+    >>> policy = bt.ATS(bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]}), rng=7)
+    >>> policy.update(policy.choose(), reward=1)
+    """
+
+    def __init__(self, tree: Tree, *, prior: Prior | None = None, **options: Unpack[Options]) -> None:
+        super().__init__(tree, belief=adaptive(prior), rule=Thompson(), **options)
 
 
 class UCB1(Policy):
@@ -199,5 +216,5 @@ def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0
 
 ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
+    for policy in (ATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }

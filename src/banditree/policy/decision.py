@@ -33,10 +33,9 @@ class Decision:
 def decided(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
-    path = state.tree.shape.path_up(int(state.tree.shape.node_of[position]))[::-1]  # the root first
     steps = []
-    for node, child in pairwise(path):
-        children = _children(state, limits, node)
+    for node, child in pairwise(state.readable.path(position)):
+        children = state.readable.children(node, limits)
         at = int(np.searchsorted(children, child))
         steps.append(float(_wins(state, limits, context, node, children)[at]))
     uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
@@ -53,7 +52,7 @@ def propensities(state: State, limits: AnyLimits | None, context: Any, explore: 
     waiting = [0]
     while waiting:
         node = waiting.pop()
-        children = _children(state, limits, node)
+        children = state.readable.children(node, limits)
         if not len(children):
             allowed[node] = True
             continue
@@ -66,12 +65,6 @@ def propensities(state: State, limits: AnyLimits | None, context: Any, explore: 
         among = allowed[shape.node_of]
         found[among] += explore / among.sum()
     return found
-
-
-def _children(state: State, limits: AnyLimits | None, node: int) -> NDArray[Any]:
-    if limits is not None:
-        return np.asarray(limits.allowed(node), np.intp)
-    return np.arange(state.tree.shape.start[node], state.tree.shape.start[node + 1])
 
 
 def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:

@@ -155,7 +155,7 @@ class Walk:
             if self._explores():
                 return limits.uniform(self.rng)
             node = 0
-            while len(children := limits.allowed(node)):
+            while len(children := self.children(node, limits)):
                 best = 0
                 if len(children) > 1:
                     best = int(highest(self._scores(node, children, context, limits), self.rng, self.rule)[0])
@@ -185,7 +185,7 @@ class Walk:
             waiting = [0]
             while len(found) < k:
                 node = waiting.pop()
-                children = self._children(node) if limits is None else limits.allowed(node)
+                children = self.children(node, limits)
                 if not len(children):
                     found.append(int(self.shape.content[node]))
                 elif len(children) == 1:
@@ -204,7 +204,7 @@ class Walk:
         waiting = [(0, np.arange(m))]  # nodes, and the decisions that have reached them
         while waiting:
             node, who = waiting.pop()
-            children = self._children(node)
+            children = self.children(node, None)
             if len(children) == 0:
                 found[who] = self.shape.content[node]
             elif len(children) == 1:  # nothing to choose
@@ -256,8 +256,23 @@ class Walk:
         found = self.rule.summarise(self.rows, node, kept)
         return int(kept[0]) if found is None or found == node else found
 
-    def _children(self, node: int) -> NDArray[np.intp]:
+    def children(self, node: int, limits: Any) -> NDArray[np.intp]:
+        """Return the nodes that compete at a node, in order: its children, or all arms where beliefs are joint."""
+        if self.rows.joint:
+            return self._leaves(limits) if node == 0 else np.empty(0, np.intp)
+        if limits is not None:
+            return np.asarray(limits.allowed(node), np.intp)
         return np.arange(self.shape.start[node], self.shape.start[node + 1])
+
+    def _leaves(self, limits: Any) -> NDArray[np.intp]:
+        if limits is None:
+            return np.flatnonzero(self.shape.content >= 0)
+        return np.sort(self.shape.node_of[limits.arms_allowed()]).astype(np.intp)
+
+    def path(self, position: int) -> list[int]:
+        """Return the nodes from the root to an arm through which the walk goes."""
+        leaf = int(self.shape.node_of[position])
+        return [0, leaf] if self.rows.joint else self.shape.path_up(leaf)[::-1]
 
     def _explores(self) -> bool:
         return self.explore > 0 and bool(self.rng.random() < self.explore)

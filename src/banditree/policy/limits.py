@@ -24,6 +24,7 @@ class AnyLimits(Protocol):
     n_allowed: int
 
     def allowed(self, node: int) -> NDArray[Any]: ...
+    def arms_allowed(self) -> NDArray[Any]: ...
 
 
 class Limits:
@@ -48,6 +49,10 @@ class Limits:
             return listed
         children = np.arange(self.shape.start[node], self.shape.start[node + 1])
         return children if not len(listed) else np.delete(children, listed - self.shape.start[node])
+
+    def arms_allowed(self) -> NDArray[np.int64]:
+        """Return the positions of the arms that may be chosen."""
+        return self.arms if self.only else np.delete(np.arange(len(self.shape.node_of)), self.arms)
 
     def arm(self, rank: int) -> int:
         """Return the allowed arm of this rank, in the order of positions."""

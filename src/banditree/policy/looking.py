@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.output.tables import Row, Table
 from banditree.policy.state import State
@@ -15,14 +16,17 @@ from banditree.tree.build import Name
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
 
-COLUMNS = ("path", "plays", "mean", "interval")
+COLUMNS = ("path", "plays", "mean", "interval", "trust")
+# What the least concentrations mean for the arms or clusters below a node.
+ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
 def table(state: State, context: Any) -> Table:
     """Return one row per node, the root first."""
     nodes = np.arange(state.tree.shape.n_nodes)
-    return Table(COLUMNS, list(zip(state.tree.paths_of_nodes(), *_columns(state, nodes, context), strict=True)))
+    columns = _columns(state, nodes, context)
+    return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
 
 
 def html(policy: Policy) -> str:
@@ -37,7 +41,8 @@ def row(state: State, key: Any) -> Row:
     """Return the row of an arm, or of the node at a path."""
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None)
-    return Row(zip(COLUMNS, (state.tree.path_of_node(node), *(column[0] for column in columns)), strict=True))
+    values = (state.tree.path_of_node(node), *(column[0] for column in columns))
+    return Row(zip(_names(columns), values, strict=True))
 
 
 def best(state: State, context: Any) -> Name:
@@ -50,8 +55,12 @@ def best(state: State, context: Any) -> Name:
     return state.arms[int(tried[np.argmax(means)])]
 
 
-def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any], list[float], list[Any]]:
-    """Return plays, mean and interval of some nodes."""
+def _names(columns: Any) -> tuple[str, ...]:
+    return COLUMNS[: 1 + len(columns)]
+
+
+def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any], ...]:
+    """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
     shown = plays.astype(int) if (plays == np.rint(plays)).all() else plays
@@ -60,7 +69,22 @@ def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any]
         return shown.tolist(), means.tolist(), [NO_CONTEXT] * len(nodes)
     at = None if context is None else context[None]
     ends = (end.tolist() for end in rows.interval(nodes, at))
-    return shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
+    found = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
+    return found if not isinstance(rows, AdaptiveRows) else (*found, _trust(rows, nodes))
+
+
+def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
+    """Say how alike the arms, or clusters, below each node are, and by how much they differ."""
+    k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
+    apart = np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
+    return [
+        "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each / rows.unit)}: ±{gap:.2g}"
+        for each, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
+    ]
+
+
+def _word(concentration: float) -> str:
+    return next(word for least, word in ALIKE if concentration >= least)
 
 
 def _node(state: State, key: Any) -> int:

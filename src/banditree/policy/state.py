@@ -40,6 +40,7 @@ class State(NamedTuple):
 def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
     """Build the state of a policy with these beliefs over a tree."""
     rows.fades = options.fade < 1
+    rows.attach(walked.shape)
     summary = descent.new_summary(walked.shape, rows, rule)
     readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore, options.fade)
     walk = engines.build(readable, options)
@@ -87,6 +88,6 @@ def priors_of_new(
     if prior == "cluster":
         found = {arm: beside(state.given, state.tree, state.rows, belief, tuple(above)) for arm, above in arms.items()}
         return {arm: each for arm, each in found.items() if each is not None}
-    if not isinstance(prior, Belief) or type(prior) is not type(belief):
+    if not isinstance(prior, Belief):
         raise InvalidType(f"prior={prior!r} must be 'cluster', or a {type(belief).__name__} as the policy has")
-    return dict.fromkeys(arms, prior)
+    return dict.fromkeys(arms, belief.like(prior))

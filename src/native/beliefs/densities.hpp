@@ -52,6 +52,9 @@ struct BetaLogOdds {
                            stirling_rest(y));
     }
     std::size_t count() const { return a.size(); }
+    void clear() {
+        for (auto* values : {&a, &b, &weight, &p, &q, &mode, &log_peak}) values->clear();
+    }
     void arrange(const std::vector<std::size_t>& order) {
         for (auto* values : {&a, &b, &weight, &p, &q, &mode, &log_peak}) *values = taken(*values, order);
     }

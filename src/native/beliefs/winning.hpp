@@ -65,22 +65,39 @@ class Winning {
     std::vector<double> won;  // (classes,) probability that one given member of a class has the highest draw
     double rest = 0.0;        // probability that all draws are below `floor`
 
-    // `sizes`: number of children in each class.
-    Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity())
-        : each(std::move(densities)), k(sizes.size()) {
-        won.assign(k, 0.0);
-        if (k == 1 && floor == -std::numeric_limits<double>::infinity()) {
+    // `sizes`: number of children in each class. With `shares`, each class is a mixture of two densities, the second of
+    // which has this share: the first densities of all classes come first, then the second ones.
+    Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity(),
+            const std::vector<double>& shares = {})
+        : each(std::move(densities)) {
+        const std::size_t n_classes = sizes.size();
+        won.assign(n_classes, 0.0);
+        if (n_classes == 1 && floor == -std::numeric_limits<double>::infinity()) {
             won[0] = 1.0 / sizes[0];
             return;
         }
-        std::vector<double> tops(k);
-        for (std::size_t i = 0; i < k; ++i) tops[i] = each.top(i, negligible + ln(sizes[i] * static_cast<double>(k)));
-        std::vector<std::size_t> order(k);
-        for (std::size_t i = 0; i < k; ++i) order[i] = i;
+        std::vector<std::size_t> order;
+        std::vector<double> tops(each.count()), parts(each.count(), 1.0);
+        for (std::size_t i = 0; i < each.count(); ++i) {
+            const std::size_t c = i % n_classes;
+            if (!shares.empty()) parts[i] = i < n_classes ? 1.0 - shares[c] : shares[c];
+            if (parts[i] > 0.0) order.push_back(i);
+            tops[i] = each.top(i, negligible + ln(sizes[c] * static_cast<double>(n_classes)));
+        }
+        k = order.size();
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return tops[i] > tops[j]; });
         each.arrange(order);
-        size = taken(sizes, order);
         top = taken(tops, order);
+        part = taken(parts, order);
+        std::vector<std::size_t> at(n_classes, none);
+        mate.assign(k, none);
+        for (std::size_t i = 0; i < k; ++i) {
+            const std::size_t c = order[i] % n_classes;
+            size.push_back(sizes[c]);
+            if (at[c] != none) mate[mate[i] = at[c]] = i;
+            at[c] = i;
+        }
+        if (!shares.empty()) waiting.resize(k);
         for (std::size_t i = 0; i < k; ++i) rate.push_back(std::fabs(each.slope(i, Place(top[i]))));
         above.assign(k, 0.0);
         for (auto* values : {&so_far, &share, &peak, &slope}) values->resize(k);
@@ -90,7 +107,7 @@ class Winning {
         double total = rest;
         for (std::size_t i = 0; i < k; ++i) total += size[i] * sum[i];
         rest /= total;
-        for (std::size_t i = 0; i < k; ++i) won[order[i]] = sum[i] / total;
+        for (std::size_t i = 0; i < k; ++i) won[order[i] % n_classes] += sum[i] / total;
     }
 
   private:
@@ -103,8 +120,17 @@ class Winning {
     static constexpr double rounding = 1e-6;     // if halving does not remove a difference below this, length is not its cause
     static constexpr double too_narrow = 1e-14;  // relative length of a panel that cannot be halved
 
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
     Densities each;  // in the order of their tops, the highest first, like all that follows
-    std::size_t k;
+    std::size_t k = 0;
+    std::vector<double> part;       // share in its class
+    std::vector<std::size_t> mate;  // the other density of its class, or none
+    struct Half {
+        Nodes f, higher, below;
+        double below_left;
+    };
+    std::vector<Half> waiting;  // of a mixture, until both halves are known
     std::vector<double> size, top, rate;  // number of children, where they begin, how steep ln f is there
     std::vector<double> above, so_far;  // P(one draw is above the panels to come), without and with the current panel
     std::vector<double> share;          // won in the current panel
@@ -203,6 +229,24 @@ class Winning {
                 for (int i = 0; i < panel_nodes; ++i) {
                     higher[i] += before;
                     below[i] = 1.0 - higher[i];
+                }
+            }
+            if (mate[c] != none) {
+                const double p = part[c];
+                for (int i = 0; i < panel_nodes; ++i) f[i] *= p, higher[i] *= p, below[i] *= p;
+                below_left *= p;
+                if (mate[c] < c) {
+                    const Half& half_known = waiting[mate[c]];
+                    for (int i = 0; i < panel_nodes; ++i)
+                        f[i] += half_known.f[i], higher[i] += half_known.higher[i], below[i] += half_known.below[i];
+                    below_left += half_known.below_left;
+                } else if (mate[c] < started) {
+                    waiting[c] = {f, higher, below, below_left};
+                    hazard[c].fill(0.0);
+                    continue;
+                } else {  // the other half has all its draws below this panel
+                    for (int i = 0; i < panel_nodes; ++i) below[i] += 1.0 - p;
+                    below_left += 1.0 - p;
                 }
             }
             for (int i = 0; i < panel_nodes; ++i) f[i] /= below[i];

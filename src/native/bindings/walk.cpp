@@ -16,6 +16,7 @@
 #include "bindings/checked.hpp"
 #include "bindings/walk.hpp"
 #include "policy/descent.hpp"
+#include "policy/joint.hpp"
 #include "rules/best_arm.hpp"
 #include "rules/thompson.hpp"
 #include "rules/ucb.hpp"
@@ -69,16 +70,48 @@ std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bo
     throw nb::value_error("no such rule for this belief");
 }
 
+template <class Kind>
+std::unique_ptr<Walk> joint(Kind kind, const AdaptiveSettings& set) {
+    return std::make_unique<JointWalker<Kind>>(AdaptiveRows<Kind>(kind, set));
+}
+
+// The last four arrays, those of AdaptiveRows.settings().
+AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_nodes) {
+    const char* what = "the settings of an adaptive belief do not fit together";
+    const double* height = numbers<double>(arrays[from], n_nodes, what);
+    double top = 0.0;
+    for (std::size_t i = 0; i < n_nodes; ++i) {
+        require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
+        top = std::max(top, height[i]);
+    }
+    const std::size_t copies = nb::len(nb::object(arrays[from + 2]));
+    require(copies > 0, what);
+    const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
+    const double* log_prior = numbers<double>(arrays[from + 2], copies, what);
+    const double* set = numbers<double>(arrays[from + 3], 7, what);
+    return {height, k, log_prior, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6]};
+}
+
 // `arrays` are those of Rows.native_arrays().
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
                                 const std::string& rule, double c, bool flag, std::int32_t* summary, double* scale,
                                 bool fades) {
-    const std::size_t n_arrays = belief == "Beta" ? 3 : belief == "Gaussian" ? 5 : belief == "Counts" ? 2 : 9;
-    require(nb::len(arrays) == n_arrays, "a belief needs all of its arrays");
+    const bool adaptive = belief.rfind("Adaptive", 0) == 0;
+    const std::string kind = adaptive ? belief.substr(8) : belief;
+    const std::size_t n_own = kind == "Beta" ? 3 : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 9;
+    require(nb::len(arrays) == n_own + (adaptive ? 4 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
         return numbers<double>(arrays[i], n_nodes * a_node, "a belief's arrays must be doubles, one row per node");
     };
+    if (adaptive) {
+        require(rule == "Thompson", "adaptive beliefs are drawn from");
+        const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes);
+        if (kind == "Gaussian")
+            return joint(AdaptiveGaussian{array(0), array(1), array(2), array(3), array(4), scale}, set);
+        if (kind == "Beta")
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), array(1), array(2), scale}, set);
+    }
     if (belief == "Beta") {
         static_assert(sizeof(BetaRows::Node) == 4 * sizeof(double));
         auto* nodes = reinterpret_cast<BetaRows::Node*>(array(0, 4));
@@ -326,7 +359,15 @@ void bind_walk(nb::module_& m) {
                 self.limits.allowed(self.tree, node, found);
                 return positions_of(found);
             },
-            nb::arg("node"));
+            nb::arg("node"))
+        .def("arms_allowed", [](const BoundLimits& self) {
+            std::vector<std::int32_t> found;
+            for (std::int32_t rank = 0; self.limits.only && rank < self.limits.n_allowed; ++rank)
+                found.push_back(self.limits.arms[static_cast<std::size_t>(rank)]);
+            for (std::int32_t arm = 0; !self.limits.only && arm < self.tree.n_arms; ++arm)
+                if (self.limits.allows(arm)) found.push_back(arm);
+            return positions_of(found);
+        });
 }
 
 }  // namespace banditree

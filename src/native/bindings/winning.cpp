@@ -131,6 +131,21 @@ void check_normal(const Values& mean, const Values& sd) {
     }
 }
 
+// The probability of a member of each class, whose draws have density (u, v) with this share, and else (x, y).
+template <class Densities>
+Row mixed(Densities each, const Values& share, const Values& size) {
+    std::vector<double> shares(share.data(), share.data() + share.shape(0)), sizes(size.data(), size.data() + size.shape(0));
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        if (!(shares[i] >= 0.0 && shares[i] <= 1.0)) refuse("share", shares[i], "from 0 to 1");
+        if (!(sizes[i] >= 1.0 && std::isfinite(sizes[i]))) refuse("size", sizes[i], "at least 1");
+    }
+    const auto won = Winning<Densities>(std::move(each), sizes, -std::numeric_limits<double>::infinity(), shares).won;
+    double* out = new double[won.size()];
+    const nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    std::copy(won.begin(), won.end(), out);
+    return {out, {won.size()}, owner};
+}
+
 Row handed_out(const std::vector<double>& shares, const Alike& alike) {
     const std::size_t k = alike.class_of.size();
     double* out = new double[k];
@@ -171,6 +186,40 @@ void bind_winning(nb::module_& m) {
             return beta_shares(alike)[alike.class_of[child]];
         },
         "a"_a, "b"_a, "i"_a, "Return the probability that the draw of child i from Beta(a, b) is the highest.");
+    m.def(
+        "beta_mixed_wins",
+        [](const Values& a, const Values& b, const Values& c, const Values& d, const Values& share, const Values& size) {
+            check_beta(a, b), check_beta(c, d), check_lengths(a, c), check_lengths(a, share), check_lengths(a, size);
+            BetaLogOdds each;
+            for (std::size_t i = 0; i < a.shape(0); ++i) each.add(a(i), b(i));
+            for (std::size_t i = 0; i < c.shape(0); ++i) each.add(c(i), d(i));
+            return mixed(std::move(each), share, size);
+        },
+        "a"_a, "b"_a, "c"_a, "d"_a, "share"_a, "size"_a,
+        "Return the probability that a member of each class has the highest draw: from Beta(c, d) with this share.");
+    m.def(
+        "normal_mixed_wins",
+        [](const Values& mean, const Values& sd, const Values& other, const Values& other_sd, const Values& share,
+           const Values& size) {
+            check_normal(mean, sd), check_normal(other, other_sd), check_lengths(mean, other), check_lengths(mean, share),
+                check_lengths(mean, size);
+            const std::size_t k = mean.shape(0);
+            double highest = mean(0), scale = 0.0;
+            for (std::size_t i = 0; i < k; ++i) highest = std::max({highest, mean(i), other(i)});
+            std::vector<double> sds;
+            for (std::size_t i = 0; i < 2 * k; ++i) {
+                const double at = (i < k ? mean(i) : other(i - k)) - highest, width = i < k ? sd(i) : other_sd(i - k);
+                if (!(width > 0.0)) refuse("sd", width, "above 0");
+                sds.push_back(std::max(width, NormalDensities::narrowest * -at));
+                scale = std::max(scale, sds.back());
+            }
+            NormalDensities each;
+            for (std::size_t i = 0; i < 2 * k; ++i)
+                each.add(((i < k ? mean(i) : other(i - k)) - highest) / scale, sds[i] / scale);
+            return mixed(std::move(each), share, size);
+        },
+        "mean"_a, "sd"_a, "other"_a, "other_sd"_a, "share"_a, "size"_a,
+        "Return the probability that a member of each class has the highest draw: from N(other, other_sd^2) with this share.");
     m.def(
         "normal_wins",
         [](const Values& mean, const Values& sd) {

@@ -5,71 +5,33 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "numerics/sort_by.hpp"
 #include "numerics/sums.hpp"
 #include "numerics/vectors.hpp"
 #include "policy/limits.hpp"
+#include "policy/walk.hpp"
 #include "shortcuts/shortcut.hpp"
 #include "stream.hpp"
 #include "tree/shape.hpp"
 
 namespace banditree {
 
-// LARGEST in errors/checks.py, for rewards and entries of contexts: their sums and the sums of their squares stay finite.
-constexpr double largest = 1e100;
-constexpr double least_scale = 0x1p-20;  // LEAST_SCALE in beliefs/base.py
-constexpr double most_plays = 1e15;  // MOST_PLAYS in errors/checks.py: in one row of a batch
-
-// The interface of a walk for Python and the simulator, independent of its belief and rule.
-struct Walk {
-    virtual ~Walk() = default;
-    virtual std::size_t dim() const = 0;
-    // Makes one decision from the present beliefs: the position of an arm, or -1 if a score is not a number.
-    virtual std::int32_t choose(const double* context) = 0;
-    // The same among the arms that the limits allow.
-    virtual std::int32_t choose_within(const Limits& limits, const double* context) = 0;
-    virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
-    // Chooses k different arms, best first, with one draw per node: (k,). There are at least k; limits may be null.
-    virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
-    virtual bool supports(double reward) const = 0;
-    // Whether this can be the sum of this many rewards.
-    virtual bool allows(double sum, double plays) const = 0;
-    // Returns false, with nothing changed, if the belief would lose digits: the readable engine learns such a reward.
-    virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
-    // The same for n rows of rewards, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to
-    // end.
-    virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
-                       std::size_t n) = 0;
-    // Forgets what was derived from the evidence, because Python has changed it.
-    virtual void reset() = 0;
-    // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off
-    // all shortcuts, also those that do not depend on the width.
-    virtual std::int32_t& min_wide() = 0;
-
-    Tree tree;
-    Stream* rng = nullptr;
-    double fade = 1.0;             // factor by which each new reward multiplies earlier evidence
-    double explore = 0.0;          // fraction of decisions made at random, all allowed arms equally likely
-    std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
-};
-
 template <class Rows, class Rule>
-struct Walker final : Walk {
+struct Walker final : CommonWalk<Rows> {
     static constexpr std::size_t block = 65536;  // most scores in memory when many decisions are made together
-    Rows rows;
+    using Common = CommonWalk<Rows>;
+    using Walk::evaluations, Walk::explore, Walk::fade, Walk::rng, Walk::tree;
+    using Common::explores, Common::find, Common::path, Common::pick_any, Common::rows;
     Rule rule;
     Shortcut<Rows, Rule> shortcut;
     std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
-    std::vector<std::int32_t> n_ties, path;              // scratch: (m,); the last path taken, the root first
+    std::vector<std::int32_t> n_ties;                    // scratch: (m,)
     std::vector<std::int32_t> among;                     // scratch: the children that limits leave to choose from
 
-    Walker(Rows rows_, Rule rule_) : rows(std::move(rows_)), rule(std::move(rule_)) {}
-
-    std::size_t dim() const override { return rows.dim(); }
+    Walker(Rows rows_, Rule rule_) : Common(std::move(rows_)), rule(std::move(rule_)) {}
 
     std::int32_t choose(const double* context) override {
         if (explores()) return static_cast<std::int32_t>(rng->integers(static_cast<std::uint64_t>(tree.n_arms)));
@@ -170,15 +132,6 @@ struct Walker final : Walk {
     }
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
-    bool supports(double reward) const override {
-        return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
-    }
-
-    bool allows(double sum, double plays) const override {
-        if (!(plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest)) return false;
-        return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite bound stays infinite
-    }
-
     bool update(std::int32_t arm, double reward, const double* context) override {
         find(arm);
         if constexpr (Rows::contextual)
@@ -215,24 +168,8 @@ struct Walker final : Walk {
     }
 
   private:
-    // Stored evidence does not fade with each reward: `scale`, its weight, falls instead, and the new reward is divided by
-    // it. When the scale becomes small, the evidence is rescaled.
     void observe_one(std::int32_t arm, double reward, double count, const double* context) {
-        if (fade == 1.0) return observe(arm, reward, count, context);
-        double& scale = *rows.scale;
-        if (scale * fade < least_scale) {
-            for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, scale);
-            scale = 1.0;
-            reset();
-        }
-        scale *= fade;
-        observe(arm, reward / scale, count / scale, context);
-    }
-
-    bool explores() {
-        if (!(explore > 0.0) || rng->random() >= explore) return false;
-        path.clear();
-        return true;
+        Common::while_fading(reward, count, [&](double sum, double n) { observe(arm, sum, n, context); });
     }
 
     // Learns many rewards at once: sums them per arm, then makes one pass from the leaves up.
@@ -260,14 +197,6 @@ struct Walker final : Walk {
         for (std::int32_t node = tree.n_nodes; Rule::summarises && node-- > 0;)
             if (tree.n_children(node) > 0 && sums[static_cast<std::size_t>(node)].count > 0.0)
                 rule.summarise(tree, rows, node);
-    }
-
-    // The path up is usually the path just taken down; looking it up would cost one cache miss per level in a large tree.
-    void find(std::int32_t arm) {
-        if (!path.empty() && tree.content[path.back()] == arm) return;
-        path.clear();
-        for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
-        std::reverse(path.begin(), path.end());
     }
 
     // Learns `count` rewards with sum `reward` at every node on the way up.
@@ -342,39 +271,6 @@ struct Walker final : Walk {
         for (std::size_t i = 0; i < k; ++i) sorted[i] = among[order[i]];
         among.swap(sorted);
         return true;
-    }
-
-    // Draws k different arms, all ordered selections equally likely: the first k steps of a shuffle.
-    void pick_any(const Limits* limits, std::size_t k, std::vector<std::int32_t>& found) {
-        const auto n = static_cast<std::size_t>(limits ? limits->n_allowed : tree.n_arms);
-        std::unordered_map<std::size_t, std::size_t> swapped;  // ranks that have moved
-        const auto at = [&swapped](std::size_t i) { return swapped.count(i) ? swapped[i] : i; };
-        found.clear();
-        for (std::size_t i = 0; i < k; ++i) {
-            const std::size_t j = i + rng->integers(n - i), rank = at(j);
-            swapped[j] = at(i);
-            found.push_back(limits ? limits->arm(static_cast<std::int32_t>(rank)) : static_cast<std::int32_t>(rank));
-        }
-    }
-
-    // Sorts keys, which are below k, and the values with them; equal keys stay in order. By counting, unless k is so large
-    // that the counts alone would take longer.
-    static void sort_by(std::int32_t* key, std::int32_t k, std::int32_t* value, std::int32_t* scratch, std::size_t n) {
-        if (static_cast<std::size_t>(k) > 16 * n) {
-            std::vector<std::pair<std::int32_t, std::int32_t>> both(n);
-            for (std::size_t i = 0; i < n; ++i) both[i] = {key[i], value[i]};
-            std::stable_sort(both.begin(), both.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-            for (std::size_t i = 0; i < n; ++i) std::tie(key[i], value[i]) = both[i];
-            return;
-        }
-        std::vector<std::size_t> place(static_cast<std::size_t>(k) + 1);
-        for (std::size_t i = 0; i < n; ++i) ++place[key[i] + 1];
-        for (std::size_t c = 1; c < place.size(); ++c) place[c] += place[c - 1];
-        for (std::size_t i = 0; i < n; ++i) scratch[place[key[i]]++] = value[i];
-        std::copy(scratch, scratch + n, value);
-        std::size_t at = 0;
-        for (std::int32_t c = 0; c < k; ++c)
-            for (; at < place[c]; ++at) key[at] = c;
     }
 
     // Prepares the contexts of m decisions for the belief: those of the decisions `who`, or the first m if it is null.

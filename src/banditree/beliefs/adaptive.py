@@ -1,0 +1,298 @@
+"""Beliefs that learn how far to trust the tree: an arm's evidence counts for its siblings as far as they are alike.
+
+Siblings are believed to lie around their parent's mean with a concentration k: large k means that they are alike. How
+alike they are is not known, so several *copies* of the belief, each with its own k per level, are kept side by side.
+The marginal likelihood of the rewards is a copy's weight; one decision draws one copy by weight. Everything here is a
+function of the arms' evidence alone, so neither order nor batches nor moves matter. docs/adaptive.md derives it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.beliefs.base import Floats, Nodes, Rows
+from banditree.tree.shape import Shape
+
+# Set once for all worlds by the experiments in docs/robustness.md.
+CONCENTRATIONS = 4.0 ** np.arange(7)  # of arms around their cluster: as if each arm started with 1 to 4,096 plays
+RATIOS = (1.0, 0.5, 0.25, 0.0625)  # factor by which the concentration falls with each level up
+LEAST_CONCENTRATION = 1e-6
+FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
+SHARPNESS = 4.0  # draws have the variance of this many times the evidence: plain draws explore too much
+STRAY_SHARPNESS = 3.0  # the same for arms that do not follow their cluster
+STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
+GROWTH = 10.0  # plays per arm after which as many strays again are expected
+MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
+LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
+NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
+FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
+
+
+class Sums(NamedTuple):
+    """What each cluster knows from the messages of its children, per copy: (clusters, copies) each."""
+
+    strength: Floats  # sum of w, the weights of the children
+    total: Floats  # sum of w x, with x the mean of a child
+    log_weight: Floats  # (copies,) of the copies, normalised
+
+
+class Arms(NamedTuple):
+    """What one copy believes about some arms: (arms,) each."""
+
+    mean: Floats  # if the arm follows its cluster
+    variance: Floats  # of its mean, in units of the variance of one reward
+    stray: Floats  # chance that it does not, but is drawn from its own rewards alone
+
+
+class AdaptiveRows(Rows):
+    """What adaptive beliefs share, whatever the kind of rewards. All arms compete with each other directly."""
+
+    joint = True
+    ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
+    shape: Shape
+    unit: float  # how many plays the least concentration is worth
+
+    def attach(self, shape: Shape) -> None:
+        self.shape = shape
+        heights = np.zeros(shape.n_nodes, np.intp)
+        for level in range(len(shape.levels) - 2, 0, -1):
+            nodes = slice(shape.levels[level], shape.levels[level + 1])
+            np.maximum.at(heights, shape.parent[nodes], heights[nodes] + 1)
+        self.height = heights
+        k, ratio = (grid.ravel() for grid in np.meshgrid(self.unit * CONCENTRATIONS, RATIOS))  # (copies,) each
+        up = np.arange(heights[0] + 1)
+        least = self.unit * LEAST_CONCENTRATION
+        self.concentration = np.maximum(k * ratio ** up[:, None], least)  # (heights, copies)
+        self.log_prior = np.tile(-FALL * np.arange(len(CONCENTRATIONS)), len(RATIOS))  # (copies,)
+        self._memo: tuple[bytes, dict[Any, Any]] = b"", {}
+
+    def settings(self) -> list[NDArray[Any]]:
+        """Return what the native engine needs to know besides the evidence and the prior."""
+        numbers = [SHARPNESS, STRAY_SHARPNESS, STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
+        return [self.height.astype(np.float64), self.concentration, self.log_prior, np.array(numbers)]
+
+    # What kinds of rewards differ in
+
+    @abstractmethod
+    def known(self) -> tuple[Floats, Floats]:
+        """Return the plays and the sum of rewards of every node, with those known beforehand: (nodes,) each.
+
+        A cluster's are those known beforehand alone; the root's are its prior.
+        """
+
+    @abstractmethod
+    def reward_variance(self, mean: Floats) -> Floats:
+        """Return the variance of one reward with this mean."""
+
+    @abstractmethod
+    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
+        """Return how much likelier the rewards of arms are if they do not follow their cluster, as a log: (arms,)."""
+
+    @abstractmethod
+    def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the two parameters of the draws of arms that follow their cluster, and of those that do not."""
+
+    @abstractmethod
+    def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
+        """Draw once with each pair of parameters, on any scale that preserves order: (k,)."""
+
+    @abstractmethod
+    def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
+        """Return the probability that a member of each class wins: parameters u, v with chance ``share``, else x, y."""
+
+    @abstractmethod
+    def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of a 95% interval of a belief with this mean and variance: (k,) each."""
+
+    # Up: messages, and the weights of the copies
+
+    def faded(self) -> float:
+        """Return the weight of the stored evidence, in steps, so that sums need not be made anew at every reward."""
+        steps = np.floor(np.log(self.scale[0]) / np.log(FADED_STEP) + 1e-9)
+        return float(FADED_STEP**steps)
+
+    def collect(self) -> Sums:
+        """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
+        found: Sums = self._remembered("sums", self._collect)
+        return found
+
+    def _collect(self) -> Sums:
+        shape = self.shape
+        plays, totals = self.known()
+        clusters, copies = int((shape.content < 0).sum()), len(self.log_prior)
+        strength, total, squares, logs = np.zeros((4, clusters, copies))
+        senders = np.zeros(clusters)
+        inner = shape.inner[1:]
+        before = inner[plays[inner] > 0]  # what is known of a cluster beforehand is one more message
+        at, n, t = ~shape.content[before], plays[before, None], totals[before, None]
+        strength[at], total[at], squares[at], logs[at], senders[at] = n, t, t * t / n, np.log(n), 1
+        for level in range(len(shape.levels) - 2, 0, -1):
+            nodes = np.arange(shape.levels[level], shape.levels[level + 1])
+            content = shape.content[nodes]
+            leaf = content >= 0
+            sends = np.where(leaf, plays[nodes] > 0, senders[np.where(leaf, 0, ~content)] > 0)
+            nodes, content, leaf = nodes[sends], content[sends], leaf[sends, None]
+            if not len(nodes):
+                continue
+            cluster = np.where(leaf[:, 0], 0, ~content)
+            n = np.where(leaf, plays[nodes, None], strength[cluster])
+            x = np.where(leaf, totals[nodes, None], total[cluster]) / n
+            w = self._weight(n, self.concentration[self.height[nodes]], leaf)
+            parents, first = np.unique(~shape.content[shape.parent[nodes]], return_index=True)
+            for sums, values in ((strength, w), (total, w * x), (squares, w * x * x), (logs, np.log(w))):
+                sums[parents] += np.add.reduceat(values, first, axis=0)
+            senders[parents] += np.diff(np.append(first, len(nodes)))
+        some = senders > 1
+        n, t, m = strength[some], total[some], senders[some, None]
+        v = self.reward_variance((t + 0.5 * self.ONE) / (n + self.ONE))
+        apart = np.maximum(squares[some] - t * t / n, 0.0)
+        likelihood = 0.5 * (logs[some] - apart / v - np.log(n) - (m - 1) * np.log(v))
+        log_weight = self.log_prior + likelihood.sum(axis=0)
+        log_weight -= log_weight.max()
+        return Sums(strength, total, log_weight - np.log(np.exp(log_weight).sum()))
+
+    def _weight(self, n: Floats, k: Floats, leaf: NDArray[Any]) -> Floats:
+        """Return what a child's message counts, in plays of its parent. One play of an arm counts one, whatever k."""
+        return n * (k + self.ONE) / (n + k + np.where(leaf, 0.0, self.ONE))
+
+    # Down: beliefs
+
+    def believed(self, nodes: NDArray[Any], copies: Any) -> tuple[Floats, Floats, Floats]:
+        """Return what some copies believe about nodes: mean, variance in units of a reward's, and the parent's mean.
+
+        (k, copies) each.
+        """
+        shape, sums = self.shape, self.collect()
+        plays, totals = self.known()
+        n_root = plays[0] + sums.strength[0, copies]
+        clusters = len(sums.strength)
+        mean, variance = np.empty((2, clusters, len(n_root)))
+        mean[0], variance[0] = (totals[0] + sums.total[0, copies]) / n_root, 1 / (n_root + self.ONE)
+        inner = shape.inner
+        level_of = np.searchsorted(shape.levels, inner, side="right")
+        for level in range(2, len(shape.levels)):
+            here = np.flatnonzero(level_of == level)
+            n, t = sums.strength[here][:, copies], sums.total[here][:, copies]
+            mean[here], variance[here] = self._child(inner[here], n, t, mean, variance, copies)
+        found = np.empty((3, len(nodes), len(n_root)))
+        is_leaf = shape.content[nodes] >= 0
+        leaves = nodes[is_leaf]
+        found[0, is_leaf], found[1, is_leaf] = self._child(
+            leaves, plays[leaves, None], totals[leaves, None], mean, variance, copies
+        )
+        found[2, is_leaf] = mean[~shape.content[shape.parent[leaves]]]
+        found[0, ~is_leaf], found[1, ~is_leaf] = (
+            mean[~shape.content[nodes[~is_leaf]]],
+            variance[~shape.content[nodes[~is_leaf]]],
+        )
+        found[2, ~is_leaf] = found[0, ~is_leaf]
+        return found[0], found[1], found[2]
+
+    def _child(
+        self, nodes: NDArray[Any], n: Floats, total: Floats, mean: Floats, variance: Floats, copies: Any
+    ) -> tuple[Floats, Floats]:
+        above = ~self.shape.content[self.shape.parent[nodes]]
+        k = self.concentration[self.height[nodes]][:, copies]
+        per_play = 1 / (k + n)
+        share = k * per_play
+        return share * mean[above] + total * per_play, 1 / (k + n + self.ONE) + share * share * variance[above]
+
+    def arms(self, leaves: NDArray[Any], copies: Any) -> Arms:
+        """Return what some copies believe about arms: (arms, copies) each."""
+        mean, variance, around = self.believed(leaves, copies)
+        plays, totals = (x[leaves, None] for x in self.known())
+        k = self.concentration[0][copies]
+        n_arms = len(self.shape.node_of)
+        chance = min(STRAYS / max(n_arms, 2) * (1 + self._plays_in_all() / (GROWTH * n_arms)), MOST_STRAY)
+        factor = np.where(plays > 0, self.log_factor(plays, totals, k, around), 0.0)
+        odds = chance / (1 - chance) * np.exp(np.minimum(factor, LARGEST_FACTOR))
+        return Arms(mean, variance, odds / (1 + odds))
+
+    def _plays_in_all(self) -> float:
+        plays = self.plays(np.array([0]))[0]
+        return float(plays / self.scale[0] * self.faded())
+
+    # What every belief can do
+
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+        """Draw a copy for each decision, then each arm: first whether it follows its cluster, then its mean."""
+        weight = np.cumsum(np.exp(self.collect().log_weight))
+        found = np.empty((len(np.asarray(nodes)), m))
+        for decision in range(m):
+            copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
+            arms = self._remembered(("arms", copy, np.asarray(nodes).tobytes()), lambda c=copy: self._one(nodes, c))
+            x, y, u, v = self.components(nodes, arms)
+            stray = rng.random(len(found)) < arms.stray
+            found[:, decision] = self.draws(np.where(stray, u, x), np.where(stray, v, y), rng)
+        return found
+
+    def _one(self, nodes: Any, copy: int) -> Arms:
+        return Arms(*(part[:, 0] for part in self.arms(nodes, [copy])))
+
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        nodes = np.asarray(nodes)
+        found: Floats = self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes))
+        return found.copy()
+
+    def _wins(self, nodes: NDArray[Any]) -> Floats:
+        """Average over the copies, negligible ones left out. Arms with the same parent and evidence are equal."""
+        plays, totals = self.known()
+        parent = self.shape.parent[nodes]
+        order = np.lexsort((totals[nodes], plays[nodes], parent))
+        keys = np.stack([parent[order], plays[nodes][order], totals[nodes][order]])
+        fresh = np.append(True, (np.diff(keys) != 0).any(axis=0))
+        kind = np.empty(len(nodes), np.intp)
+        kind[order] = np.cumsum(fresh) - 1
+        one_each, size = nodes[order[fresh]], np.bincount(kind).astype(np.float64)
+        weight = np.exp(self.collect().log_weight)
+        rising = np.argsort(weight)
+        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
+        found = np.zeros(len(size))
+        arms = self.arms(one_each, kept)
+        for at, copy in enumerate(kept):
+            here = Arms(*(np.ascontiguousarray(part[:, at]) for part in arms))
+            found += weight[copy] * self.mixed_wins(*self.components(one_each, here), here.stray, size)
+        return np.asarray((found / (found @ size))[kind])
+
+    def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        return self._moments(nodes)[0][:, None]
+
+    def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        return np.sqrt(self._moments(nodes)[1])[:, None]
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        return self.ends(*self._moments(nodes))
+
+    def _moments(self, nodes: Nodes) -> tuple[Floats, Floats]:
+        """Return mean and variance of the belief about nodes, over all copies: (k,) each."""
+        nodes = np.arange(self.shape.n_nodes)[nodes]
+        weight = np.exp(self.collect().log_weight)
+        mean, variance, _ = self.believed(nodes, slice(None))
+        variance = variance * self.reward_variance(mean)
+        centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
+        return centre, np.maximum(((variance + mean**2) * weight).sum(axis=1) - centre**2, 0.0)
+
+    def likeness(self) -> Floats:
+        """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
+        found = np.full(self.shape.n_nodes, np.nan)
+        weight = np.exp(self.collect().log_weight)
+        plays = self.plays(np.arange(self.shape.n_nodes))
+        tried = np.bincount(self.shape.parent[1:], plays[1:] > 0, self.shape.n_nodes)
+        known = tried > 1
+        found[known] = np.exp(np.log(self.concentration[self.height[known] - 1]) @ weight)
+        return found
+
+    def _remembered(self, key: Any, compute: Any) -> Any:
+        """Return what was computed since the evidence last changed, or compute it."""
+        evidence = np.stack([getattr(self, name) for name in self.EVIDENCE])
+        digest = hashlib.blake2b(evidence.tobytes() + self.scale.tobytes(), digest_size=16).digest()
+        if self._memo[0] != digest:
+            self._memo = digest, {}
+        if key not in self._memo[1]:
+            self._memo[1][key] = compute()
+        return self._memo[1][key]

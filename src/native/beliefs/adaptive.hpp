@@ -1,0 +1,409 @@
+// Beliefs that learn how far to trust the tree. Twin of banditree/beliefs/adaptive.py and adaptive_kinds.py, which explain
+// them; here the sums of the clusters are kept up to date along the path of each reward.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "beliefs/beta.hpp"
+#include "beliefs/densities.hpp"
+#include "numerics/lanes.hpp"
+#include "numerics/vectors.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
+
+namespace banditree {
+
+struct Seen {
+    double plays, total;
+};
+
+// What is known of an arm, in one place, because all such arms are read at every decision.
+struct Known {
+    std::int32_t leaf;
+    std::uint32_t parent;  // cluster
+    Seen seen;
+    double mean_alone;  // if it does not follow its cluster
+    double room;        // see `log_factor`: at most this, plus what the distance from the cluster's mean adds
+};
+
+// Two parameters of a draw: of a Beta on log odds, or mean and standard deviation of a normal.
+struct Drawn {
+    double x, y;
+};
+
+struct AdaptiveBeta {
+    static constexpr double low = 0.0, high = 1.0;
+    static constexpr double one = 1.0;                   // ONE
+    static constexpr double own = 2.0;                   // OWN in adaptive_kinds.py
+    static constexpr double edge = 1e-12;                // EDGE
+    static constexpr double least_strength = 0.01;        // LEAST_STRENGTH
+    BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: by itself, and at its own mean
+    const double *a, *b;    // (nodes,) known beforehand
+    double* scale;
+
+    Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
+    Seen seen(std::int32_t leaf, double faded) const {
+        const double successes = a[leaf] + nodes[leaf].successes * faded;
+        return {successes + b[leaf] + nodes[leaf].failures * faded, successes};
+    }
+    double plays(std::int32_t node, double faded) const { return (nodes[node].successes + nodes[node].failures) * faded; }
+    void observe(std::int32_t node, double total, double count) {
+        nodes[node].successes += total;
+        nodes[node].failures += count - total;
+    }
+    void rescale(std::int32_t node, double by) {
+        nodes[node].successes *= by;
+        nodes[node].failures *= by;
+    }
+    BANDITREE_INLINE double reward_variance(double mean) const { return mean * (1.0 - mean); }
+
+    static double log_beta(double x, double y) {
+        const double n = x + y, rest = stirling_rest(x) + stirling_rest(y) - stirling_rest(n);
+        return (x - 0.5) * ln(x / n) + (y - 0.5) * ln(y / n) - 0.5 * ln(n / 6.283185307179586) + rest;
+    }
+    // Keeps what `log_factor` needs of an arm's own evidence.
+    void remember(std::int32_t leaf, const Seen& seen) {
+        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = std::max(seen.plays, 1e-300);
+        nodes[leaf].scales.a = log_beta(own + s, own + f) - log_beta(own, own);
+        nodes[leaf].scales.b = (s > 0.0 ? s * ln(s / n) : 0.0) + (f > 0.0 ? f * ln(1.0 - s / n) : 0.0);
+    }
+    // The log factor is at most this plus share n (x - m)^2 / (m (1 - m)), with m the cluster's mean, if k is at least 1.
+    double room(std::int32_t leaf, const Seen& seen) const {
+        return nodes[leaf].scales.a - nodes[leaf].scales.b + 0.5 * ln_one_plus(seen.plays);
+    }
+    double log_factor(std::int32_t leaf, const Seen& seen, double k, double around) const {
+        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays, best = nodes[leaf].scales.b;
+        const double mean = std::clamp(around, edge, 1.0 - edge);
+        const double there = s * ln(mean) + f * ln_one_minus(mean);
+        return nodes[leaf].scales.a - (best - k / (n + k) * (best - there) - 0.5 * ln_one_plus(n / k));
+    }
+    Drawn following(double mean, double variance, double sharpness) const {
+        const double strength = sharpness * std::max(1.0 / variance - 1.0, least_strength);
+        mean = std::clamp(mean, edge, 1.0 - edge);
+        return {strength * mean, strength * (1.0 - mean)};
+    }
+    static double mean_alone(const Seen& seen) { return (own + seen.total) / (2.0 * own + seen.plays); }
+    Drawn alone(const Seen& seen, double sharpness) const {
+        return {sharpness * (own + seen.total), sharpness * (own + std::max(seen.plays - seen.total, 0.0))};
+    }
+    double draw(const Drawn& of, Stream& rng) const { return rng.beta_log_odds(of.x, of.y); }
+};
+
+struct AdaptiveGaussian {
+    static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
+    static constexpr double one = 0.0;
+    double *count, *sum;                           // (nodes,)
+    const double *sd, *prior_plays, *prior_total;  // (nodes,)
+    double* scale;
+
+    Seen before(std::int32_t node) const { return {prior_plays[node], prior_total[node]}; }
+    Seen seen(std::int32_t leaf, double faded) const {
+        return {prior_plays[leaf] + count[leaf] * faded, prior_total[leaf] + sum[leaf] * faded};
+    }
+    double plays(std::int32_t node, double faded) const { return count[node] * faded; }
+    void observe(std::int32_t node, double total, double n) {
+        count[node] += n;
+        sum[node] += total;
+    }
+    void rescale(std::int32_t node, double by) {
+        count[node] *= by;
+        sum[node] *= by;
+    }
+    BANDITREE_INLINE double reward_variance(double) const { return sd[0] * sd[0]; }
+    void remember(std::int32_t, const Seen&) {}
+    double room(std::int32_t, const Seen&) const { return 0.0; }
+    double log_factor(std::int32_t, const Seen& seen, double k, double around) const {
+        const double n = std::max(seen.plays, 1e-300), x = seen.total / n, unit = prior_plays[0];
+        const auto log_density = [&](double mean, double variance) {
+            return -0.5 * ((x - mean) * (x - mean) / (sd[0] * sd[0] * variance) + ln(variance));
+        };
+        return log_density(prior_total[0] / unit, 1.0 / n + 1.0 / unit) - log_density(around, 1.0 / n + 1.0 / k);
+    }
+    Drawn following(double mean, double variance, double sharpness) const {
+        return {mean, sd[0] / std::sqrt(sharpness) * std::sqrt(variance)};
+    }
+    double mean_alone(const Seen& seen) const { return (prior_total[0] + seen.total) / (prior_plays[0] + seen.plays); }
+    Drawn alone(const Seen& seen, double sharpness) const {
+        const double n = prior_plays[0] + seen.plays;
+        return {(prior_total[0] + seen.total) / n, sd[0] / std::sqrt(sharpness) / std::sqrt(n)};
+    }
+    double draw(const Drawn& of, Stream& rng) const { return of.x + of.y * rng.standard_normal(); }
+};
+
+// The arrays of AdaptiveRows.settings().
+struct AdaptiveSettings {
+    const double* height;         // (nodes,)
+    const double* concentration;  // (heights, copies)
+    const double* log_prior;      // (copies,)
+    std::size_t copies;
+    double sharpness, stray_sharpness, strays, growth, most_stray, largest_factor, faded_step;
+};
+
+template <class Kind>
+struct AdaptiveRows {
+    static constexpr double low = Kind::low, high = Kind::high;
+    Kind kind;
+    AdaptiveSettings set;
+    double* scale;
+    std::vector<Known> touched;           // arms that something is known about
+    std::vector<std::int32_t> n_touched;  // (clusters,) number of them among the children
+    std::vector<std::int32_t> n_leaves;   // (clusters,) number of arms among the children
+    std::vector<std::int32_t> node_of;    // (clusters,)
+    std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
+    double chance = 0.0;                  // that an arm does not follow its cluster, before its own rewards are considered
+    std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
+
+    AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
+
+    std::size_t dim() const { return 0; }
+    void reset() { stale = true; }
+    void rescale(std::int32_t node, double by) { kind.rescale(node, by); }
+    std::size_t copies() const { return set.copies; }
+    double faded() const { return weight_of_evidence; }
+    Seen seen(std::int32_t leaf) const { return kind.seen(leaf, weight_of_evidence); }
+
+    // Makes the sums anew if the evidence was changed by others, or has faded.
+    void bring_up_to_date(const Tree& tree) {
+        if (*scale != scale_then) {
+            scale_then = *scale;
+            const double steps = std::floor(std::log(*scale) / std::log(set.faded_step) + 1e-9);
+            const double now = std::pow(set.faded_step, steps);
+            stale = stale || now != weight_of_evidence;
+            weight_of_evidence = now;
+        }
+        if (stale) rebuild(tree);
+    }
+
+    // Learns `count` rewards with sum `total` of the arm at the end of a path.
+    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count) {
+        const std::int32_t leaf = path.back();
+        const Seen then = seen(leaf);
+        for (const std::int32_t node : path) kind.observe(node, total, count);
+        if (stale || *scale != scale_then) return;  // all is made anew before it is used
+        const Seen now = seen(leaf);
+        bool sent = then.plays > 0.0;
+        if (!(now.plays > 0.0)) return;
+        note(tree, leaf, now);
+        fill(old_n, then.plays), fill(old_t, then.total), fill(new_n, now.plays), fill(new_t, now.total);
+        for (std::size_t i = path.size() - 1; i > 0; --i) {
+            const std::size_t parent = cluster(tree, path[i - 1]);
+            const bool parent_sent = senders[parent] > 0;
+            send(parent, path[i], tree.content[path[i]] >= 0, sent, true);
+            sent = parent_sent;
+            const double* sums = block(parent);
+            old_n.swap(before_n), old_t.swap(before_t);
+            std::copy(sums, sums + copies(), new_n.begin());
+            std::copy(sums + copies(), sums + 2 * copies(), new_t.begin());
+        }
+        weighed = false;
+    }
+
+    // Draws a copy by weight, and computes what it believes about the clusters.
+    void draw_copy(const Tree& tree, Stream& rng) {
+        if (!weighed) weigh();
+        const double u = rng.random() * cumulative.back();
+        std::size_t copy = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
+        copy = std::min(copy, copies() - 1);
+        k_arms = set.concentration[copy];
+        const Seen root = kind.before(0);
+        const double n_root = root.plays + sum(0, 0, copy);
+        mean[0] = (root.total + sum(0, 1, copy)) / n_root;
+        variance[0] = 1.0 / (n_root + Kind::one);
+        for (std::size_t c = 1; c < above.size(); ++c) {
+            const double k = set.concentration[height_of[c] * copies() + copy];
+            believe(k, sum(c, 0, copy), sum(c, 1, copy), above[c], mean[c], variance[c]);
+        }
+        const auto n_arms = static_cast<double>(tree.n_arms);
+        const double plays = kind.plays(0, weight_of_evidence);
+        chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
+    }
+
+    // Calls visit(place) for all arms in `touched`, in the order of the tree: what is drawn then depends on the evidence
+    // alone, not on its order.
+    template <class Visit>
+    void each_touched(const Visit& visit) const {
+        std::size_t i = 0, j = 0;
+        while (i < order.size() || j < fresh.size()) {
+            const bool from_order = j == fresh.size() || (i < order.size() && leaf_at(order[i]) < leaf_at(fresh[j]));
+            visit(static_cast<std::size_t>(from_order ? order[i++] : fresh[j++]));
+        }
+    }
+    double concentration() const { return k_arms; }  // of arms, in the copy drawn last
+    std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
+
+    // What the copy drawn last believes about a child of a cluster with this evidence.
+    BANDITREE_INLINE void believe(double k, double n, double t, std::size_t parent, double& m, double& v) const {
+        const double per_play = 1.0 / (k + n), share = k * per_play;
+        m = share * mean[parent] + t * per_play;
+        v = 1.0 / (k + n + Kind::one) + share * share * variance[parent];
+    }
+
+    // The chance that an arm does not follow its cluster.
+    double stray(std::int32_t leaf, const Seen& known, std::size_t parent) const {
+        const double factor = known.plays > 0.0 ? kind.log_factor(leaf, known, k_arms, mean[parent]) : 0.0;
+        const double odds = chance / (1.0 - chance) * exp(std::min(factor, set.largest_factor));
+        return odds / (1.0 + odds);
+    }
+
+  private:
+    bool stale = true, weighed = false;
+    double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
+    std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
+    std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
+    std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
+    std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
+    // By slot: five sums per copy. w is what a message counts and x its mean; the last is the log likelihood.
+    std::vector<double> sums;  // (slots, [w, w x, w x^2, ln w, likelihood], copies)
+    std::vector<double> log_weight, cumulative;
+    std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
+
+    std::int32_t leaf_at(std::int32_t at) const { return touched[static_cast<std::size_t>(at)].leaf; }
+    double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 5 * copies(); }
+    double sum(std::size_t c, std::size_t which, std::size_t copy) const {
+        return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 5 + which) * copies() + copy];
+    }
+    void fill(std::vector<double>& values, double value) { std::fill(values.begin(), values.end(), value); }
+
+    void note(const Tree& tree, std::int32_t leaf, const Seen& seen) {
+        std::int32_t& at = place[static_cast<std::size_t>(leaf)];
+        if (at < 0) {
+            const std::size_t parent = cluster(tree, tree.parent[leaf]);
+            at = static_cast<std::int32_t>(touched.size());
+            touched.push_back({leaf, static_cast<std::uint32_t>(parent), seen, 0.0, 0.0});
+            ++n_touched[parent];
+            const auto lower = [this](std::int32_t i, std::int32_t j) { return leaf_at(i) < leaf_at(j); };
+            fresh.insert(std::upper_bound(fresh.begin(), fresh.end(), at, lower), at);
+            if (fresh.size() > 64 + order.size() / 64) {
+                const auto n_before = static_cast<std::ptrdiff_t>(order.size());
+                order.insert(order.end(), fresh.begin(), fresh.end());
+                std::inplace_merge(order.begin(), order.begin() + n_before, order.end(), lower);
+                fresh.clear();
+            }
+        }
+        kind.remember(leaf, seen);
+        Known& known = touched[static_cast<std::size_t>(at)];
+        known.seen = seen;
+        known.mean_alone = kind.mean_alone(seen);
+        known.room = kind.room(leaf, seen);
+        const Known& most = touched[leader];
+        if (seen.plays > most.seen.plays || (seen.plays == most.seen.plays && leaf < most.leaf))
+            leader = static_cast<std::size_t>(at);
+    }
+
+    void open(std::size_t c) {
+        if (slot[c] >= 0) return;
+        slot[c] = static_cast<std::int32_t>(sums.size() / (5 * copies()));
+        sums.resize(sums.size() + 5 * copies(), 0.0);
+    }
+
+    void prepare(const Tree& tree) {
+        if (!above.empty()) return;
+        for (std::int32_t node = 0; node < tree.n_nodes; ++node) {
+            if (tree.content[node] >= 0) continue;
+            above.push_back(node == 0 ? 0 : cluster(tree, tree.parent[node]));
+            height_of.push_back(static_cast<std::size_t>(set.height[node]));
+            node_of.push_back(node);
+            n_leaves.push_back(0);
+        }
+        for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) ++n_leaves[cluster(tree, tree.parent[tree.node_of[arm]])];
+        mean.resize(above.size()), variance.resize(above.size());
+        for (auto* scratch : {&old_n, &old_t, &new_n, &new_t, &before_n, &before_t}) scratch->resize(copies());
+    }
+
+    void rebuild(const Tree& tree) {
+        prepare(tree);
+        slot.assign(above.size(), -1), senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
+        place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
+        sums.clear(), touched.clear(), order.clear(), fresh.clear();
+        log_weight.assign(set.log_prior, set.log_prior + copies());
+        leader = 0;
+        for (std::int32_t node = 1; node < tree.n_nodes; ++node) {  // what is known of clusters beforehand is a message
+            const Seen known = tree.content[node] < 0 ? kind.before(node) : Seen{0.0, 0.0};
+            if (!(known.plays > 0.0)) continue;
+            const std::size_t c = cluster(tree, node);
+            open(c);
+            const double parts[] = {known.plays, known.total, known.total * known.total / known.plays, ln(known.plays)};
+            for (std::size_t i = 0; i < 4; ++i) std::fill_n(block(c) + i * copies(), copies(), parts[i]);
+            senders[c] = 1;
+        }
+        for (std::int32_t node = tree.n_nodes - 1; node > 0; --node) {
+            const bool leaf = tree.content[node] >= 0;
+            if (leaf) {
+                const Seen known = seen(node);
+                if (!(known.plays > 0.0)) continue;
+                note(tree, node, known);
+                fill(new_n, known.plays), fill(new_t, known.total);
+            } else {
+                const std::size_t c = cluster(tree, node);
+                if (senders[c] == 0) continue;
+                std::copy(block(c), block(c) + copies(), new_n.begin());
+                std::copy(block(c) + copies(), block(c) + 2 * copies(), new_t.begin());
+            }
+            send(cluster(tree, tree.parent[node]), node, leaf, false, false);
+        }
+        for (std::size_t c = 0; c < above.size(); ++c)
+            if (slot[c] >= 0) in_vectors([&]() BANDITREE_INLINE { explain(block(c), senders[c]); });
+        stale = weighed = false;
+    }
+
+    // Replaces the message of a child, if it has `sent` one, by the one from new_n and new_t; what the parent's sums were
+    // goes to before_n and before_t.
+    void send(std::size_t parent, std::int32_t node, bool leaf, bool sent, bool explained) {
+        open(parent);
+        senders[parent] += sent ? 0 : 1;
+        const double* k = set.concentration + static_cast<std::size_t>(set.height[node]) * copies();
+        double* to = block(parent);
+        in_vectors([&]() BANDITREE_INLINE {
+            const double extra = leaf ? 0.0 : Kind::one;
+            std::copy(to, to + copies(), before_n.begin()), std::copy(to + copies(), to + 2 * copies(), before_t.begin());
+            add_message(new_n.data(), new_t.data(), k, extra, 1.0, to);
+            if (sent) add_message(old_n.data(), old_t.data(), k, extra, -1.0, to);
+            if (explained) explain(to, senders[parent]);
+        });
+    }
+
+    // Adds the message of a child with evidence n and t, or with the sign -1 takes it away.
+    BANDITREE_INLINE void add_message(const double* __restrict n, const double* __restrict t, const double* __restrict k,
+                                      double extra, double sign, double* __restrict to) const {
+        const std::size_t n_copies = copies();
+        for (std::size_t c = 0; c < n_copies; ++c) {
+            const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + extra), x = t[c] / n[c];
+            to[c] += sign * w;
+            to[c + n_copies] += sign * (w * x);
+            to[c + 2 * n_copies] += sign * (w * x * x);
+            to[c + 3 * n_copies] += sign * ln_lane(w);
+        }
+    }
+
+    // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies.
+    BANDITREE_INLINE void explain(double* of, std::int32_t n_senders) {
+        if (n_senders < 2) return;
+        const std::size_t n_copies = copies();
+        const double others = n_senders - 1;
+        double* __restrict sums_of = of;
+        double* __restrict weight = log_weight.data();
+        for (std::size_t c = 0; c < n_copies; ++c) {
+            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - x * x / w;
+            const double v = kind.reward_variance((x + 0.5 * Kind::one) / (w + Kind::one));
+            const double logs = sums_of[c + 3 * n_copies] - ln_lane(w) - others * ln_lane(v);
+            const double now = 0.5 * (logs - (apart > 0.0 ? apart : 0.0) / v);
+            weight[c] += now - sums_of[c + 4 * n_copies];
+            sums_of[c + 4 * n_copies] = now;
+        }
+    }
+
+    void weigh() {
+        cumulative.resize(copies());
+        const double top = *std::max_element(log_weight.begin(), log_weight.end());
+        double total = 0.0;
+        for (std::size_t c = 0; c < copies(); ++c) cumulative[c] = total += exp(log_weight[c] - top);
+        weighed = true;
+    }
+};
+
+}  // namespace banditree

@@ -1,0 +1,128 @@
+// Chooses among all arms at once, from beliefs that depend on the whole tree, and learns along the paths of the arms played.
+// Twin of the part of banditree/policy/descent.py for beliefs that are `joint`, draw for draw unless a shortcut is taken.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "beliefs/adaptive.hpp"
+#include "policy/walk.hpp"
+#include "shortcuts/screening.hpp"
+
+namespace banditree {
+
+template <class Kind>
+struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
+    using Common = CommonWalk<AdaptiveRows<Kind>>;
+    using Walk::evaluations, Walk::fade, Walk::rng, Walk::tree;
+    using Common::explores, Common::find, Common::path, Common::pick_any, Common::rows;
+    Screening<Kind> shortcut;
+
+    explicit JointWalker(AdaptiveRows<Kind> rows_) : Common(std::move(rows_)) {}
+
+    std::int32_t choose(const double*) override {
+        if (explores()) return static_cast<std::int32_t>(rng->integers(static_cast<std::uint64_t>(tree.n_arms)));
+        if (tree.n_arms == 1) return 0;
+        rows.bring_up_to_date(tree);
+        rows.draw_copy(tree, *rng);
+        if (!shortcut.covers(tree)) return best(nullptr);
+        evaluations += tree.n_arms;
+        return tree.content[shortcut.pick(tree, rows, *rng)];
+    }
+
+    std::int32_t choose_within(const Limits& limits, const double*) override {
+        if (explores()) return limits.uniform(*rng);
+        if (limits.n_allowed == 1) return limits.arm(0);
+        rows.bring_up_to_date(tree);
+        rows.draw_copy(tree, *rng);
+        return best(&limits);
+    }
+
+    bool choose_many(const double*, std::size_t m, std::int32_t* found) override {
+        for (std::size_t i = 0; i < m; ++i) found[i] = choose(nullptr);
+        return true;
+    }
+
+    bool slate(const Limits* limits, const double*, std::size_t k, std::vector<std::int32_t>& found) override {
+        if (explores()) {
+            pick_any(limits, k, found);
+            return true;
+        }
+        if ((limits ? limits->n_allowed : tree.n_arms) == 1) {
+            found.assign(1, limits ? limits->arm(0) : 0);
+            return true;
+        }
+        rows.bring_up_to_date(tree);
+        rows.draw_copy(tree, *rng);
+        score(limits);
+        std::vector<std::size_t> order(scores.size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        const auto higher = [this](std::size_t i, std::size_t j) { return scores[i] > scores[j]; };
+        std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(), higher);
+        found.clear();
+        for (std::size_t i = 0; i < k; ++i) found.push_back(tree.content[among[order[i]]]);
+        return true;
+    }
+
+    bool update(std::int32_t arm, double reward, const double*) override {
+        observe(arm, reward, 1.0);
+        return true;
+    }
+
+    bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double*, std::size_t n) override {
+        if (n > 256 + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
+        for (std::size_t i = 0; i < n; ++i)
+            observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0);
+        return true;
+    }
+
+    void reset() override { rows.reset(); }
+    std::int32_t& min_wide() override { return shortcut.min_wide; }
+
+  private:
+    std::vector<std::int32_t> among;  // scratch: the leaves that compete, in order
+    std::vector<double> scores;
+
+    void observe(std::int32_t arm, double reward, double count) {
+        find(arm);
+        Common::while_fading(reward, count, [&](double sum, double n) { rows.learn(tree, path, sum, n); });
+    }
+
+    std::int32_t best(const Limits* limits) {
+        score(limits);
+        return tree.content[among[static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]];
+    }
+
+    // Draws once for each allowed arm: first whether it follows its cluster, for all of them, then their means.
+    void score(const Limits* limits) {
+        list_arms(limits);
+        evaluations += static_cast<std::int64_t>(among.size());
+        scores.resize(among.size());
+        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rng->random();
+        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.kind.draw(drawn(among[i], scores[i]), *rng);
+    }
+
+    // Writes the leaves of the arms that may be chosen into `among`.
+    void list_arms(const Limits* limits) {
+        among.clear();
+        if (limits && limits->only) {
+            for (const std::int32_t arm : limits->arms) among.push_back(tree.node_of[arm]);
+            std::sort(among.begin(), among.end());
+            return;
+        }
+        for (std::int32_t node = 1; node < tree.n_nodes; ++node)
+            if (tree.content[node] >= 0 && (!limits || limits->allows(tree.content[node]))) among.push_back(node);
+    }
+
+    Drawn drawn(std::int32_t leaf, double u) const {
+        const Seen known = rows.seen(leaf);
+        const std::size_t parent = rows.cluster(tree, tree.parent[leaf]);
+        if (u < rows.stray(leaf, known, parent)) return rows.kind.alone(known, rows.set.stray_sharpness);
+        double mean, variance;
+        rows.believe(rows.concentration(), known.plays, known.total, parent, mean, variance);
+        return rows.kind.following(mean, variance, rows.set.sharpness);
+    }
+};
+
+}  // namespace banditree

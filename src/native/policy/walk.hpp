@@ -1,0 +1,115 @@
+// The interface of the walks, and what they share whatever their rule: exploring, checking rewards, fading, finding paths.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "policy/limits.hpp"
+#include "stream.hpp"
+#include "tree/shape.hpp"
+
+namespace banditree {
+
+// LARGEST in errors/checks.py, for rewards and entries of contexts: their sums and the sums of their squares stay finite.
+constexpr double largest = 1e100;
+constexpr double least_scale = 0x1p-20;  // LEAST_SCALE in beliefs/base.py
+constexpr double most_plays = 1e15;  // MOST_PLAYS in errors/checks.py: in one row of a batch
+
+// The interface of a walk for Python and the simulator, independent of its belief and rule.
+struct Walk {
+    virtual ~Walk() = default;
+    virtual std::size_t dim() const = 0;
+    // Makes one decision from the present beliefs: the position of an arm, or -1 if a score is not a number.
+    virtual std::int32_t choose(const double* context) = 0;
+    // The same among the arms that the limits allow.
+    virtual std::int32_t choose_within(const Limits& limits, const double* context) = 0;
+    virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
+    // Chooses k different arms, best first, with one draw per node: (k,). There are at least k; limits may be null.
+    virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
+    virtual bool supports(double reward) const = 0;
+    // Whether this can be the sum of this many rewards.
+    virtual bool allows(double sum, double plays) const = 0;
+    // Returns false, with nothing changed, if the belief would lose digits: the readable engine learns such a reward.
+    virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
+    // The same for n rows, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to end.
+    virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+                       std::size_t n) = 0;
+    // Forgets what was derived from the evidence, because Python has changed it.
+    virtual void reset() = 0;
+    // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off
+    // all shortcuts, also those that do not depend on the width.
+    virtual std::int32_t& min_wide() = 0;
+
+    Tree tree;
+    Stream* rng = nullptr;
+    double fade = 1.0;             // factor by which each new reward multiplies earlier evidence
+    double explore = 0.0;          // fraction of decisions made at random, all allowed arms equally likely
+    std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
+};
+
+template <class Rows>
+struct CommonWalk : Walk {
+    Rows rows;
+    std::vector<std::int32_t> path;  // the last path taken, the root first
+
+    explicit CommonWalk(Rows rows_) : rows(std::move(rows_)) {}
+
+    std::size_t dim() const override { return rows.dim(); }
+
+    bool supports(double reward) const override {
+        return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
+    }
+
+    bool allows(double sum, double plays) const override {
+        if (!(plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest)) return false;
+        return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite bound stays infinite
+    }
+
+  protected:
+    // Stored evidence does not fade with each reward: `scale`, its weight, falls instead, and the new reward is divided by
+    // it. When the scale becomes small, the evidence is rescaled.
+    template <class Observe>
+    void while_fading(double reward, double count, const Observe& observe) {
+        if (fade == 1.0) return observe(reward, count);
+        double& scale = *rows.scale;
+        if (scale * fade < least_scale) {
+            for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, scale);
+            scale = 1.0;
+            reset();
+        }
+        scale *= fade;
+        observe(reward / scale, count / scale);
+    }
+
+    bool explores() {
+        if (!(explore > 0.0) || rng->random() >= explore) return false;
+        path.clear();
+        return true;
+    }
+
+    // The path up is usually the path just taken down; looking it up would cost one cache miss per level in a large tree.
+    void find(std::int32_t arm) {
+        if (!path.empty() && tree.content[path.back()] == arm) return;
+        path.clear();
+        for (std::int32_t node = tree.node_of[arm]; node >= 0; node = tree.parent[node]) path.push_back(node);
+        std::reverse(path.begin(), path.end());
+    }
+
+    // Draws k different arms, all ordered selections equally likely: the first k steps of a shuffle.
+    void pick_any(const Limits* limits, std::size_t k, std::vector<std::int32_t>& found) {
+        const auto n = static_cast<std::size_t>(limits ? limits->n_allowed : tree.n_arms);
+        std::unordered_map<std::size_t, std::size_t> swapped;  // ranks that have moved
+        const auto at = [&swapped](std::size_t i) { return swapped.count(i) ? swapped[i] : i; };
+        found.clear();
+        for (std::size_t i = 0; i < k; ++i) {
+            const std::size_t j = i + rng->integers(n - i), rank = at(j);
+            swapped[j] = at(i);
+            found.push_back(limits ? limits->arm(static_cast<std::int32_t>(rank)) : static_cast<std::int32_t>(rank));
+        }
+    }
+};
+
+}  // namespace banditree

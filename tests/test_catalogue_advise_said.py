@@ -1,0 +1,184 @@
+"""What the advice says, for regret that we make up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditree.catalogue import inspect
+from banditree.catalogue.advice import weigh
+from banditree.catalogue.candidates import named
+from banditree.catalogue.comparison import WorldRuns
+from tests.made_up_regret import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
+
+
+def test_a_tree_that_clearly_pays() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.051 * t})
+    assert (found.policy, found.depth, found.verdict, found.pays_from) == ("TSC", None, "tree", 1000)
+    assert found.against_flat.saving == pytest.approx(1000, rel=0.02)
+    assert found.against_flat.share == pytest.approx(0.5, abs=0.02)
+    assert "Run TSC" in found.sentences[0]
+    assert "About as good: HTS(depth=2)." in found.sentences
+    assert "is ahead of TS after about 1,000 decisions" in str(found)
+
+
+def test_a_deep_tree_is_named_with_its_depth() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.03 * t})
+    assert (found.name, found.code) == ("HTS(depth=2)", "bt.HTS(tree, depth=2)")
+
+
+def test_of_ways_about_equally_good_the_first() -> None:
+    """A hair's breadth, better in one world and worse in the next, is no reason for a deeper tree; a clear lead is."""
+    curves = {"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.0503 * t, "HTS:2": lambda t: 0.05 * t}
+    worlds: dict[str, Any] = {"spread": 0.1, "worlds": 4000}
+    deeper = pairs_of(curves, **worlds).compare("HTS(depth=2)", "TSC")
+    assert 0 < deeper.share < 0.02
+    assert weighed(curves, **worlds).policy == "TSC"
+    assert weighed({name: curves[name] for name in ("TS", "HTS:2", "TSC")}, **worlds).policy == "HTS"
+    assert weighed(curves, worlds=4000).policy == "HTS"  # in every world
+
+
+def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
+    late = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 400 + 0.06 * t})
+    assert late.verdict == "tree"
+    assert late.pays_from is not None
+    assert 10_000 < late.pays_from < 14_000
+    assert any("Less traffic: up to about" in line and "TS has less regret" in line for line in late.changes)
+    early = weighed({"TS": lambda t: 100 * np.log(t), "TSC": lambda t: 0.03 * t})
+    assert early.policy == "TSC"
+    assert early.overtaken is not None
+    assert early.overtaken.policy == "TS"
+    # at 20,000 TS is 990 - 600 = 390 behind and gains 0.03 - 100 log(4/3) / 5,000 = 0.0242 per decision
+    assert early.overtaken.at == pytest.approx(20_000 + 390.3 / 0.02425, rel=0.05)
+    (headline,) = [line for line in early.sentences if line.startswith("At the end, TSC loses 0.0")]
+    assert "it has stopped learning; TS loses 0.005" in headline
+    assert "If that continues, TS will be ahead after about 36," in headline
+    assert any(line.startswith("More traffic: beyond about 36,") for line in early.changes)
+
+
+def test_a_tree_that_does_not_pay() -> None:
+    found = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t})
+    assert (found.policy, found.verdict, found.pays_from) == ("TS", "flat", None)
+    assert "do not pay off" in found.sentences[1]
+
+
+def test_a_flat_policy_is_no_tree_however_good_it_is() -> None:
+    """UCB1 ignores the categories too: it is named, and has no part in whether the categories pay."""
+    found = weighed({"TS": lambda t: 0.05 * t, "UCB1": lambda t: 0.02 * t, "TSC": lambda t: 0.1 * t})
+    assert (found.policy, found.verdict, found.against_flat.policy) == ("TS", "flat", "TSC")
+    assert "Even less regret, without the categories: UCB1." in found.sentences
+    assert not any("About as good" in line for line in found.sentences)
+
+
+def test_a_deeper_tree_that_may_be_better_is_named() -> None:
+    """10% less regret, but all of it in one of four worlds: no reason for a deeper tree yet."""
+    made = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS(depth=2)": lambda t: 0.05 * t}, worlds=4)
+    regret = {
+        **made.runs.replicates,
+        "HTS(depth=2)": made.regret("TSC") * np.array([0.6, 1.0, 1.0, 1.0])[:, None, None],
+    }
+    means = {name: values.mean(axis=1) for name, values in regret.items()}
+    unsure = WorldRuns(replace(made.runs, replicates=regret, regret=means), False)
+    found = weigh(COUNTED, named(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
+    assert found.policy == "TSC"
+    assert "Possibly even less regret (more seeds would show): HTS(depth=2)." in found.sentences
+
+
+def test_a_lead_too_small_to_say_since_when() -> None:
+    """Likely ahead at the end, yet not beyond doubt in 4 worlds: nothing is claimed about when the lead began."""
+    found = weigh(KNOWN, named(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
+    assert (found.policy, found.verdict, found.pays_from) == ("TSC", "tree", None)
+    assert found.against_flat.saving == pytest.approx(2.5 * found.against_flat.noise)
+    assert "These seeds do not show after how many decisions it is ahead; more seeds would." in found.sentences
+
+
+def test_a_lead_that_other_seeds_would_not_find_is_a_tie_and_goes_to_the_simpler() -> None:
+    """1.6 standard errors ahead: a chance of 94%, if one looks at nothing else, and TS with the next seed."""
+    found = weigh(KNOWN, named(["TS", "TSC"], SHOP), ahead_by(1.6), inspect(KNOWN))
+    assert found.against_flat.chance > 0.9
+    assert (found.policy, found.verdict) == ("TS", "cannot tell")
+    assert any(line.startswith("More seeds") for line in found.changes)
+
+
+def test_a_lead_that_comes_and_goes_is_no_lead_from_the_start() -> None:
+    found = weighed(
+        {"TS": lambda t: 0.1 * t, "UCT": lambda t: 0.1 * t - 30 * (t > 19_500)}, catalogue=KNOWN, one_world=True
+    )
+    assert (found.policy, found.verdict, found.pays_from) == ("UCT", "tree", 20_000)
+    assert "an upper confidence bound at every node" in found.sentences[0]
+
+
+def test_of_two_that_are_close_the_one_that_goes_on_learning() -> None:
+    """TSC is 4% ahead at the end and TS loses a third as much per decision; 8% ahead are too much to give away."""
+    close = weighed({"TS": lambda t: 250 * np.log(t / 10), "TSC": lambda t: 0.912 * t / 10})
+    assert 0 < close.against_flat.share < 0.05
+    assert close.against_flat.chance > 0.99
+    assert (close.policy, close.verdict) == ("TS", "flat")
+    assert any("Up to then, TSC has slightly less regret, but TS" in line for line in close.sentences)
+    assert close.overtaken is None
+    far = weighed({"TS": lambda t: 250 * np.log(t / 10), "TSC": lambda t: 0.87 * t / 10})
+    assert (far.policy, far.verdict) == ("TSC", "tree")
+    other = weighed({"TS": lambda t: 0.912 * t / 10, "TSC": lambda t: 250 * np.log(t / 10)})  # the other way round
+    assert (other.policy, other.verdict) == ("TSC", "tree")
+    assert "more (95% interval" in other.sentences[1]
+
+
+def test_worlds_that_disagree_cannot_tell() -> None:
+    bet = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t}, spread=0.3)
+    assert (bet.policy, bet.verdict) == ("TSC", "cannot tell")
+    assert "cannot tell" in bet.sentences[0]
+    assert "better bet" in bet.sentences[0]
+    assert any(line.startswith("More data: about") for line in bet.changes)
+    even = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.104 * t}, spread=0.3, worlds=400)
+    assert (even.policy, even.verdict) == ("TS", "cannot tell")
+    assert "hardly" in str(even)
+
+
+def test_known_means_leave_the_noise_of_the_simulation_alone() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, catalogue=KNOWN, one_world=True)
+    assert found.policy == "TS"
+    assert found.verdict == "cannot tell"
+    assert any("More seeds" in line for line in found.changes)
+    clear = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t}, catalogue=KNOWN, one_world=True)
+    assert clear.verdict == "tree"
+    assert clear.against_flat.interval[0] > 0
+
+
+def test_the_difference_tells_worlds_from_luck() -> None:
+    """Runs of one world differ by luck alone: the interval is that of the mean, however lucky single runs are."""
+    lucky = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=400)
+    spread = pairs({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=400, spread=0.2)
+    narrow, wide = lucky.compare("TSC", "TS"), spread.compare("TSC", "TS")
+    widths = [high - low for low, high in (narrow.interval, wide.interval)]
+    assert widths[1] == pytest.approx(2 * 1.96 * 0.2 * 1600, rel=0.15)
+    assert widths[0] < 0.2 * widths[1]
+    assert narrow.chance > 0.999
+    same = {"TS": np.ones((4, 2, 3)), "TSC": np.ones((4, 2, 3))}
+    none = WorldRuns(replace(lucky.runs, replicates=same), True)
+    assert none.compare("TSC", "TS").chance == 0.5
+
+
+def test_the_tables_intervals_are_over_worlds_of_which_two_runs_share_one() -> None:
+    """The luck of a run is 2% here and worlds differ by 20%, so two runs in one world are hardly more than one."""
+    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=100, spread=0.2)
+    row = next(row for row in found.table if row.policy == "TSC")
+    reach = (row.interval[1] - row.interval[0]) / 2
+    assert reach == pytest.approx(1.98 * 0.2 * 1600 / np.sqrt(100), rel=0.25)
+
+
+def test_few_worlds_are_held_to_students_t() -> None:
+    """Two policies equally good: two standard errors of 8 runs are as frequent as Student's t with 7 degrees says."""
+    told = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        regret = {name: 100 + rng.normal(0, 5, (4, 2, 1)) for name in ("TS", "TSC")}
+        made = replace(
+            pairs({"TS": lambda t: t}).runs,
+            replicates=regret,
+            regret={name: each.mean(axis=1) for name, each in regret.items()},
+        )
+        told += WorldRuns(made, True).compare("TSC", "TS").told
+    assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))
