@@ -95,7 +95,8 @@ def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats,
     means, sds = np.append(mean, other), np.append(sd, other_sd)
     means = means - means.max()
     sds = np.maximum(sds, NARROWEST * -means)
-    return _wins(Normal(means / sds.max(), sds / sds.max()), size, share=share)[0]
+    each = Normal(means / sds.max(), np.maximum(sds / sds.max(), LEAST))
+    return _wins(each, size, share=share)[0]
 
 
 def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
@@ -131,9 +132,10 @@ class Parts(NamedTuple):
 
     of: NDArray[np.intp]  # class
     share: Floats  # in the class
+    bottom: Floats  # practically no draw is below; -inf where a class has one density, because there the panels end
 
     def take(self, order: NDArray[np.intp] | slice) -> Parts:
-        return Parts(self.of[order], self.share[order])
+        return Parts(self.of[order], self.share[order], self.bottom[order])
 
 
 def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None) -> tuple[Floats, float]:
@@ -144,12 +146,14 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
-    parts = Parts(np.arange(k), np.ones(k))
+    depth = NEGLIGIBLE + np.log(size * k)
+    parts = Parts(np.arange(k), np.ones(k), np.full(k, -np.inf))
     if share is not None:
-        parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
+        bottom = each.bottom(NEGLIGIBLE + np.tile(depth, 2))
+        parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share), bottom)
         some = np.flatnonzero(parts.share > 0)
         each, parts = each.take(some), parts.take(some)
-    top = each.top(NEGLIGIBLE + np.log(size * k)[parts.of])
+    top = each.top(depth[parts.of])
     order = np.argsort(-top)
     each, parts, top = each.take(order), parts.take(order), top[order]
     rate = np.abs(each.slope(top))
@@ -157,7 +161,10 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
     right, log_below = top[0], 0.0
     while right > floor and log_below > -NEGLIGIBLE:
-        left, before = max(_left(each, top, rate, right), floor), np.inf
+        going = np.flatnonzero(parts.bottom < right)  # the others have no draws left, and must not shorten the panels
+        left, before = max(_left(each.take(going), top[going], rate[going], right), floor), np.inf
+        if left == -np.inf:
+            break
         while True:
             n = int(np.searchsorted(-top, -left))
             these = parts.take(slice(n))
@@ -187,6 +194,8 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
     """Find where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
     there = np.float64(right)
     before = int(np.searchsorted(-top, -right, side="right"))
+    if before == 0:  # a gap up to where the next one begins
+        return float(top[0]) if len(top) else -np.inf
     started = each.take(slice(before))
     left = right - float(min(_step(started.slope(there), started.curvature(there)).min(), each.longest(there)))
     while right - left > TOO_NARROW * abs(right):
@@ -210,13 +219,14 @@ def _panel(
     centre, half = (left + right) / 2, (right - left) / 2
     d = half * NODE
     c = np.float64(centre)
-    f = np.exp(
-        each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
-    )  # (classes, nodes)
+    log_f = each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
+    gone = parts.bottom >= right
+    f = np.exp(np.where(gone[:, None], -np.inf, log_f))  # (parts, nodes)
     higher = above[:, None] + half * (f @ ABOVE)
     in_all = above + half * (f @ WEIGHT)
     below, left_below = 1 - higher, 1 - in_all
-    low = np.flatnonzero(in_all > 1 - SMALL)
+    below[gone], left_below[gone] = 0.0, 0.0
+    low = np.flatnonzero((in_all > 1 - SMALL) & ~gone)
     if len(low):
         left_below[low] = _tail(each.take(low), left)
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)

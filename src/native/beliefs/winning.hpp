@@ -78,16 +78,20 @@ class Winning {
         }
         std::vector<std::size_t> order;
         std::vector<double> tops(each.count()), parts(each.count(), 1.0);
+        std::vector<double> bottoms(each.count(), -std::numeric_limits<double>::infinity());
         for (std::size_t i = 0; i < each.count(); ++i) {
             const std::size_t c = i % n_classes;
             if (!shares.empty()) parts[i] = i < n_classes ? 1.0 - shares[c] : shares[c];
             if (parts[i] > 0.0) order.push_back(i);
-            tops[i] = each.top(i, negligible + ln(sizes[c] * static_cast<double>(n_classes)));
+            const double depth = negligible + ln(sizes[c] * static_cast<double>(n_classes));
+            tops[i] = each.top(i, depth);
+            if (!shares.empty()) bottoms[i] = each.bottom(i, negligible + depth);
         }
         k = order.size();
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return tops[i] > tops[j]; });
         each.arrange(order);
         top = taken(tops, order);
+        bottom = taken(bottoms, order);
         part = taken(parts, order);
         std::vector<std::size_t> at(n_classes, none);
         mate.assign(k, none);
@@ -124,6 +128,7 @@ class Winning {
 
     Densities each;  // in the order of their tops, the highest first, like all that follows
     std::size_t k = 0;
+    std::vector<double> bottom;     // practically no draw is below; -inf where a class has one density: there the panels end
     std::vector<double> part;       // share in its class
     std::vector<std::size_t> mate;  // the other density of its class, or none
     struct Half {
@@ -147,6 +152,7 @@ class Winning {
         while (right > floor && log_below > -negligible) {
             double left = right, log_left = 0.0, before = std::numeric_limits<double>::infinity();
             in_vectors([&]() BANDITREE_INLINE { left = std::max(start_of_panel(right), floor); });
+            if (left == -std::numeric_limits<double>::infinity()) break;
             for (;; left = 0.5 * (left + right)) {
                 started = tops_above(left);
                 in_vectors([&]() BANDITREE_INLINE { log_left = panel(left, right); });
@@ -181,13 +187,19 @@ class Winning {
         const Place end(right);
         const std::size_t before = tops_above(std::nextafter(right, -std::numeric_limits<double>::infinity()));
         double step = Densities::longest(right);
-        for (std::size_t i = 0; i < before; ++i) step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
+        bool going = false;  // those below their bottom have no draws left, and must not shorten the panels
+        for (std::size_t i = 0; i < before; ++i) {
+            if (bottom[i] >= right) continue;
+            going = true;
+            step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
+        }
+        if (!going) return before < k ? top[before] : -std::numeric_limits<double>::infinity();  // where the next one begins
         double left = right - step;
         while (right - left > too_narrow * std::fabs(right)) {
             const Place start(left);
             const std::size_t n = tops_above(left);
             std::size_t old = 0, fresh = before;
-            while (old < before && !too_long(right - left, old, start)) ++old;
+            while (old < before && (bottom[old] >= right || !too_long(right - left, old, start))) ++old;
             while (fresh < n && !too_long(right - left, fresh, start) && rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
                 ++fresh;
             if (old == before && fresh == n) break;
@@ -213,12 +225,18 @@ class Winning {
         for (std::size_t c = 0; c < started; ++c) {
             Nodes f, higher, below;
             const double at_centre = peak[c], along = slope[c], weight = each.weight[c];
+            const bool gone = bottom[c] >= right;
             for (int i = 0; i < panel_nodes; ++i) f[i] = half * exp_lane(at_centre + along * away[i] - weight * bend[i]);
+            if (gone) f.fill(0.0);
             const double mass = dot(rule.weight, f);
             weighted_sum(f.data(), rule.above[0].data(), panel_nodes, panel_nodes, higher.data(), panel_nodes);
             so_far[c] = above[c] + mass;
             double below_left = 1.0 - so_far[c];
-            if (below_left < small) {
+            if (gone) {
+                below_left = 0.0;
+                below.fill(0.0);
+                higher.fill(1.0);
+            } else if (below_left < small) {
                 below_left = tail(c, left);
                 for (int i = 0; i < panel_nodes; ++i) {
                     below[i] = below_left + std::max(mass - higher[i], 0.0);
