@@ -116,7 +116,8 @@ clean: ## remove .venv and everything built
 
 # The lowest versions go with the oldest Python that is here and that we support.
 OLDEST = $(firstword $(shell for minor in 11 12 13 14; do \
-  python3.$$minor -c "import ensurepip" 2>/dev/null && echo python3.$$minor; done) $(PYTHON))
+  python3.$$minor -c "import ensurepip" 2>/dev/null && echo python3.$$minor; done) $(GIVEN))
+GIVEN := $(PYTHON)
 .venv-lowest/bin/python: PYTHON = $(OLDEST)
 
 %/bin/python:
