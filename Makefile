@@ -18,7 +18,7 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture estimator-table clean \
+.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture trust-picture estimator-table clean \
   fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
@@ -55,11 +55,14 @@ site: setup ## the documentation as a web site, into build/site
 advice-picture: setup ## the README's picture of the advice page, which needs Chromium
 	$(BIN)/python -m docs.make_advice_picture
 
+trust-picture: setup ## the picture of docs/adaptive.md: how ATS learns to trust a tree
+	$(BIN)/python -m docs.make_trust_picture
+
 bench: setup ## the benchmark table
 	$(BIN)/python -m benchmarks
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
-	$(BIN)/banditree reproduce --variant all --out reproduction
+	$(BIN)/banditree reproduce --variant all --beyond --out reproduction
 
 estimator-table: setup ## which estimator wins where, on logs whose truth is known
 	$(BIN)/python -m docs.make_estimator_table --out docs/estimator-table.md

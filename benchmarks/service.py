@@ -12,7 +12,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -28,7 +28,8 @@ from banditree.tree import Tree
 from benchmarks.machine import describe
 
 CONNECTIONS = 32
-ROUNDS, SECONDS = 6, 2.0
+ROUNDS, SECONDS = 4, 1.5
+SERVED = ("TSC", 100, 10), ("TSC", 10_000, 100), ("ATS", 100, 10), ("ATS", 1000, 32), ("ATS", 10_000, 100)
 EVENTS = 1_000_000
 FORKS = multiprocessing.get_context("forkserver")
 
@@ -67,9 +68,10 @@ def run_bare(port: int) -> None:
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
 
 
-def run_ours(port: int, arms: int, categories: int, store: str) -> None:
+def run_ours(port: int, policy: str, arms: int, categories: int, store: str) -> None:
+    settings = Settings(policy=policy)
     with Path("/dev/null").open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        serve(catalogue(arms, categories), "made up", Settings(), store=store, host="127.0.0.1", port=port, token=None)
+        serve(catalogue(arms, categories), "made up", settings, store=store, host="127.0.0.1", port=port, token=None)
 
 
 @contextmanager
@@ -127,20 +129,22 @@ def load(port: int, into: Measured, seconds: float = SECONDS, *, rewards: bool =
 
 
 def decisions(folder: Path) -> list[str]:
-    """Decisions per second and their times."""
-    small, large = str(folder / "small.db"), str(folder / "large.db")
-    with (
-        running(run_bare) as bare,
-        running(run_ours, 100, 10, small) as few,
-        running(run_ours, 10_000, 100, large) as many,
-    ):
-        ports = {"bare FastAPI": bare, "100 arms in 10 categories": few, "10,000 arms in 100 categories": many}
+    """Decisions per second and their times: decisions alone, and decisions each of which is followed by its reward."""
+    with ExitStack() as servers:
+        ports = {"bare FastAPI": servers.enter_context(running(run_bare))}
+        for policy, arms, categories in SERVED:
+            store = str(folder / f"{policy}-{arms}.db")
+            name = f"{policy}, {arms:,} arms in {categories} categories"
+            ports[name] = servers.enter_context(running(run_ours, policy, arms, categories, store))
         found = {name: Measured() for name in ports}
-        for port in ports.values():
-            load(port, Measured(), 1.0, rewards=port != bare)  # some evidence to decide by
+        found |= {f"{name}, with rewards": Measured() for name in list(ports)[1:]}
+        for name, port in ports.items():
+            load(port, Measured(), 1.0, rewards=f"{name}, with rewards" in found)  # some evidence to decide by
         for _ in range(ROUNDS):
             for name, port in ports.items():
                 load(port, found[name])
+                if f"{name}, with rewards" in found:
+                    load(port, found[f"{name}, with rewards"], rewards=True)
     base = found["bare FastAPI"]
     lines = ["| server | decisions/s | of bare | median | p99 | of bare |", "|---|---|---|---|---|---|"]
     for name, it in found.items():
@@ -155,7 +159,9 @@ def alone(repeats: int = 2000) -> list[str]:
     """The time of a decision with its propensity, without any service around it."""
     took = {}
     for arms, categories in ((100, 10), (10_000, 100)):
-        policy = Settings().build(Tree.from_paths([(*path, arm) for arm, path in catalogue(arms, categories).items()]))
+        policy = Settings(policy="TSC").build(
+            Tree.from_paths([(*path, arm) for arm, path in catalogue(arms, categories).items()])
+        )
         rng = np.random.default_rng(0)
         for arm in policy.tree.arms:
             policy.update(arm, int(rng.random() < 0.1))
@@ -165,7 +171,7 @@ def alone(repeats: int = 2000) -> list[str]:
         took[arms] = (time.process_time() - began) / repeats * 1e6
     few, many = took[100], took[10_000]
     return [
-        f"A decision alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times as long)."
+        f"A decision of TSC alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times)."
     ]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 TARGET = Path(__file__).with_name("images") / "advice.png"
 COLUMNS = ("--arm", "item", "--path", "category,subcategory", "--plays", "plays", "--successes", "clicks")
-WIDTH, HEIGHT = 900, 656  # pixels: the answer and the table below it
+WIDTH, HEIGHT = 900, 712  # pixels: the answer and the table below it
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Server:
 
     def __init__(self, process: subprocess.Popen[str], url: str, errors: list[str]) -> None:
         self.process, self.url, self.errors = process, url, errors
-        self.http = httpx.Client(base_url=url, timeout=30, trust_env=False)
+        self.http = httpx.Client(base_url=url, timeout=120, trust_env=False)
 
     def kill(self) -> None:
         """What kill -9 does."""
@@ -44,11 +45,11 @@ class Server:
         return self.end()
 
     def end(self) -> int:
-        self.http.close()
-        code = self.process.wait(30)
+        """Wait until the process has ended, and close what was opened for it. May be called again."""
         assert self.process.stdout is not None
+        self.http.close()
         self.process.stdout.close()
-        return code
+        return self.process.wait(60)
 
 
 def items(folder: Path, text: str = ITEMS) -> Path:
@@ -81,11 +82,23 @@ def start(
     reading.start()
     line = process.stdout.readline()
     if "http://" not in line:
-        process.wait(30)
-        reading.join(5)
-        process.stdout.close()
-        raise AssertionError(f"no server: {line}{''.join(errors)}")
+        with process.stdout:
+            code = process.wait(60)
+        reading.join(60)
+        raise AssertionError(f"the server ended with code {code} before it had an address: {line}{''.join(errors)}")
     return Server(process, line.split()[-1], errors)
+
+
+def quiet_port() -> str:
+    """Find a free port below those that the system gives to connections, so that it stays free while nobody listens.
+
+    A page that tries to reach a closed port in their range can even end up connected to itself, which takes the port.
+    """
+    for port in range(20_000 + os.getpid() % 10_000, 32_768):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return str(port)
+    raise AssertionError("no port is free")
 
 
 @contextmanager
@@ -97,10 +110,11 @@ def serving(folder: Path, *options: str, **how: Any) -> Iterator[Server]:
     finally:
         if server.process.poll() is None:
             assert server.stop() == 0, "".join(server.errors)
+        server.end()
 
 
-def until(true: Any, seconds: float = 20.0) -> Any:
-    """Wait until something is true, and give it."""
+def until(true: Any, seconds: float = 60.0) -> Any:
+    """Wait until something is true, and return it."""
     end = time.monotonic() + seconds
     while not (found := true()):
         assert time.monotonic() < end, "it did not happen"

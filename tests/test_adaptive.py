@@ -18,7 +18,9 @@ from banditree.policy import engines
 from tests.helpers import ENGINES, needs_native
 
 Floats = NDArray[np.float64]
-DEEP = bt.Tree({"a": {"b": ["b1", "b2", "b3"], "c": ["c1"]}, "d": ["d1", "d2"], "e": {"f": {"g": ["g1", "g2"]}}, "h": ["x"]})
+DEEP = bt.Tree(
+    {"a": {"b": ["b1", "b2", "b3"], "c": ["c1"]}, "d": ["d1", "d2"], "e": {"f": {"g": ["g1", "g2"]}}, "h": ["x"]}
+)
 
 
 def rows_of(policy: bt.Policy) -> AdaptiveRows:
@@ -45,7 +47,7 @@ def gaussian_tree(policy: bt.Policy, k: Floats, root_variance: float) -> tuple[F
 def played_at_random(prior: bt.Belief, seed: int, tree: bt.Tree = DEEP, n: int = 40, **options: Any) -> bt.Policy:
     rng = np.random.default_rng(seed)
     policy = bt.ATS(tree, prior=prior, rng=seed, **options)
-    arms = [tree.arms[i] for i in rng.integers(0, max(1, rng.integers(1, tree.n_arms + 1)), n)]
+    arms = [tree.arms[i] for i in rng.integers(0, int(rng.integers(1, tree.n_arms + 1)), n)]
     rewards = rng.normal(1, 2, n) if isinstance(prior, bt.Gaussian) else rng.random(n) < 0.4
     policy.update_many(arms, rewards.astype(float))
     return policy
@@ -57,6 +59,7 @@ def test_gaussian_beliefs_are_the_posterior_of_a_tree_of_normal_variables(seed: 
     prior = bt.Gaussian(sd=1.5, mean=0.3, prior_sd=2.0)
     policy = played_at_random(prior, seed)
     rows, shape = rows_of(policy), policy.tree.shape
+    assert prior.prior_sd is not None
     unit = prior.sd**2
     played = shape.node_of[rows.plays(shape.node_of) > 0]
     means = rows.rewards(played) / rows.plays(played)
@@ -98,7 +101,8 @@ def test_beliefs_by_hand() -> None:
     cluster = (16 * root + 0.75 * w_arm) / (16 + w_arm)
     x, y = (16 * cluster + 3) / 20, cluster
     found, variance, around = rows.believed(policy.tree.shape.node_of, [2])
-    assert np.allclose(found[:, 0], [x, y]) and np.allclose(around[:, 0], cluster)
+    assert np.allclose(found[:, 0], [x, y])
+    assert np.allclose(around[:, 0], cluster)
     v_cluster = 1 / (17 + w_arm) + (16 / (16 + w_arm)) ** 2 / (2 + w_cluster)
     assert np.allclose(variance[:, 0], [1 / 21 + (16 / 20) ** 2 * v_cluster, 1 / 17 + v_cluster])
     log_weight = -FALL * np.tile(np.arange(7), 4)  # a single child tells nothing about how alike children are
@@ -136,7 +140,7 @@ CASES = {
 @needs_native
 @pytest.mark.parametrize("case", CASES)
 def test_choices_follow_the_probabilities(case: str) -> None:
-    """Drawn arm by arm, or by the screening of many arms. The control: not those of a policy that knows a little more."""
+    """Drawn arm by arm, or by screening many arms. The control: not those of a policy that knows a little more."""
     tree, steps, prior = CASES[case]
     policy = bt.ATS(tree, prior=prior, rng=3)
     rng = np.random.default_rng(4)
@@ -146,7 +150,9 @@ def test_choices_follow_the_probabilities(case: str) -> None:
         arm = policy.choose()
         policy.update(arm, float(rng.random() < rates[position[arm]]))
     n = 1_000_000 if case == "few arms" else 200_000
-    counts = np.bincount(policy.walk.choose_many(n, None), minlength=tree.n_arms).astype(float)
+    chosen = policy.walk.choose_many(n, None)
+    assert chosen is not None
+    counts = np.bincount(chosen, minlength=tree.n_arms).astype(float)
     assert not differs(counts, policy.propensities())
     policy.update_many([tree.arms[0]] * 20, [0.9] * 20)
     assert differs(counts, policy.propensities())
@@ -158,7 +164,8 @@ def test_limited_choices_follow_the_probabilities(engine: str) -> None:
         policy = played_at_random(bt.Beta(1, 1), 5, n=30)
         only = ["b1", "c1", "d2", "x"]
         chances = policy.propensities(only=only)
-        assert np.isclose(chances.sum(), 1) and set(np.flatnonzero(chances)) == set(policy.tree.positions(only))
+        assert np.isclose(chances.sum(), 1)
+        assert set(np.flatnonzero(chances)) == set(policy.tree.positions(only))
         n = 20_000 if engine == "native" else 1_500
         counts = np.bincount(policy.tree.positions(policy.choose_many(n, only=only)), minlength=policy.tree.n_arms)
         assert not differs(counts.astype(float), chances)
@@ -181,9 +188,10 @@ def test_rewards_known_beforehand_are_rewards() -> None:
     known = bt.ATS(DEEP, prior={None: bt.Beta(1, 3), "b1": bt.Beta(30, 10)}, rng=1)
     seen = bt.ATS(DEEP, prior=bt.Beta(1, 3), rng=1)
     seen.update_many(["b1"], [30], plays=[40])
-    means = [[row.mean for row in policy.table()] for policy in (known, seen)]
-    assert np.allclose(*means)
-    assert known["b1"].plays == 0 and seen["b1"].plays == 40
+    first, second = ([row.mean for row in policy.table()] for policy in (known, seen))
+    assert np.allclose(first, second)
+    assert known["b1"].plays == 0
+    assert seen["b1"].plays == 40
     cluster = bt.ATS(DEEP, prior={"d": bt.Beta(90, 10)}, rng=1)
     assert cluster["d1"].mean > cluster["b1"].mean > 0.5
 
@@ -193,7 +201,8 @@ def test_a_new_arm_starts_from_its_cluster() -> None:
     policy.update_many(["g1", "g2", "g3", "p1", "p2", "p3"], [80, 75, 85, 5, 9, 8], plays=[100] * 6)
     policy.add_arms({"g4": ("good",), "p4": ("poor",)})
     policy.add_arms({"g5": ("good",)}, prior="cluster")
-    assert policy["g4"].mean == policy["g5"].mean > 0.7 and policy["p4"].mean < 0.2
+    assert policy["g4"].mean == policy["g5"].mean > 0.7
+    assert policy["p4"].mean < 0.2
     policy.add_arms({"p5": ("poor",)}, prior=bt.Beta(40, 10))
     assert policy["p5"].mean > 0.6
     policy.move_arms({"g4": ("poor",)})
@@ -210,7 +219,9 @@ def test_trust_is_told_in_words() -> None:
     nothing.update_many(tree.arms, rng.binomial(200, rng.uniform(0.1, 0.9, 200)), plays=[200] * 200)
     assert bt.ATS(tree, rng=1).table()[0].trust == "too early to tell"
     told = [row.trust for row in clusters.table()]
-    assert told[0].startswith("hardly alike") and told[1].startswith("nearly equal") and told[-1] == ""
+    assert told[0].startswith("hardly alike")
+    assert told[1].startswith("nearly equal")
+    assert told[-1] == ""
     assert nothing.table()[1].trust.startswith("hardly alike")
     assert "trust" not in bt.TSC(tree, rng=1).table()[0]
 
@@ -220,7 +231,8 @@ def test_what_is_computed_is_kept_until_the_next_reward() -> None:
     rows = rows_of(policy)
     first = policy.propensities()
     kept = rows._memo
-    assert np.array_equal(policy.propensities(), first) and rows._memo is kept
+    assert np.array_equal(policy.propensities(), first)
+    assert rows._memo is kept
     policy.propensities()[:] = 7  # a copy
     assert np.array_equal(policy.propensities(), first)
     policy.update("b1", 1)
@@ -237,7 +249,7 @@ def test_other_priors_are_refused(bad: Any) -> None:
 
 
 def test_it_finds_the_structure_and_does_without() -> None:
-    """Where clusters tell all it is far better than TS, and where they tell nothing not much worse (means of 40 runs)."""
+    """Where clusters tell all it is far better than TS; where they tell nothing it is not much worse (40 runs)."""
     regret = {}
     for name, problem in {"clusters": bt.problems.strong_dominance(), "none": bt.problems.unstructured(50, 10)}.items():
         runs = bt.simulate([bt.ATS, bt.TS], problem, horizon=3_000, seeds=40)

@@ -139,10 +139,11 @@ def test_advice_is_right_on_worlds_we_know() -> None:
     found = {}
     for world in worlds():
         short = World(world.name, world.problem, min(world.horizon, 3000), world.tree, world.depth)
-        found[world.name] = draw(short, 100, seeds=40, truth_seeds=60, jobs=2)
+        found[world.name] = draw(short, 100, seeds=24, truth_seeds=40, jobs=2)
     assert sum(each.right for each in found.values()) >= 9, found
     strong = found["strong dominance"]
-    assert (strong.advised, strong.verdict) == ("TSC", "tree")
+    assert strong.verdict == "tree"
+    assert strong.right
     assert row(worlds()[0], [strong])[-1] == "1 of 1"
 
 
@@ -153,8 +154,10 @@ def test_a_best_arm_among_bad_ones_is_no_place_for_a_tree() -> None:
     means[:8] = 0.9, *[0.05] * 7
     rng = np.random.default_rng(0)
     found = advise(Catalogue(tree, np.full(32, 100), rng.binomial(100, means)), horizon=1500, seeds=80, jobs=2)
-    assert (found.policy, found.verdict) == ("TS", "flat")
-    assert found.against_flat.interval[1] < 0
+    assert found.verdict == "flat"
+    assert found.policy in ("TS", "ATS")
+    regret = {row.policy: row.regret for row in found.table}
+    assert regret["TSC"] > 1.5 * regret["TS"]
 
 
 def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

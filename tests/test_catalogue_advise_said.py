@@ -41,6 +41,59 @@ def test_of_ways_about_equally_good_the_first() -> None:
     assert weighed(curves, worlds=4000).policy == "HTS"  # in every world
 
 
+def test_ats_is_advised_where_it_does_clearly_better_and_the_verdict_stays_with_the_categories() -> None:
+    flat = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t, "ATS": lambda t: 0.03 * t})
+    assert (flat.policy, flat.verdict, flat.code) == ("ATS", "flat", "bt.ATS(tree)")
+    assert flat.against_flat.policy == "ATS"
+    assert flat.against_flat.saving == pytest.approx(400, rel=0.02)
+    assert "learns how far to trust the categories" in flat.sentences[0]
+    assert "Trusting the categories does not pay off: TSC, which does, loses 2,0" in flat.sentences[2]
+    tree = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "ATS": lambda t: 0.03 * t})
+    assert (tree.policy, tree.verdict) == ("ATS", "tree")
+    assert "Trusting the categories pays off too" in tree.sentences[2]
+    assert not any("Less informative categories" in line for line in tree.changes)
+    unsure = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t, "ATS": lambda t: 0.03 * t}, spread=0.3)
+    assert (unsure.policy, unsure.verdict) == ("ATS", "cannot tell")
+    assert "The data cannot tell whether trusting the categories pays off" in unsure.sentences[2]
+    assert any(line.startswith("More data: about") for line in unsure.changes)
+
+
+def test_a_simpler_policy_that_does_as_well_as_ats_is_advised() -> None:
+    curves = {"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "ATS": lambda t: 0.0503 * t}
+    found = weighed(curves, spread=0.1, worlds=400)
+    assert (found.policy, found.verdict) == ("TSC", "tree")
+    (said,) = [line for line in found.sentences if line.startswith("ATS, which learns how far")]
+    assert said.endswith("the simpler TSC does as well.")
+    worse = weighed(curves | {"ATS": lambda t: 0.09 * t})
+    assert any(line.endswith("the simpler TSC does better.") for line in worse.sentences)
+    flat = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t, "ATS": lambda t: 0.05 * t})
+    assert (flat.policy, flat.verdict) == ("TS", "flat")
+    assert any(line.endswith("the simpler TS does as well.") for line in flat.sentences)
+
+
+def test_ats_that_goes_on_learning_is_preferred_to_a_tree_that_is_stuck() -> None:
+    """TSC is 4% ahead of ATS at the end, and ATS loses a third as much per decision."""
+    found = weighed({"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.0912 * t, "ATS": lambda t: 250 * np.log(t / 10)})
+    assert (found.policy, found.verdict) == ("ATS", "tree")
+    assert any("Up to then, TSC has slightly less regret, but ATS" in line for line in found.sentences)
+
+
+def test_ats_that_is_ahead_by_luck_and_goes_on_learning_is_not_said_to_be_behind() -> None:
+    """3% less regret on average in 4 worlds that disagree: no clear lead, and less than half the loss at the end."""
+    curves = {"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.1 * t, "ATS": lambda t: 245 * np.log(t / 10)}
+    found = weighed(curves, worlds=4, spread=0.05)
+    difference = pairs_of(curves, worlds=4, spread=0.05).compare("ATS", "TSC")
+    assert difference.saving > 0
+    assert not difference.matters
+    assert found.policy == "ATS"
+    assert not any("slightly less regret" in line for line in found.sentences)
+
+
+def test_ats_alone_answers_for_the_categories() -> None:
+    found = weighed({"TS": lambda t: 0.1 * t, "ATS": lambda t: 0.05 * t})
+    assert (found.policy, found.verdict, found.against_flat.policy) == ("ATS", "tree", "ATS")
+
+
 def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
     late = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 400 + 0.06 * t})
     assert late.verdict == "tree"

@@ -15,8 +15,8 @@ from banditree.tree import Tree
 from tests.made_up_regret import COUNTED, KNOWN, SHOP
 
 
-def test_candidates_are_flat_every_depth_and_uct() -> None:
-    assert [each.label for each in for_tree(SHOP)] == ["TS", "TSC", "HTS(depth=2)", "UCT"]
+def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
+    assert [each.label for each in for_tree(SHOP)] == ["TS", "TSC", "HTS(depth=2)", "UCT", "ATS"]
     assert [each.label for each in for_tree(Tree(3))] == ["TS", "UCT"]
     assert depths(8) == [2, 3, 4, 5, 6, 7, 8]
     assert depths(30)[0] == 2
@@ -29,13 +29,13 @@ def test_candidates_are_flat_every_depth_and_uct() -> None:
 def test_candidates_as_users_spell_them() -> None:
     found = named(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
     assert [each.label for each in found] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
-    for wrong in (["LinTS"], ["HTS:x"], ["TSC:1"], ["HTS:9"], []):
+    for wrong in (["LinTS"], ["HTS:x"], ["TSC:1"], ["ATS:1"], ["HTS:9"], []):
         with pytest.raises(InvalidValue):
             named(wrong, SHOP)
 
 
 def test_which_candidates_use_the_tree() -> None:
-    found = named(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC"], SHOP)
+    found = named(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
     flat = {"TS", "UCB1", "HTS(depth=0)", "UCT(depth=0)"}
     assert {each.label for each in found if not each.clusters(SHOP)} == flat
     assert {each.label for each in found if each.levels == 0} == flat

@@ -72,8 +72,8 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
     assert runs.read_text(encoding="utf-8").startswith("# banditree runs")
     assert "Wrote" in result.stderr
     found = json.loads(call("simulate", items, *QUICK, "--json").stdout)
-    assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT"}
-    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 5
+    assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT", "ATS"}
+    assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 6
     assert "Curves: add --plot" not in result.stdout
     assert call("simulate", items, *QUICK).stdout.endswith("Curves: add --plot regret.png\n")
 
@@ -128,7 +128,7 @@ def test_results_are_shown_even_if_a_file_fails(items: Path, monkeypatch: pytest
     def full(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("banditree.cli.catalogue.write_whole", full)
+    monkeypatch.setattr("banditree.cli.options.write_whole", full)
     result = call("advise", items, *QUICK, "--html", items.with_name("advice.html"))
     assert (result.exit_code, "no space left" in result.stderr) == (2, True)
     assert "In Python: bt." in result.stdout

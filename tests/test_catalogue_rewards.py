@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.catalogue import Catalogue, CatalogueError, builders, candidates, inspect, read_catalogue, simulate
+from banditree.catalogue import Catalogue, CatalogueError, candidates, inspect, read_catalogue, simulate
 from banditree.catalogue.normal import NormalPosterior
 from banditree.errors import InvalidValue
 
@@ -100,10 +101,11 @@ def test_an_arm_in_the_wrong_place_is_found() -> None:
 def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = candidates.named(name, TREE)
-    policy = builders.factory(candidate, catalogue)(TREE, rng=0)
-    assert policy.belief == catalogue.prior
+    policy = candidate.factory_with(catalogue.prior)(TREE, rng=0)
+    assert catalogue.prior is not None
+    assert asdict(policy.belief) == asdict(catalogue.prior)
     assert policy.depth == candidate.factory(TREE, rng=0).depth
-    assert "bt.Gaussian(sd=" in builders.code(candidate, catalogue)
+    assert "bt.Gaussian(sd=" in candidate.code_with(catalogue.prior)
     found = simulate(catalogue, horizon=200, policies=name, seeds=2)
     assert np.isfinite(found.runs.regret[candidate.label]).all()
 

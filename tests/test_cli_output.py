@@ -114,3 +114,25 @@ def test_output_in_an_encoding_without_our_characters(encoding: str, tmp_path: P
     done = script("inspect", tmp_path / "日本.csv", *columns, encoding=encoding)
     assert done.returncode == 2
     assert b"does not exist" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ["inspect", "items.csv", *COUNTS, "--weight", "plays"],
+            "got --plays, --successes, --weight; --weight goes with",
+        ),
+        (["inspect", "items.csv", *COUNTS[:4]], "got none of them"),
+        (["simulate", "items.csv", *QUICK, "--policy", "HTS:2"], "this tree has depth 1; give at most that"),
+        (["example", "log.csv", "--log", "mine"], "--log='mine' must be one of 'random', 'thompson'"),
+        (["example", "--campaign", "kids"], "--campaign='kids' must be one of 'all', 'men', 'women'"),
+        (
+            ["evaluate", "log.csv", "--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "HTS:2"],
+            "policy 'HTS:2': these arms have no categories; name the columns of their path",
+        ),
+    ],
+)
+def test_an_error_names_the_option_and_what_to_do(command: list[str], words: str, items: Path) -> None:
+    Path("log.csv").write_text("item,click,p\na,1,0.5\nb,0,0.5\n")
+    refused(call(*command), words)

@@ -1,4 +1,4 @@
-"""Ctrl-C that Python drops, as it does while it collects garbage, still stops what runs."""
+"""Ctrl-C stops the work even where Python drops it, as it does during garbage collection."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from banditree.catalogue.example import write_example
 from banditree.cli import catalogue as commands
 from banditree.cli import main as cli
 from banditree.paper import reproduce as runner
-from banditree.simulation import workers as _seeds
+from banditree.simulation import workers
 from banditree.simulation.interrupt import ctrl_c
 
 PROBLEM = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2]}), [0.1, 0.5, 0.9])
 
 
 class Unlucky:
-    """Meets Ctrl-C, or another error, while it is collected."""
+    """Is interrupted, or raises another error, while it is collected."""
 
     def __init__(self, error: type[Exception] | None = None) -> None:
         self.error = error
@@ -42,7 +42,7 @@ def lose_ctrl_c() -> None:
 
 @pytest.fixture(autouse=True)
 def complaints(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What Python drops with a complaint. Ctrl-C as in any program, also where the tests run with it ignored."""
+    """Collect the exceptions that Python drops; let Ctrl-C raise even if the tests were started with it ignored."""
     dropped: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda lost: dropped.append(lost.exc_type))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -124,7 +124,7 @@ def test_one_that_is_dropped_last_is_raised_at_the_end() -> None:
 
 
 def test_one_at_the_very_end_is_raised_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the handler is put away: `signal.signal` lets it run first."""
+    """It comes while the handler is removed: `signal.signal` lets it run first."""
     put = signal.signal
 
     def late(number: int, handler: Any) -> Any:
@@ -162,7 +162,7 @@ def test_a_simulation_stops(jobs: int, monkeypatch: pytest.MonkeyPatch, complain
     def unlucky_bar(*_: Any) -> Iterator[Any]:
         yield lambda _: lose_ctrl_c()
 
-    monkeypatch.setattr(_seeds, "_bar", unlucky_bar)
+    monkeypatch.setattr(workers, "_bar", unlucky_bar)
     with pytest.raises(bt.errors.Interrupted, match="of 4000 seeds finished") as stopped:
         bt.simulate([bt.TSC], PROBLEM, horizon=100, seeds=4000, jobs=jobs)
     assert stopped.value.runs is None or len(stopped.value.runs.seeds) < 4000

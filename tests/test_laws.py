@@ -18,6 +18,7 @@ from tests.strategies import histories, specs, trees
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "TSC, Gaussian": ("TSC", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
     "HTS, Gaussian": ("HTS", {"prior": bt.Gaussian()}),
+    "ATS, Gaussian": ("ATS", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
     "TS, prior below 1": ("TS", {"prior": bt.Beta(0.001, 0.001)}),
     "HTS, skewed prior": ("HTS", {"prior": bt.Beta(0.5, 3)}),
     "HTS, depth 1": ("HTS", {"depth": 1}),

@@ -114,7 +114,7 @@ class DecidesForItself(Counting):
 
 
 class AlwaysSomething(Counting):
-    """Where nothing is left it gives the first arm."""
+    """Returns the first arm when none is allowed."""
 
     def allowed(self, only: Any, exclude: Any) -> NDArray[np.bool_]:
         try:
@@ -145,7 +145,7 @@ class AboveOne(Counting):
 
 
 class Even(Counting):
-    """Right in the sum and under limits, and wrong."""
+    """Sums to one, also under limits, and is wrong."""
 
     def propensities(self, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
         allowed = self.allowed(only, exclude)
@@ -215,9 +215,9 @@ MUTANTS: list[tuple[str, type[Counting], str]] = [
     (LIMITS, DeafToMasks, "which is not allowed"),
     (LIMITS, ManyAreDeaf, "choose_many with .* which is not allowed"),
     (LIMITS, DecidesForItself, "decide with .* which is not allowed"),
-    (LIMITS, AlwaysSomething, "should be an error"),
+    (LIMITS, AlwaysSomething, "should raise an error"),
     (SLATES, Repeats, "an arm twice"),
-    (SLATES, Short, "should be an error"),
+    (SLATES, Short, "should raise an error"),
     (SLATES, WorstFirst, "a slate of 1"),
     (CHANCES, AboveOne, "add up to"),
     (CHANCES, Even, "propensities are .* choices"),
@@ -228,9 +228,9 @@ MUTANTS: list[tuple[str, type[Counting], str]] = [
     (FORGETTING, ForgetsAll, "forgot by 1"),
     (FORGETTING, NeverForgets, "forgot by 0"),
     (FORGETTING, ForgetsThePrior, "forgot by 0"),
-    (FORGETTING, TakesAnyFactor, "should be an error"),
+    (FORGETTING, TakesAnyFactor, "should raise an error"),
     (PLAYS, FailuresAreRewards, "their sums with plays"),
-    (PLAYS, TakesNoPlays, "should be an error"),
+    (PLAYS, TakesNoPlays, "should raise an error"),
 ]
 
 
@@ -318,7 +318,7 @@ class Cannot(Two):
     ],
 )
 def test_what_is_missing_is_named_where_a_law_is_asked_for(law: str, policy: Callable[..., Any], says: str) -> None:
-    testing.check_policy(policy, trees=[SHOP])  # passed over
+    testing.check_policy(policy, trees=[SHOP])  # not checked
     with pytest.raises(LawBroken, match=says):
         testing.check_policy(policy, trees=[SHOP], require=[law])
 

@@ -40,7 +40,7 @@ class Plain:
 
 
 class Full(Plain):
-    """The same with everything more that the laws look at."""
+    """The same with all other methods that the laws check."""
 
     def choose_many(self, n: int, *, contexts: Any = None) -> list[Any]:
         return [self.choose() for _ in range(n)]
@@ -84,7 +84,7 @@ class Full(Plain):
 
 
 class ByContext:
-    """Ridge regression an arm, greedy, with ties at random: contexts without a ``dim`` to read."""
+    """Ridge regression per arm, greedy, with ties at random: contexts without a ``dim`` to read."""
 
     def __init__(self, tree: bt.Tree, rng: Any = None) -> None:
         self.arms = tree.arms
@@ -143,7 +143,7 @@ class TiresOfItsChoices(Plain):
 
 
 class ShowsChoices(Full):
-    """Too small a change to see in what it does; the table tells."""
+    """A change too small to see in its choices; the table shows it."""
 
     def choose(self, context: Any = None) -> Any:
         arm = super().choose()
@@ -183,7 +183,7 @@ class ForgetsOnDisk(Full):
 
 
 class DifferentOnDisk(Full):
-    """Loaded twice with one seed, it goes two ways."""
+    """Loaded twice with the same seed, it makes different runs."""
 
     @classmethod
     def load(cls, path: Path, rng: Any) -> Full:
@@ -245,10 +245,10 @@ class HalfOfABadBatch(Full):
 
 
 MUTANTS: list[tuple[str, type[Plain], str]] = [
-    (ARM, NotAnArm, "choose gave"),
-    (ARM, TooFew, r"choose_many\(7\) gave 6"),
+    (ARM, NotAnArm, "choose returned"),
+    (ARM, TooFew, r"choose_many\(7\) returned 6"),
     (ARM, OddMany, "nobody"),
-    (SEED, Unseeded, "two policies of one seed"),
+    (SEED, Unseeded, "two policies with the same seed"),
     (CHOOSING, TiresOfItsChoices, "choose differently"),
     (CHOOSING, ShowsChoices, "the table changed"),
     (ADD_UP, LastRewardWins, "in another order"),
@@ -336,7 +336,7 @@ def test_a_failing_policy_keeps_its_own_error_with_a_note() -> None:
 def test_options() -> None:
     testing.check_policy(lambda tree, rng: make("LinTS", tree, rng, dim=4), trees=[SHOP], rng=7)
     testing.check_policy(bt.HTS, trees=[bt.Tree(1)], rng=np.random.SeedSequence(3))
-    with pytest.raises(InvalidValue, match="skip: 'gravity' is no law"):
+    with pytest.raises(InvalidValue, match="skip: 'gravity' is not a law"):
         testing.check_policy(bt.TS, skip=["gravity"])
-    with pytest.raises(InvalidValue, match="require: 'gravity' is no law"):
+    with pytest.raises(InvalidValue, match="require: 'gravity' is not a law"):
         testing.check_policy(bt.TS, require=["gravity"])

@@ -13,7 +13,7 @@ import pytest
 from banditree.errors import InvalidValue
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.reproduce import plan, run
-from banditree.paper.results import COLUMNS, Kept, Results, another_problem, instance, stream
+from banditree.paper.results import COLUMNS, FinishedFigure, Results, another_problem, instance, stream
 
 SEEDS, HORIZON = 2, 40
 ALL = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
@@ -114,7 +114,7 @@ def test_no_two_settings_share_random_numbers_unless_they_say_so() -> None:
     keys: dict[Any, str] = {}
     for name, variant in ALL:
         for setting in FIGURES[name].settings(variant):
-            own = variant if variant not in ("posterior", "global") else DEFAULT  # these change a policy alone
+            own = variant if variant not in ("posterior", "global") else DEFAULT  # these change only a policy
             who = f"{name}/{own}/{setting.stream}"
             assert keys.setdefault(stream(name, variant, setting).spawn_key, who) == who
     assert len(keys) == len(set(keys.values()))
@@ -167,7 +167,7 @@ def test_every_figure_runs_small_and_gives_the_promised_rows(name: str, variant:
             assert (each.evaluations[policy] >= 1).all()
     results = Results(tmp_path)
     (tmp_path / "runs").mkdir()
-    results.keep(Kept(name, variant, SEEDS, "native", "0", labels=tuple(runs)), runs)
+    results.keep(FinishedFigure(name, variant, SEEDS, "native", "0", labels=tuple(runs)), runs)
     rows = results.rows
     n_times = {"sweep": 1, "curves": HORIZON, "function": 0}[figure.kind]
     assert len(rows) == len(figure.settings(variant)) * len(POLICIES[name]) * n_times

@@ -1,4 +1,4 @@
-"""Claims on the instances themselves: which are looked at, and what is counted and measured on them."""
+"""Claims on the instances themselves: which are examined, and what is counted and measured on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from banditree.paper.claims import CLAIMS, FAILS, HOLDS, OPEN, PART, Finding, Verdict, instances, judge_claim
 from banditree.paper.claims.data import Data, Missing
-from banditree.paper.claims.instances import counted, looked_at
+from banditree.paper.claims.instances import counted, examined
 from banditree.paper.figures import DEFAULT
 from banditree.paper.results import instance
 from banditree.problems import bernoulli, strong_dominance
@@ -27,18 +27,18 @@ def test_dominance_of_instances_is_counted() -> None:
     assert found("2a", expected=False).verdict == HOLDS
     assert found("1a", expected=False).verdict == FAILS
     assert found("1a", "2a").facts == (
-        "Strong dominance holds in all 40 instances looked at of 1a, none of the 7 instances looked at of 2a"
+        "Strong dominance holds in all 40 examined instances of 1a, none of the 7 examined instances of 2a"
     )
 
 
-def test_how_many_instances_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_many_instances_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[str, int]] = []
     monkeypatch.setattr(instances, "instance", lambda figure, label, seed, variant: drawn.append((figure, seed)))
 
     def seeds(figure: str, n: int, variant: str = DEFAULT) -> list[int]:
         drawn.clear()
         made = MadeUp({(figure, variant): {"": runs({"TS": 1.0}, seeds=n)}})
-        list(looked_at(Data(made, variant), figure))
+        list(examined(Data(made, variant), figure))
         return [seed for _, seed in drawn]
 
     assert seeds("2a", 100) == list(range(100))  # all that the run met

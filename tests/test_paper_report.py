@@ -21,7 +21,7 @@ from banditree.paper.report import HEADLINES, update_docs, write_report
 from banditree.paper.report.__main__ import main
 from banditree.paper.report.cards import SIGNS
 from banditree.paper.report.page import _version
-from banditree.paper.results import Kept, Results, stem
+from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
 from tests.made_up import runs
 
@@ -70,7 +70,7 @@ def folder(out: Path, names: list[tuple[str, str]], *, pictures: bool = True) ->
     for name, variant in names:
         found = made_up(FIGURES[name], variant)
         seeds = 5 if found else 0
-        how = Kept(name, variant, seeds, "native", "0.1.0", seconds=1.5, jobs=2, labels=tuple(found))
+        how = FinishedFigure(name, variant, seeds, "native", "0.1.0", seconds=1.5, jobs=2, labels=tuple(found))
         results.keep(how, found)
         if pictures:
             (out / f"{stem(name, variant)}.png").write_bytes(png())

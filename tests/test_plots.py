@@ -1,4 +1,4 @@
-"""Pictures: what is drawn equals the numbers, looks are fixed, and nothing covers anything."""
+"""Pictures show the numbers, policies always look the same, and nothing covers anything else."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_sweep_draws_means_and_error_bars_of_one_deviation() -> None:
     for (name, (x, mean, sd)), drawn_bars in zip(series.items(), ax.containers, strict=True):
         line, _, (bars,) = drawn_bars
         assert line.get_ydata() == pytest.approx(mean)
-        assert line.get_xdata() == pytest.approx(x, abs=0.04)  # moved by less than anyone mistakes for another place
+        assert line.get_xdata() == pytest.approx(x, abs=0.04)  # moved too little to be mistaken for another value
         assert to_hex(line.get_color()) == plots.LOOKS[name].color.lower()
         ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
         assert ends == [[m - s, m + s] for m, s in zip(mean, sd, strict=True)]

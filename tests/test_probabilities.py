@@ -19,6 +19,9 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in N
     "HTS, skewed": ("HTS", {"prior": bt.Beta(0.5, 3)}),
     "TSC, a prior of each": ("TSC", {"prior": {None: bt.Beta(1, 1), "a": bt.Beta(8, 2), "x": bt.Beta(0.3, 0.4)}}),
     "TSC, Gaussian": ("TSC", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
+    "ATS, a prior of each": ("ATS", {"prior": {None: bt.Beta(1, 4), "a": bt.Beta(8, 2), "x": bt.Beta(0.3, 0.4)}}),
+    "ATS, Gaussian": ("ATS", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
+    "ATS, half-life": ("ATS", {"half_life": 10.0, "explore": 0.1}),
     "TSMax, Gaussian": ("TSMax", {"prior": bt.Gaussian()}),
     "TSMax, posterior": ("TSMax", {"best": "posterior"}),
     "UCBC, global": ("UCBC", {"clock": "global"}),
@@ -48,7 +51,8 @@ def test_propensities_are_those_of_an_independent_quadrature(case: str, mask: st
         with engines.using(engine):
             policy, x = learned(case)
         found.append(policy.propensities(x, only=MASKS[mask]))
-        assert np.allclose(found[-1], law(policy, MASKS[mask], x), rtol=1e-6, atol=1e-9)
+        leeway = 2e-6 if policy._state.rows.joint else 1e-9  # copies of negligible weight are left out
+        assert np.allclose(found[-1], law(policy, MASKS[mask], x), rtol=1e-6, atol=leeway)
         assert abs(found[-1].sum() - 1) < 1e-12
         if MASKS[mask] is not None:
             assert not found[-1][[arm not in MASKS[mask] for arm in policy.tree.arms]].any()
@@ -71,6 +75,7 @@ def test_a_decision_has_the_propensity_of_its_arm(case: str, shape: str, engine:
         assert np.isclose(decision.propensity, chances[decision.arm], rtol=1e-9)
         assert decision.path == tree.path(decision.arm)
         walked = len(decision.path) if policy.depth is None else min(len(decision.path), policy.depth + 1)
+        walked = 1 if policy._state.rows.joint else walked  # all arms compete at once
         assert len(decision.steps) == walked
         n, e = tree.n_arms, policy.explore
         assert np.isclose(decision.propensity, (1 - e) * np.prod(decision.steps) + e / n, rtol=1e-12)

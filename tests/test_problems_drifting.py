@@ -1,4 +1,4 @@
-"""A world that changes: the truth of the time, in both engines, and problems that remember."""
+"""Problems that change over time, in both engines, and problems that keep state."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_problem_that_remembers_meets_every_policy_afresh(problem: Any) -> Non
     for name in names:
         assert np.array_equal(both.regret[name], alone[name].regret[name])
         assert np.array_equal(both.regret[name], turned.regret[name][[1, 2, 0]])
-        assert both.regret[name][:, -1].min() > 0.8 * 10  # who knew of no change would go on at once
+        assert both.regret[name][:, -1].min() > 0.8 * 10  # a policy that met no change would go on at once
 
 
 def test_an_object_that_cannot_be_copied_is_named() -> None:

@@ -1,4 +1,4 @@
-"""A user's own trees, truths, problems and instances."""
+"""Problems with given trees and means, and problems and instances that users write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation leaves: the numbers of its tables by hand, data frames, files, and what they look like."""
+"""Results of a simulation: numbers of the tables computed by hand, data frames, files, and how they print."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_comparison_by_hand() -> None:
 
 
 def test_pairing_matters() -> None:
-    """Where seeds differ much and policies little, only the pairs show it."""
+    """If seeds differ much and policies little, only paired differences show it."""
     hard = np.arange(20.0)[:, None] * 100
     runs = {
         name: [Run("native", seed + more, np.zeros(1, np.int64)) for seed in hard]
@@ -98,8 +98,8 @@ def test_one_seed_has_no_spread() -> None:
     ("ask", "words"),
     [
         (lambda runs: runs.compare("good", "best"), "no policy 'best'; there are bad, good"),
-        (lambda runs: runs.table(time=15), "not written down at time 15"),
-        (lambda runs: runs.compare("good", "bad", time=0), "not written down at time 0"),
+        (lambda runs: runs.table(time=15), "not recorded at time 15"),
+        (lambda runs: runs.compare("good", "bad", time=0), "not recorded at time 0"),
     ],
 )
 def test_what_is_not_there_is_told(ask: Any, words: str) -> None:

@@ -92,7 +92,7 @@ def test_runs_know_how_their_policies_were_built(tmp_path: Path) -> None:
     }
     problem = bt.problems.bernoulli({"default": FIXED.instance(0).tree}, [0.1, 0.2, 0.6, 0.5])
     runs = bt.simulate(policies, problem, horizon=5, seeds=2)
-    assert runs.built == {"deep": ("HTS", {"depth": 1}), "TSC": ("TSC", {})}  # a prior is no number or word
+    assert runs.built == {"deep": ("HTS", {"depth": 1}), "TSC": ("TSC", {})}  # a prior is neither a number nor a text
     runs.save(tmp_path / "runs.csv")
     assert bt.Runs.load(tmp_path / "runs.csv").built == runs.built
     assert runs.rename({"deep": "d"}).built["d"] == ("HTS", {"depth": 1})

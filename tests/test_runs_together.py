@@ -1,7 +1,8 @@
-"""Runs put together, and handed to other tools: joining, frames, LaTeX, times on a log axis."""
+"""Joining runs, data frames, LaTeX, and times on a log axis."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,14 @@ def test_joined_seeds_are_those_that_ran_together() -> None:
     both = runs("TS", "TSC", seeds=[0, 1]).join(runs("TSC", "TS", seeds=[2, 3]))
     assert same(both, runs("TS", "TSC"))
     assert both.seconds["TS"] > 0
+
+
+def test_policies_built_in_two_ways_are_joined_without_saying_how() -> None:
+    settings: dict[str, Any] = {"horizon": 20, "rng": 2}
+    plain = bt.simulate({"TS": bt.TS, "TSC": bt.TSC}, PROBLEM, seeds=[0, 1], **settings)
+    policies: dict[str, Any] = {"TS": bt.TS, "TSC": partial(bt.TSC, explore=0.1)}
+    other = bt.simulate(policies, PROBLEM, seeds=[2, 3], **settings)
+    assert plain.join(other).built == {"TS": ("TS", {})}
 
 
 def test_replicates_are_joined_along_seeds() -> None:

@@ -1,4 +1,4 @@
-"""Work that is one task a seed: how many workers, where tasks go, what happens to errors and to the bar."""
+"""One task per seed: how many workers there are, where tasks run, what happens on errors, and the bar."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_without_rich_there_is_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert len(list(work([1]))) == 1
     assert capsys.readouterr().err == ""
-    with pytest.raises(MissingExtra, match=r"[Rr]ich"):  # who asks for one is told why there is none
+    with pytest.raises(MissingExtra, match=r"[Rr]ich"):  # the error says why there is none
         list(work([1], progress=True))
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from banditree.errors import BadPath
+from banditree.service.serve import open_log
 from tests.serving import ARMS, COMMAND, Server, items, serving, start, until
 
 
@@ -40,7 +44,7 @@ def test_a_decision_says_what_it_chose_and_how_likely_that_was(server: Server) -
     assert found["path"][-1] == found["arm"]
     assert len(found["path"]) == 3
     assert 0 < found["propensity"] <= 1
-    assert found["propensity"] == pytest.approx(found["steps"][0] * found["steps"][1])
+    assert found["propensity"] == pytest.approx(math.prod(found["steps"]))
     assert found["at"].endswith("Z")
     assert server.http.get(f"/v1/decisions/{found['id']}").json() == found | {"reward": None}
 
@@ -232,12 +236,14 @@ def test_what_was_answered_is_there_after_a_restart_and_from_the_log_alone(tmp_p
 
 
 def test_windows_defaults_and_late_rewards(tmp_path: Path) -> None:
-    options = ("--reward-window", "0.4s", "--default-reward", "0")
-    with serving(tmp_path, *options) as server:
+    with serving(tmp_path, "--reward-window", "1h", "--default-reward", "0") as server:
         ids = [server.http.post("/v1/decisions").json()["id"] for _ in range(3)]
         assert put(server, ids[0], reward=1) == (200, {"status": "applied"})
         server.http.delete(f"/v1/decisions/{ids[1]}")
-        until(lambda: nodes(server)[()]["plays"] == 2)
+        assert nodes(server)[()]["plays"] == 1
+    with serving(tmp_path, "--reward-window", "0.001s", "--default-reward", "0") as server:  # has passed for all three
+        until(lambda: server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] is not None)
+        assert nodes(server)[()]["plays"] == 2
         assert server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] == 0
         assert put(server, ids[2], reward=1) == (200, {"status": "late"})
         assert put(server, ids[2], reward=1) == (200, {"status": "duplicate"})
@@ -245,8 +251,7 @@ def test_windows_defaults_and_late_rewards(tmp_path: Path) -> None:
         assert (nodes(server)[()]["plays"], nodes(server)[()]["reward"]) == (2, 1)
     with serving(tmp_path, "--reward-window", "0.01", "--learn-late") as server:
         id_ = server.http.post("/v1/decisions").json()["id"]
-        until(lambda: True if not server.http.get("/healthz").is_error else None)
-        subprocess.run(["sleep", "0.05"], check=True)
+        time.sleep(0.05)
         assert put(server, id_, reward=1) == (200, {"status": "late"})
         assert nodes(server)[()]["plays"] == 3
 
@@ -262,6 +267,24 @@ def test_in_shadow_mode_the_caller_chooses(tmp_path: Path) -> None:
         assert nodes(server)[("hats", "low", "h2")]["plays"] == 1
         [row] = [json.loads(line) for line in server.http.get("/v1/log").text.splitlines()]
         assert (row["arm"], row["shown"]) == (decision["arm"], "h2")
+
+
+def test_with_a_half_life_earlier_rewards_fade_also_after_a_restart(tmp_path: Path) -> None:
+    """With a half-life of one reward, the last three count 1, 1/2 and 1/4."""
+    options = ("--half-life", "1")
+    server = start(tmp_path, *options)
+    for reward in (1, 0, 1):
+        id_ = server.http.post("/v1/decisions", json={"only": ["h1"]}).json()["id"]
+        assert put(server, id_, reward=reward) == (200, {"status": "applied"})
+    before = nodes(server)
+    server.kill()
+    for path in ((), ("hats", "low", "h1")):
+        assert (before[path]["plays"], before[path]["reward"]) == (pytest.approx(1.75), pytest.approx(1.25))
+    for _ in range(2):  # from the log, then from the snapshot
+        with serving(tmp_path, *options) as server:
+            assert nodes(server) == before
+    with serving(tmp_path) as server:  # without a half-life, the same log counts in full
+        assert (nodes(server)[()]["plays"], nodes(server)[()]["reward"]) == (3, 2)
 
 
 def test_contexts_and_rewards_of_any_size(tmp_path: Path) -> None:
@@ -306,15 +329,29 @@ def test_a_server_that_cannot_be_says_why(tmp_path: Path) -> None:
     assert "needs --reward-window" in refused(tmp_path, "--default-reward", "0")
     assert "is not a time" in refused(tmp_path, "--reward-window", "soon")
     assert "outside [0, 1]" in refused(tmp_path, "--default-reward", "2", "--reward-window", "9")
-    assert "does not take --dim" in refused(tmp_path, "--dim", "3")
+    assert "does not take --dim; leave it out" in refused(tmp_path, "--dim", "3")
+    assert "LinTS needs --dim" in refused(tmp_path, "--policy", "LinTS")
+    assert "--half-life=0.0 must be at least 1" in refused(tmp_path, "--half-life", "0")
+    assert "--reward-sd=0.0 must be above 0" in refused(tmp_path, "--reward-sd", "0")
+    assert "there is no folder" in refused(tmp_path, "--store", "nowhere/decisions.db")
+    assert "it is a folder" in refused(tmp_path, "--store", ".")
     assert "cannot reach the store" in refused(tmp_path, "--store", "postgresql://127.0.0.1:1/nothing")
     (tmp_path / "broken.db").write_bytes(b"no database, but long enough to be looked at" * 100)
     assert "cannot use" in refused(tmp_path, "--store", "broken.db")
 
 
+def test_a_store_that_cannot_be_used_is_not_left_locked(tmp_path: Path) -> None:
+    store = tmp_path / "decisions.db"
+    store.write_bytes(b"no database, but long enough to be looked at" * 100)
+    with pytest.raises(BadPath, match="cannot use"):
+        open_log(str(store))
+    store.unlink()
+    open_log(str(store)).close()
+
+
 def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        assert "another banditree serve uses" in refused(tmp_path, "--store", str(tmp_path / "decisions.db"))
+        assert "another banditree serve is using" in refused(tmp_path, "--store", str(tmp_path / "decisions.db"))
         assert server.http.post("/v1/decisions").status_code == 201
 
 
@@ -323,8 +360,12 @@ def test_sigterm_ends_it_cleanly_while_somebody_listens(tmp_path: Path) -> None:
     with server.http.stream("GET", "/v1/events") as stream:
         next(stream.iter_lines())
         server.process.terminate()
-        assert server.process.wait(20) == 0
+        assert server.process.wait(60) == 0
     server.end()
+
+
+def test_sigterm_right_after_the_address_ends_it_cleanly(tmp_path: Path) -> None:
+    assert start(tmp_path).stop() == 0
 
 
 def test_metrics_count_what_happened(tmp_path: Path) -> None:

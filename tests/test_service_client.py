@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from banditree.client import Client, ServiceError
+from banditree.errors import InvalidValue
 from tests.serving import serving
 
 
@@ -56,6 +57,11 @@ def test_a_request_that_gets_no_answer_is_sent_again_with_the_same_id() -> None:
     assert len(seen) == 3
     assert len(set(seen)) == 1
     assert b'"id"' in seen[0]
+
+
+def test_an_address_must_say_how_to_get_there() -> None:
+    with pytest.raises(InvalidValue, match="must start with http"):
+        Client("127.0.0.1:8000")
 
 
 def test_a_service_that_is_not_there_is_said_to_be_so() -> None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.serving import quiet_port
 
 PAGE = Path(__file__).parents[1] / "docs" / "service.md"
 BLOCKS = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = quiet_port()
     commands = "\n".join(BLOCKS.findall(PAGE.read_text(encoding="utf-8")))
     assert commands.count("8000") > 10
     commands = commands.replace("8000", port).replace("--path category,sub", f"--port {port} --path category,sub")

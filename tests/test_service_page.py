@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import Server, serving, until
+from tests.serving import Server, quiet_port, serving, until
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
@@ -33,6 +33,7 @@ class Looked:
     def __init__(self, browser: Any, server: Server, width: int) -> None:
         self.found: list[str] = []
         self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.set_default_timeout(120_000)  # milliseconds: long enough for a machine with other work
         self.page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
         self.page.on("request", lambda asked: self.asked(asked.url, server.url))
         self.page.on("dialog", lambda dialog: self.found.append(f"dialog: {dialog.message}"))
@@ -107,14 +108,14 @@ def test_with_a_token_nothing_is_shown_before_it_is_given(browser: Any, tmp_path
 
 
 def test_the_page_finds_the_service_again(browser: Any, tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        port = server.url.rpartition(":")[2]
+    port = quiet_port()
+    with serving(tmp_path, "--port", port) as server:
         looked = Looked(browser, server, 800)
         until(lambda: looked.text("#state") == "live")
         server.kill()
         until(lambda: looked.text("#state").startswith("not connected"))
         with serving(tmp_path, "--port", port) as again:
-            until(lambda: looked.text("#state") == "live", 30)
+            until(lambda: looked.text("#state") == "live")
             again.http.post("/v1/decisions")
             looked.page.wait_for_function("document.getElementById('decisions').textContent === '1'")
         looked.page.close()

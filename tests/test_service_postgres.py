@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,11 @@ def test_two_replicas_share_one_log(database: Database, tmp_path: Path) -> None:
             assert other.status_code == 409
         assert second.http.post("/v1/decisions", json={"id": "d3"}).json() == answers[3]
         assert second.http.post("/v1/decisions", json={"id": "d3", "k": 2}).status_code == 409
-        until(lambda: tree(first) == tree(second), 5)
+        until(lambda: tree(first) == tree(second))
         assert tree(second)["nodes"][0]["plays"] == 20
 
         first.http.post("/v1/arms", json={"add": {"n1": ["hats"]}, "remove": ["s1"]})
-        until(lambda: "n1" in json.dumps(tree(second)), 5)
+        until(lambda: "n1" in json.dumps(tree(second)))
         assert second.http.post("/v1/decisions", json={"only": ["s1"]}).status_code == 422
         before = tree(first)
         first.kill()
@@ -72,6 +73,5 @@ def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database:
 
 def test_10_kills_among_two_replicas_lose_nothing(database: Database) -> None:
     assert torture(database.address, 10, servers=2) == []
-    log = open_log(database.address)
-    assert compare(log, []) == []
-    log.close()
+    with closing(open_log(database.address)) as log:
+        assert compare(log, []) == []

@@ -1,4 +1,4 @@
-"""What runs where, and that the simulator, the stepwise interface and both engines give the same run."""
+"""Which engine runs what, and that the simulator, a loop by hand and both engines give the same run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class OwnProblem:
 
 
 class OwnTSC(bt.TSC):
-    """Ours with something of the user's in it."""
+    """A built-in policy with code of the user's in it."""
 
 
 def test_a_policy_of_the_users_own_runs_beside_ours() -> None:
@@ -116,7 +116,7 @@ def test_a_policy_of_the_users_own_runs_beside_ours() -> None:
 
 
 def test_a_problem_of_the_users_own_draws_from_a_numpy_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the engine: the user's code may call any method of a Generator."""
+    """On either engine: the user's code may call any method of a Generator."""
     given: set[type] = set()
     reward = OwnInstance.reward
 
@@ -262,7 +262,7 @@ def test_on_builds_on_another_tree() -> None:
     assert got == {"depth": 2}
     assert runs.evaluations["HTS"].tolist() == [7.0, 7.0]
     assert runs.evaluations["HTS on deep"].max() < 7
-    assert runs.clusters["HTS"] == [{}, {}]  # plays are told by the clusters of the first tree, which has none
+    assert runs.clusters["HTS"] == [{}, {}]  # plays are counted by the clusters of the first tree, which has none
 
 
 @pytest.mark.parametrize("name", list(bt.problems.examples()))

@@ -1,4 +1,4 @@
-"""Bad input is told before anything runs; a policy that fails is named, and the runs of the others are kept."""
+"""Bad input is an error before anything runs; a policy that fails is named, and the runs of the others are kept."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def simulate(policies: Any = (bt.TS,), problem: Any = BOUNDED, **options: Any) -
         ({"progress": "no"}, InvalidType, "progress='no'"),
         ({"policies": "TS"}, InvalidType, "policies='TS' must be a mapping"),
         ({"policies": {"": bt.TS}}, InvalidType, "policy ''"),
-        ({"policies": {"\ud800": bt.TS}}, InvalidValue, "no text"),
+        ({"policies": {"\ud800": bt.TS}}, InvalidValue, "not valid text"),
         ({"policies": {"plumless": bt.TS, "buckeroo": bt.TS}}, InvalidValue, "would draw the same numbers"),
         ({"seeds": []}, InvalidValue, "at least one seed"),
         ({"seeds": [1, -2]}, InvalidValue, "seed=-2"),
-        ({"seeds": [1, 1]}, InvalidValue, "no seed twice"),
+        ({"seeds": [1, 1]}, InvalidValue, "at least one seed, and none twice"),
         ({"checkpoints": 0}, InvalidValue, "checkpoints=0"),
         ({"checkpoints": [5, 21]}, InvalidValue, "checkpoint=21 must be from 1 to 20"),
         ({"checkpoints": [0]}, InvalidValue, "checkpoint=0"),
@@ -74,7 +74,7 @@ def test_bad_arguments_are_told(options: dict[str, Any], error: type[BanditreeEr
 @pytest.mark.parametrize(
     ("policies", "problem", "error", "words"),
     [
-        ({"mine": bt.TS}, CONTEXTUAL, InvalidValue, r"rewards in \[0, 1\], Uniform\(\) leaves that; .*bt.Gaussian"),
+        ({"mine": bt.TS}, CONTEXTUAL, InvalidValue, r"rewards in \[0, 1\], but Uniform\(\) goes beyond; .*bt.Gaussian"),
         ({"mine": partial(bt.LinTS, dim=2)}, BOUNDED, InvalidValue, "needs contexts of 2 numbers, the problem has no"),
         ({"mine": partial(bt.LinTS, dim=3)}, CONTEXTUAL, InvalidValue, "needs contexts of 3 numbers, .* of 2 numbers"),
         ({"mine": bt.LinTS}, BOUNDED, InvalidType, "LinTS needs the length of the contexts"),
@@ -82,7 +82,7 @@ def test_bad_arguments_are_told(options: dict[str, Any], error: type[BanditreeEr
             {"mine": bt.TSC},
             GAUSSIAN,
             InvalidValue,
-            r"rewards in \[0, 1\], Gaussian\(sd=0.5\) leaves that; .*bt.Gaussian",
+            r"rewards in \[0, 1\], but Gaussian\(sd=0.5\) goes beyond; .*bt.Gaussian",
         ),
         ({"mine": lambda tree, rng: bt.TS(bt.Tree(["odd"]))}, BOUNDED, UnknownArm, "has arm 'odd'"),
         ({"mine": bt.on("ward", bt.TS)}, BOUNDED, InvalidValue, "no tree 'ward'; there are tree"),
@@ -109,7 +109,7 @@ def test_scores_that_are_not_numbers_are_told(problem: Any, factory: Any, scale:
         return policy
 
     with pytest.raises(
-        PolicyFailed, match=f"policy 'broken', seed 0: met scores that are not numbers; scale the {scale}"
+        PolicyFailed, match=f"policy 'broken', seed 0: computed scores that are not numbers; scale the {scale}"
     ):
         simulate([broken], problem)
 
@@ -148,8 +148,8 @@ def unbuildable(tree: bt.Tree, *, rng: Any) -> Any:
 
 FAILURES = [
     (Raising, "raised at step 7: ZeroDivisionError: by my own fault", ZeroDivisionError),
-    (Stranger, "chose an arm that is not there at step 4: .*'nobody'", UnknownArm),
-    (Unhashable, r"chose an arm that is not there at step 1: .*\[1\]", UnknownArm),
+    (Stranger, "chose an unknown arm at step 4: .*'nobody'", UnknownArm),
+    (Unhashable, r"chose an unknown arm at step 1: .*\[1\]", UnknownArm),
     (BadLearner, "raised at step 1: RuntimeError: cannot learn False", RuntimeError),
     (unbuildable, "could not be built: OSError: no such model", OSError),
 ]
@@ -197,7 +197,7 @@ def test_rewards_outside_the_support_on_a_problem_of_the_users_own() -> None:
 
 
 class Odd(OwnProblem):
-    """A problem whose instance of seed 1 is not as it should be."""
+    """A problem whose instance for seed 1 is wrong."""
 
     def __init__(self, **wrong: Any) -> None:
         self.wrong = wrong
@@ -240,7 +240,7 @@ def test_what_a_problem_gets_wrong_is_not_blamed_on_a_policy(wrong: Any, words: 
 
 
 def test_numbers_of_other_kinds_are_taken() -> None:
-    """Of 32 bits, which round otherwise in a product and in a single row of it; and arrays of one number."""
+    """Numbers of 32 bits, which round differently in a product and in one row of it; and arrays of one number."""
 
     class Single(OwnProblem):
         def instance(self, rng: Any) -> Any:
@@ -264,7 +264,7 @@ def test_runs_outlive_a_problem_that_fails_at_last() -> None:
 
         def instance(self, rng: Any) -> Any:
             self.drawn += 1
-            if self.drawn > 6:  # one for each seed, and one for each policy to meet
+            if self.drawn > 6:  # one for each seed, and one for each policy
                 raise MemoryError
             return super().instance(rng)
 
@@ -287,8 +287,8 @@ def test_what_a_policy_does_to_its_context_does_not_change_the_truth() -> None:
 @pytest.mark.parametrize(
     ("made", "error", "words"),
     [
-        (lambda: None, InvalidType, "None is no instance: it has no tree and no context"),
-        (lambda: TREE, InvalidType, "is no instance: it has no tree"),
+        (lambda: None, InvalidType, "None is not an instance: it has no tree and no context"),
+        (lambda: TREE, InvalidType, "is not an instance: it has no tree"),
         (
             lambda: SimpleNamespace(**dict.fromkeys(NEEDED)),
             InvalidType,
@@ -376,8 +376,8 @@ def test_on_needs_a_tree_of_that_name() -> None:
         simulate({"TS": bt.on("ward", bt.TS)}, Nameless())
 
 
-def test_on_goes_around_everything_else() -> None:
-    with pytest.raises(InvalidType, match=r"bt\.on\('tree', \.\.\.\) goes around everything else"):
+def test_on_must_be_outermost() -> None:
+    with pytest.raises(InvalidType, match=r"bt\.on\('tree', \.\.\.\) must be outermost"):
         simulate({"inside": partial(bt.on("tree", bt.TS))})
     for inner in (bt.on("tree", bt.TS), "TS"):
         with pytest.raises(InvalidType, match=r"bt\.on\('tree', .*\): give a policy class"):

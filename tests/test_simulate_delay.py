@@ -20,7 +20,7 @@ WHENS = [(0, 1), (0, 7), (5, 1), (5, 3), (10, 4), (100, 50), (1000, 1)]
 
 
 class Diary:
-    """Plays the arms in turn, and writes down what happens to it."""
+    """Plays the arms in turn, and records the calls."""
 
     def __init__(self, tree: bt.Tree, *, rng: Any, log: list[Any]) -> None:
         self.arms, self.log, self.step = tree.arms, log, 0

@@ -1,4 +1,4 @@
-"""What needs a process of its own: Ctrl-C, the bar on a terminal, memory."""
+"""What can only be tested in a separate process: Ctrl-C, the bar on a terminal, memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ except bt.errors.Interrupted as stopped:
 def interrupted(
     kind: str, jobs: int, *, horizon: int, seeds: str, backend: str = "threading", after: float = 0.3
 ) -> str:
-    """What a simulation prints that is stopped a moment after its third seed has begun."""
+    """Return what a simulation prints if it is stopped a moment after its third seed has begun."""
     code = INTERRUPTED.format(kind=kind, horizon=horizon, jobs=jobs, seeds=seeds, backend=backend)
     with to_be_stopped(HEAD + code, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -123,7 +123,7 @@ class Halved(bt.HTS):
 
 
 class Neighbour(bt.TS):
-    """Some rewards go to the arm beside the one that was played."""
+    """Some rewards go to the arm next to the one that was played."""
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
         super().update(arm + 1 if arm in (1, 3) else arm, reward)

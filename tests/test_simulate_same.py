@@ -1,4 +1,4 @@
-"""The same numbers everywhere: whatever the jobs, the backend, the other policies, the checkpoints, the other seeds."""
+"""Results do not depend on the jobs, the backend, the other policies, the checkpoints or the other seeds."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 from banditree import theory
 from banditree.errors import InvalidValue
-from banditree.theory.divergence import kl
+from banditree.theory.arithmetic import kl
 from banditree.tree import Tree
 
 INF = math.inf

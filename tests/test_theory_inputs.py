@@ -1,4 +1,4 @@
-"""What the theory accepts and refuses, and its curves over time."""
+"""Inputs that the theory accepts and rejects, and its curves over time."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_bad_means_are_refused(function: Any, means: Any, error: type[Exception]
 @pytest.mark.parametrize(
     ("means", "error", "message"),
     [
-        ([], InvalidValue, "one number an arm"),
-        ({}, InvalidValue, "one an arm"),
+        ([], InvalidValue, "one number per arm"),
+        ({}, InvalidValue, "one per arm"),
         ([0.5, 7], InvalidValue, "mean 7.0 of arm 1 "),
         ({"x": 0.5, "y": -1}, InvalidValue, "mean -1.0 of arm 'y'"),
         ("0.5", InvalidType, "must be numbers"),

@@ -8,12 +8,12 @@ next server starts from equals the fold of the whole log, bit for bit.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,37 +51,35 @@ class Hasty(engine.Engine):
             self.log.rollback()
 
 
-def run_server(store: str, port: int, hasty: bool) -> None:
-    """What a server process does; snapshots are frequent, so that starting from one is tried too."""
+def run_server(store: str, address: Any, hasty: bool) -> None:
+    """What a server process does: it prints its address into a pipe. Snapshots are frequent, to start from some."""
     engine.SNAPSHOT_EVERY = 150
     if hasty:
         from banditree.service import serve as module
 
         vars(module)["Engine"] = Hasty
-    with Path("/dev/null").open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        serve(ARMS, "torture", SETTINGS, store=store, host="127.0.0.1", port=port, token=None)
+    with (
+        os.fdopen(os.dup(address.fileno()), "w") as pipe,
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(pipe),
+        redirect_stderr(nowhere),
+    ):
+        serve(ARMS, "torture", SETTINGS, store=store, host="127.0.0.1", port=0, token=None)
 
 
 class Process:
     """A server that can be killed."""
 
     def __init__(self, store: str, *, hasty: bool = False) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.process = FORKS.Process(target=run_server, args=(store, self.port, hasty), daemon=True)
-        self.process.start()
-        end = time.monotonic() + 60
-        while True:
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
-            assert self.process.is_alive(), "the server ended by itself"
-            assert time.monotonic() < end, "the server does not answer"
-            time.sleep(0.01)
+        receiver, sender = FORKS.Pipe(duplex=False)
+        self.process = FORKS.Process(target=run_server, args=(store, sender, hasty), daemon=True)
+        with receiver:
+            with sender:
+                self.process.start()
+            with os.fdopen(os.dup(receiver.fileno())) as lines:
+                line = lines.readline()
+        assert "http://" in line, "the server ended before it had an address"
+        self.url = line.split()[-1]
 
     def kill(self) -> None:
         self.process.kill()
@@ -235,9 +233,8 @@ def torture(
                 thread.stopped = True
             for thread in threads:
                 thread.join(60)
-            log = open_log(store)  # takes the lock: the killed server must have lost it
-            faults = compare(log, ledgers)
-            log.close()
+            with closing(open_log(store)) as log:  # takes the lock: the killed server must have lost it
+                faults = compare(log, ledgers)
             if faults:
                 return faults
             processes[victim] = Process(store, hasty=hasty)
@@ -245,11 +242,10 @@ def torture(
             total[0] += sum(len(ledger.answered) for ledger in ledgers)
             total[1] += sum(len(ledger.accepted) for ledger in ledgers)
             missing = sum(len(ledger.asked) - len(ledger.answered) for ledger in ledgers)
-            log = _beside(store)
             faults = [fault for ledger in ledgers for fault in ledger.faults]
-            found = {id_: events for ledger in ledgers for id_, events in log.find(ledger.asked).items()}
+            with closing(_beside(store)) as log:
+                found = {id_: events for ledger in ledgers for id_, events in log.find(ledger.asked).items()}
             faults += [f"{id_} is in the log twice" for id_, events in found.items() if len(events) > 2]
-            log.close()
             if faults or missing:
                 return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]
             if (number + 1) % 50 == 0:

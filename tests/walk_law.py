@@ -17,6 +17,7 @@ from banditree.beliefs.beta import BetaRows
 from banditree.beliefs.counts import CountsRows
 from banditree.beliefs.gaussian import GaussianRows
 from banditree.beliefs.linear import LinearRows
+from tests.adaptive_law import arms_law
 from tests.win_quadrature import BETA, NORMAL, by_quadrature
 
 Floats = NDArray[np.float64]
@@ -37,7 +38,10 @@ def law(policy: bt.Policy, allowed: Collection[Any] | None = None, context: Any 
         for child, share in zip(children, won.tolist(), strict=True):
             walk(child, chance * share)
 
-    walk(0, 1.0)
+    if policy._state.rows.joint:
+        found = arms_law(policy, arms)
+    else:
+        walk(0, 1.0)
     n = len(arms)
     among = np.array([arm in arms for arm in tree.arms])
     return (1 - policy.explore) * found + policy.explore * among / n

@@ -1,4 +1,4 @@
-"""What a policy of many arms holds: bytes an arm inside the arrays, and the time to build it. Ours alone."""
+"""What a policy of many arms holds: bytes per arm inside the arrays, and the time to build it. Ours alone."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FAN_OUT = 16
 
 
 def run(contestant: ModuleType, *, policy: str, n_arms: int, seed: int, seeds: int) -> dict[str, float]:
-    """Seconds a step over ``seeds`` runs of 3,000 steps; building the tree and the policy is not counted."""
+    """Seconds per step over ``seeds`` runs of 3,000 steps; building the tree and the policy is not counted."""
     if policy == "category":
         problem, factory = _category(n_arms), bt.ALGORITHMS["TSC"]
     else:

@@ -56,7 +56,7 @@ CASES = {
 
 
 def run(contestant: ModuleType, *, case: str, how: str, seed: int, seeds: int = 1) -> dict[str, Any]:
-    """Seconds a step over ``seeds`` runs of 3,000 steps.
+    """Seconds per step over ``seeds`` runs of 3,000 steps.
 
     Building the policy is not counted, nor what all policies share: the instance, and with contexts the contexts and
     the best arm's value in each.

@@ -59,7 +59,7 @@ def flat(agent: Agent, case: Case, coins: list[float], limit: float) -> tuple[fl
 
 
 def contextual(agent: Agent, case: Case, coins: list[float], limit: float) -> tuple[float, list[int]]:
-    """The same with a context a step."""
+    """The same with one context per step."""
     choose, update, expected = agent.choose, agent.update, case.expected
     assert case.contexts is not None
     contexts = [agent.context(x) for x in case.contexts]

@@ -35,7 +35,7 @@ def draw_growth(sizes: Sequence[int], curves: Mapping[str, Sequence[Spread]], pa
         plain_log(axes.xaxis)
         plain_log(axes.yaxis)
         axes.set_xlabel("arms, N (logarithmic)")
-        axes.set_ylabel("microseconds a step (logarithmic)")
+        axes.set_ylabel("microseconds per step (logarithmic)")
         axes.legend(handles=handles, loc="upper left", frameon=False)
         axes.grid(color="0.92")
         axes.set_axisbelow(True)

@@ -13,15 +13,15 @@ from benchmarks.report import markdown
 
 INTRO = """# Benchmarks
 
-This page is written by `make bench`: one command, one run. Contestants take turns, round after round, each in a
-process of its own on one thread, so what else the machine does happens to all of them alike; compare ratios, not
-microseconds, with your own machine. Peers run in environments of their own, in the versions that PyPI gives.
+`make bench` writes this page in one run. Contestants take turns, round after round, each in its own process on one
+thread, so that other load on the machine affects all of them alike. Compare ratios, not microseconds, with your own
+machine. Each peer runs in its own environment, in the version that PyPI offers.
 """
 HOW = """## Run it yourself
 
 ```
 make bench                                       # everything, about twenty minutes; rewrites this page
-.venv/bin/python -m benchmarks --quick --no-peers   # a minute, the same cases made short
+.venv/bin/python -m benchmarks --quick --no-peers   # a minute: the same cases, shortened
 .venv/bin/python -m benchmarks --only steps,cold    # some parts
 .venv/bin/python -m benchmarks --help
 ```

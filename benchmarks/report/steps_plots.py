@@ -39,7 +39,7 @@ def draw_times(heading: str, cells: Sequence[Cell], path: Path) -> None:
         axes.set_xscale("log")
         plain_log(axes.xaxis)
         axes.margins(x=0.12)
-        axes.set_xlabel("microseconds a step, choose and update (logarithmic)")
+        axes.set_xlabel("microseconds per step, choose and update (logarithmic)")
         axes.set_title(heading, loc="left")
         axes.grid(axis="x", color="0.92")
         axes.set_axisbelow(True)
@@ -55,7 +55,9 @@ def draw_regret(heading: str, cells: Sequence[Cell], blind: float, path: Path) -
         heights = [cell.regret[0] for cell in shown]
         top = max(*heights, blind) * 1.1
         axes.axhline(blind, color="0.4", linestyle=":", linewidth=1)
-        axes.annotate("choosing blindly", (0.01, blind / top + 0.01), xycoords="axes fraction", fontsize=8, color="0.4")
+        axes.annotate(
+            "choosing at random", (0.01, blind / top + 0.01), xycoords="axes fraction", fontsize=8, color="0.4"
+        )
         times = [cell.time.median * 1e6 for cell in shown]
         for cell, x, y in zip(shown, times, heights, strict=True):
             error = cell.regret[1]
@@ -82,7 +84,7 @@ def draw_regret(heading: str, cells: Sequence[Cell], blind: float, path: Path) -
                 annotation_clip=False,
             )
         plain_log(axes.xaxis)
-        axes.set_xlabel("microseconds a step (logarithmic)")
+        axes.set_xlabel("microseconds per step (logarithmic)")
         axes.set_ylabel("expected regret at the end")
         axes.set_title(heading, loc="left")
         axes.grid(color="0.92")

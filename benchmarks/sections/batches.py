@@ -10,8 +10,8 @@ from benchmarks.timing import Spread, ratio
 from benchmarks.words import times
 
 TEXT = """
-`update_many` on 10,000 arms in 100 clusters, and `choose_many` of TSC with 1,000 arms in 32 clusters, against a
-Python loop of `update` and `choose`. Both on the native engine.
+`update_many` on 10,000 arms in 100 clusters, and `choose_many` of TSC with 1,000 arms in 32 clusters, compared with a
+Python loop of `update` and `choose`; both on the native engine.
 """
 
 

@@ -17,8 +17,8 @@ from benchmarks.timing import Spread, ratio
 from benchmarks.words import short, times
 
 TEXT = """
-A new Python process each time; the clock starts after the interpreter has. "First decision" imports the library,
-builds a policy of 100 arms, chooses once and learns once. Files are in the cache of the system.
+Each measurement is a new Python process; the clock starts once the interpreter runs. "First decision" imports the
+library, builds a policy with 100 arms, chooses once and learns once. Files are in the system's cache.
 """
 
 

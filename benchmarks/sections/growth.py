@@ -16,9 +16,9 @@ from benchmarks.words import figures
 SEEDS = 5  # fewer for a million arms, where a policy takes a second to build
 POLICIES = {"TS": "TS, flat", "TSC": "TSC, √N clusters", "HTS": "HTS, fan-out 16"}
 TEXT = """
-Runs of 3,000 steps in `bt.simulate` on one thread, microseconds a step; building the tree and the policy is not
-counted. Means are sorted from the best to the worst, so that neighbours are alike. "Evaluations" are the children that
-the walk decides between, a step.
+Runs of 3,000 steps in `bt.simulate` on one thread, microseconds per step; building the tree and the policy is not
+counted. Means are sorted from best to worst, so that neighbours are alike. "Evaluations" is the number of children that
+the walk compares per step.
 """
 
 
@@ -50,13 +50,13 @@ def run(arena: Arena, options: Options) -> Section:
     last, first = sizes[-1], sizes[0]
     section.targets += [
         Target(
-            f"HTS, fan-out 16: {last:,} arms against {first:,}, a step",
+            f"HTS, fan-out 16: {last:,} arms against {first:,}, per step",
             ratio(seconds["HTS", last], seconds["HTS", first]),
             5.0,
             at_most=True,
         ),
         Target(
-            "TSC: a category of 5,000 arms against one of 50, a step",
+            "TSC: a category of 5,000 arms against one of 50, per step",
             ratio(seconds["category", 5000], seconds["category", 50]),
             3.0,
             at_most=True,
@@ -64,7 +64,7 @@ def run(arena: Arena, options: Options) -> Section:
     ]
     if last >= 100_000:
         flat = ratio(seconds["TS", 100_000], seconds["TS", 1000])
-        section.targets.append(Target("TS: 100,000 arms against 1,000, a step", flat, 2.0, at_most=True))
+        section.targets.append(Target("TS: 100,000 arms against 1,000, per step", flat, 2.0, at_most=True))
     curves = {POLICIES[policy]: [spreads[policy, n] for n in sizes] for policy in POLICIES}
-    section.plots.append(Plot("growth.png", "microseconds a step against arms", partial(draw_growth, sizes, curves)))
+    section.plots.append(Plot("growth.png", "microseconds per step against arms", partial(draw_growth, sizes, curves)))
     return section

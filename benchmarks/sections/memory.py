@@ -1,4 +1,4 @@
-"""Memory an arm."""
+"""Memory per arm."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from benchmarks.timing import Spread
 from benchmarks.words import figures
 
 TEXT = """
-How much a process grows, an arm, when a policy is built and has decided once. The arrays of banditree hold the tree
-and the beliefs; the rest is Python's: the arms' names, and the table that finds them.
+How much memory a process gains per arm when a policy is built and makes one decision. The arrays of banditree hold the
+tree and the beliefs; the rest is Python objects: the names of the arms, and the table that looks them up.
 """
 
 
@@ -20,7 +20,7 @@ def run(arena: Arena, options: Options) -> Section:
     section = Section("Memory", TEXT)
     inside = arena.fresh(OURS, "arrays", n_arms=options.largest)
     rows = []
-    found: dict[tuple[str, int], float] = {}  # bytes an arm
+    found: dict[tuple[str, int], float] = {}  # bytes per arm
     for name in arena.contestants:
         if name in (READABLE, NUMPY):
             continue
@@ -32,10 +32,10 @@ def run(arena: Arena, options: Options) -> Section:
                 continue
             found[name, n_arms] = answer["bytes"]
             rows.append((name, answer["algorithm"], f"{n_arms:,}", figures(answer["bytes"])))
-    section.tables.append(("", Table(("contestant", "algorithm", "arms", "bytes an arm"), rows, left=2)))
+    section.tables.append(("", Table(("contestant", "algorithm", "arms", "bytes per arm"), rows, left=2)))
     section.notes.append(
-        f"Inside the arrays of banditree, TSC with {options.largest:,} arms: {inside['tree']:.1f} bytes an arm for the "
-        f"tree and {inside['beliefs']:.1f} for the Beta beliefs. Built in {inside['grow']:.2f} s (tree) and "
+        f"Inside the arrays of banditree, TSC with {options.largest:,} arms: {inside['tree']:.1f} bytes per arm for "
+        f"the tree and {inside['beliefs']:.1f} for the Beta beliefs. Built in {inside['grow']:.2f} s (tree) and "
         f"{inside['policy']:.2f} s (policy)."
     )
     ours = found.get((OURS, options.peer_arms), 0.0)
@@ -43,12 +43,12 @@ def run(arena: Arena, options: Options) -> Section:
         theirs = found.get((name, options.peer_arms), ours)
         if theirs < ours:
             section.peer_wins.append(
-                f"{name} takes less memory with {options.peer_arms:,} arms: {figures(theirs)} bytes an arm against "
+                f"{name} takes less memory with {options.peer_arms:,} arms: {figures(theirs)} bytes per arm against "
                 f"{figures(ours)}."
             )
     total = inside["tree"] + inside["beliefs"]
     measured = Spread.of([total])
     section.targets.append(
-        Target("bytes an arm inside the arrays, tree and beliefs", measured, 50.0, at_most=True, unit="")
+        Target("bytes per arm inside the arrays, tree and beliefs", measured, 50.0, at_most=True, unit="")
     )
     return section

@@ -24,9 +24,9 @@ GOALS = {
     "LinTSC, 400 arms in 20 clusters": 80.0,
 }
 TEXT = """
-Whole runs of 3,000 steps, rewards and regret included: `bt.simulate` on one thread against a plain NumPy loop of one
-seed. Policies are built before the clock starts, and so is what all policies share: the instance, and with contexts the
-contexts and the best arm's value in each. The algorithms are the same, so the two regrets differ by chance alone.
+Whole runs of 3,000 steps, including rewards and regret: `bt.simulate` on one thread against a plain NumPy loop over one
+seed. Policies are built before the clock starts, and so is what all policies share: the instance and, for problems with
+contexts, the contexts and the best arm's value in each. The algorithms are the same, so regret differs only by chance.
 """
 
 
@@ -55,7 +55,7 @@ def run(arena: Arena, options: Options) -> Section:
                 *(figures(sum(values) / len(values)) for values in means),
             )
         )
-    header = ("policy", "native, µs a step", "NumPy loop, µs a step", "faster", "regret, native", "regret, NumPy")
+    header = ("policy", "native, µs per step", "NumPy loop, µs per step", "faster", "regret, native", "regret, NumPy")
     section.tables.append(("", Table(header, rows)))
     section.plots.append(Plot("simulator.png", "ratios and targets", partial(draw_targets, section.targets)))
     return section

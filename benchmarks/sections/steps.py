@@ -31,12 +31,12 @@ GOALS = {
     ("1,000 arms in 32 clusters", "TSC"): 20.0,
 }
 TEXT = """
-Each step is one decision and one reward, from a Python loop, on one thread. All contestants meet the same arms with
-the same coins; each runs by its own calls (named in the table), with equal settings where it has them. The regret is
-the expected one, summed over the run, with its standard error: the lower, the better. The flat policies know nothing of
-the clusters; TSC, UCBC, LinTSC and LinUCBC do, which is what banditree is for. Times are medians over rounds, with the
-middle half of the rounds in brackets; a contestant that is stopped for its slowness, or has a single run, says so.
-LinUCB is given alpha = c = 0.5 everywhere, so little that it often stays with the first arms that pay.
+Each step is one decision and one reward, from a Python loop, on one thread. All contestants have the same arms and the
+same random rewards; each is used through its own calls (named in the table), with the same settings where it has them.
+Regret is cumulative pseudo-regret with its standard error; lower is better. The flat policies ignore the clusters; TSC,
+UCBC, LinTSC and LinUCBC use them, which is what banditree is for. Times are medians over rounds, with the middle half
+of the rounds in brackets; the table says where a contestant was too slow and was stopped. LinUCB is given alpha = c =
+0.5 everywhere, which is so little that it often stays with the first arms that pay.
 """
 
 
@@ -48,7 +48,7 @@ class Cell:
     algorithm: str
     who: str
     label: str
-    seconds: list[float] = field(default_factory=list)  # (rounds,) a step
+    seconds: list[float] = field(default_factory=list)  # (rounds,) per step
     regrets: list[float] = field(default_factory=list)  # (runs,)
     tried: list[int] = field(default_factory=list)  # (runs,) arms played at least once
     spent: float = 0.0
@@ -129,12 +129,12 @@ def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float
     for number, (problem, group) in enumerate(groups.items(), start=1):
         heading = f"{problem}: {horizons[problem]:,} steps"
         section.tables.append((heading, _table(group)))
-        section.notes.append(f"{heading}: choosing blindly has a regret of {figures(blind[problem])}.")
+        section.notes.append(f"{heading}: choosing at random has a regret of {figures(blind[problem])}.")
         section.notes += [note for cell in group if cell.who == OURS for note in _luck(cell, n_arms[problem])]
         draw = partial(draw_regret, heading, group, blind[problem])
         section.plots += [
-            Plot(f"steps-{number}.png", f"time a step, {problem}", partial(draw_times, heading, group)),
-            Plot(f"regret-{number}.png", f"time a step and regret, {problem}", draw),
+            Plot(f"steps-{number}.png", f"time per step, {problem}", partial(draw_times, heading, group)),
+            Plot(f"regret-{number}.png", f"time per step and regret, {problem}", draw),
         ]
         for algorithm in PLAYED[problem]:
             _judge(section, problem, [cell for cell in group if cell.algorithm == algorithm])
@@ -149,8 +149,8 @@ def _luck(cell: Cell, n_arms: int) -> list[str]:
     low, high = (figures(value) for value in np.quantile(regrets, [0.05, 0.95]))
     return [
         f"The regret of one run of {cell.algorithm} is largely luck here: {cell.label} tries "
-        f"{np.median(cell.tried):.0f} of {n_arms:,} arms in the median run, and nine runs of ten regret between {low} "
-        f"and {high}. Contestants differ where their means do by more than the standard errors."
+        f"{np.median(cell.tried):.0f} of {n_arms:,} arms in the median run, and nine runs in ten have a regret between "
+        f"{low} and {high}. Contestants differ if their means do by more than the standard errors."
     ]
 
 
@@ -160,11 +160,11 @@ def _table(group: list[Cell]) -> Table:
     for cell in group:
         slower = "1" if cell.who == OURS else times(ratio(cell.seconds, ours[cell.algorithm].seconds).median)
         rows.append((cell.algorithm, cell.who, cell.label, (cell.time * 1e6).text(), slower, cell.regret_text()))
-    return Table(("algorithm", "contestant", "runs", "µs a step", "times ours", "regret"), rows, left=3)
+    return Table(("algorithm", "contestant", "runs", "µs per step", "times ours", "regret"), rows, left=3)
 
 
 def _judge(section: Section, problem: str, cells: list[Cell]) -> None:
-    """Targets against the NumPy loop, and where a peer is faster or regrets less by more than two standard errors."""
+    """Add targets against the NumPy loop, and peers that are faster or have less regret by over two standard errors."""
     by_name = {cell.who: cell for cell in cells}
     ours, algorithm = by_name[OURS], cells[0].algorithm
     if (problem, algorithm) in GOALS and NUMPY in by_name:
@@ -184,6 +184,6 @@ def _judge(section: Section, problem: str, cells: list[Cell]) -> None:
             scale = np.hypot(error, their_error if np.isfinite(their_error) else np.std(ours.regrets))
             if theirs < mean - 2 * scale:
                 section.peer_wins.append(
-                    f"{cell.who} ({cell.label}) regrets less than our {algorithm} with {problem}: "
+                    f"{cell.who} ({cell.label}) has less regret than our {algorithm} with {problem}: "
                     f"{figures(theirs)} against {figures(mean)}."
                 )

@@ -2,7 +2,7 @@
 
 >>> import banditree as bt
 >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
->>> policy = bt.TSC(tree, rng=7)
+>>> policy = bt.ATS(tree, rng=7)
 >>> arm = policy.choose()
 >>> policy.update(arm, reward=1)
 """

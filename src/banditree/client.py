@@ -1,7 +1,7 @@
-"""A small client of ``banditree serve``, with the standard library alone.
+"""A small client for ``banditree serve`` that needs only the standard library.
 
-Every request may be sent again: decisions carry an id that is chosen here, and rewards are told by the decision they
-belong to. So the client repeats what a broken connection or a busy database has left open, and nothing counts twice.
+Every request can be repeated safely: the client chooses the id of a decision, and a reward carries the id of its
+decision. So the client repeats requests that got no answer, and nothing counts twice.
 
 >>> from banditree.client import Client
 >>> client = Client("http://127.0.0.1:8000")
@@ -23,13 +23,13 @@ from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 from uuid import uuid4
 
-from banditree.errors import BanditreeError
+from banditree.errors import BanditreeError, InvalidValue
 
-AGAIN = {502, 503, 504}
+AGAIN = {502, 503, 504}  # status codes after which a request is repeated
 
 
 class ServiceError(BanditreeError, RuntimeError):
-    """What the service refused, with its sentence; ``code`` is the HTTP status, None where nothing was answered."""
+    """The service refused a request, or did not answer. ``code`` is the HTTP status; None without an answer."""
 
     def __init__(self, sentence: str, code: int | None) -> None:
         super().__init__(sentence)
@@ -37,15 +37,19 @@ class ServiceError(BanditreeError, RuntimeError):
 
 
 class Client:
-    """Asks a service for decisions and tells it rewards.
+    """Asks a service for decisions and reports their rewards.
 
-    A request that gets no answer within ``timeout`` seconds, or a 503, is sent again, up to ``retries`` times, with
-    pauses that start at a tenth of a second and double. Threads may share a client.
+    A request that gets no answer within ``timeout`` seconds, or a 503, is repeated up to ``retries`` times, with pauses
+    that start at a tenth of a second and double. Threads may share a client.
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 5.0, retries: int = 5) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")
         self.url, self.token, self.timeout, self.retries = url.rstrip("/"), token, timeout, retries
-        self._opener = build_opener(ProxyHandler({}))  # a service of one's own is not behind a proxy
+        self._opener = build_opener(
+            ProxyHandler({})
+        )  # proxies of the environment are for the internet, not for this service
 
     def decide(
         self,
@@ -56,7 +60,7 @@ class Client:
         k: int | None = None,
         id: str | None = None,  # noqa: A002
     ) -> dict[str, Any]:
-        """Ask for a decision. Gives what the service answers: id, arm, arms, path, propensity, steps, at."""
+        """Ask for a decision. Returns the service's answer: id, arm, arms, path, propensity, steps, at."""
         lists = {"context": context, "only": only, "exclude": exclude}
         asked = {what: None if values is None else list(values) for what, values in lists.items()}
         asked |= {"k": k, "id": id or uuid4().hex}  # type: ignore[dict-item]
@@ -64,12 +68,12 @@ class Client:
         return self._ask("POST", "/v1/decisions", body)
 
     def reward(self, id: str, reward: float, *, position: int = 0, arm: str | None = None) -> str:  # noqa: A002
-        """Tell the reward of a decision. Gives "applied", "duplicate" or "late"."""
+        """Report the reward of a decision. Returns "applied", "duplicate" or "late"."""
         body: dict[str, Any] = {"reward": reward, "position": position} | ({} if arm is None else {"arm": arm})
         return str(self._ask("PUT", f"/v1/decisions/{quote(id, safe='')}/reward", body)["status"])
 
     def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Look a decision up, with its reward."""
+        """Look up a decision and its reward."""
         return self._ask("GET", f"/v1/decisions/{quote(id, safe='')}")
 
     def withdraw(self, id: str) -> None:  # noqa: A002
@@ -83,12 +87,12 @@ class Client:
         move: Mapping[str, Sequence[str]] | None = None,
         remove: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Add, move and remove arms, all or nothing. An arm that is there already, or gone already, is no mistake."""
+        """Add, move and remove arms: all of them, or none. Repeating a request that was carried out is not an error."""
         body = {"add": _paths(add), "move": _paths(move), "remove": list(remove)}
         return self._ask("POST", "/v1/arms", body)
 
     def tree(self) -> list[dict[str, Any]]:
-        """The nodes of the tree, with what was learned."""
+        """Return the nodes of the tree, with what was learned."""
         nodes: list[dict[str, Any]] = self._ask("GET", "/v1/tree")["nodes"]
         return nodes
 
@@ -109,7 +113,7 @@ class Client:
                 failed = ServiceError(_sentence(error), error.code)
                 if error.code not in AGAIN:
                     raise failed from None
-            except (OSError, HTTPException, ValueError) as error:  # no answer, or half of one
+            except (OSError, HTTPException, ValueError) as error:  # no answer, or an incomplete one
                 failed = ServiceError(f"{self.url} did not answer: {error}", None)
         raise failed
 

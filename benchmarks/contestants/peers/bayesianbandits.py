@@ -1,5 +1,5 @@
 """bayesianbandits: pull and update. Its documentation advises one shared estimator where there are many arms: it tells
-them apart by a column of their numbers, or by a block of columns each. An estimator an arm is 6 to 30 times slower.
+them apart by a column of their numbers, or by a block of columns each. One estimator per arm is 6 to 30 times slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PyBandits: predict and update of batches, here of one. Its contextual bandit fits a Bayesian network an arm by
+"""PyBandits: predict and update of batches, here of one. Its contextual bandit fits one Bayesian network per arm by
 variational inference at every update, which is another algorithm than ours, so it is not in the linear cases.
 """
 

@@ -31,7 +31,6 @@ class Densities(Protocol):
     def curvature(self, t: Points) -> Floats: ...  # of -ln f
     def bend(self, c: float, d: Floats) -> Floats: ...
     def top(self, depth: Floats) -> Floats: ...  # the point above the mode where ln f is `depth` below its peak
-    def bottom(self, depth: Floats) -> Floats: ...  # the same below the mode
     def longest(self, right: Points) -> Floats: ...  # longest panel ending here that avoids complex poles
 
 
@@ -118,10 +117,6 @@ class BetaLogOdds:
                 break
         return t
 
-    def bottom(self, depth: Floats) -> Floats:
-        """Find the same below the mode: the odds of failures are the inverse."""
-        return -BetaLogOdds(self.b, self.a).top(depth)
-
     def longest(self, right: Points) -> Floats:
         # the poles of ln(1 + e^t) nearest to the real line are +-i pi
         return np.asarray(np.maximum(3.0, np.maximum(right / 2, -right)))
@@ -155,10 +150,6 @@ class Normal:
     def top(self, depth: Floats) -> Floats:
         """Find where ln f is ``depth`` (classes,) below its peak, above the mode."""
         return np.asarray(self.mode + self.sd * np.sqrt(2 * depth))
-
-    def bottom(self, depth: Floats) -> Floats:
-        """Find the same below the mode."""
-        return np.asarray(self.mode - self.sd * np.sqrt(2 * depth))
 
     def longest(self, right: Points) -> Floats:
         return np.full_like(right, np.inf)

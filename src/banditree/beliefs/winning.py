@@ -22,6 +22,7 @@ STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below this, F is integrated from the left, not as 1 minus the rest, to keep its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
 ROUNDING = 1e-6  # if halving does not remove a difference below this, the panel's length is not its cause
+FINISHED = 1e-18  # a part of a mixture with less than this left of it is over
 ROUNDED = 1e-12  # a smaller difference between 1 and the shares of a class is rounding
 TOO_NARROW = 1e-14  # relative length of a panel that cannot be halved
 
@@ -132,10 +133,9 @@ class Parts(NamedTuple):
 
     of: NDArray[np.intp]  # class
     share: Floats  # in the class
-    bottom: Floats  # practically no draw is below; -inf where a class has one density, because there the panels end
 
     def take(self, order: NDArray[np.intp] | slice) -> Parts:
-        return Parts(self.of[order], self.share[order], self.bottom[order])
+        return Parts(self.of[order], self.share[order])
 
 
 def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None) -> tuple[Floats, float]:
@@ -146,35 +146,37 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
-    depth = NEGLIGIBLE + np.log(size * k)
-    parts = Parts(np.arange(k), np.ones(k), np.full(k, -np.inf))
+    parts = Parts(np.arange(k), np.ones(k))
     if share is not None:
-        bottom = each.bottom(NEGLIGIBLE + np.tile(depth, 2))
-        parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share), bottom)
+        parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
         some = np.flatnonzero(parts.share > 0)
         each, parts = each.take(some), parts.take(some)
-    top = each.top(depth[parts.of])
+    top = each.top(NEGLIGIBLE + np.log(size * k)[parts.of])
     order = np.argsort(-top)
     each, parts, top = each.take(order), parts.take(order), top[order]
     rate = np.abs(each.slope(top))
     won = np.zeros(k)  # (classes,) so far
     above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
+    over = np.zeros(k)  # (classes,) share of the parts that have ended: all their draws are above
     right, log_below = top[0], 0.0
     while right > floor and log_below > -NEGLIGIBLE:
-        going = np.flatnonzero(parts.bottom < right)  # the others have no draws left, and must not shorten the panels
-        left, before = max(_left(each.take(going), top[going], rate[going], right), floor), np.inf
-        if left == -np.inf:
-            break
+        right = min(right, float(top[0]))  # there may be a gap below the parts that have ended
+        left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
             these = parts.take(slice(n))
-            gained, so_far, rise = _panel(each.take(slice(n)), these, size, above[:n], left, right)
+            gained, so_far, below_left, rise = _panel(each.take(slice(n)), these, size, over, above[:n], left, right)
             error = abs(size @ gained - (np.exp(log_below) - np.exp(rise)))
             if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
                 break
             left, before = (left + right) / 2, error
         won += gained
         above[:n], right, log_below = so_far, left, rise
+        ends = np.flatnonzero((below_left < FINISHED) & (these.share < 1))
+        if len(ends):  # what is left of it need not make the panels short
+            np.add.at(over, these.of[ends], these.share[ends])
+            kept = np.delete(np.arange(len(top)), ends)
+            each, parts, top, rate, above = each.take(kept), parts.take(kept), top[kept], rate[kept], above[kept]
     below = float(np.exp(log_below)) if right <= floor else 0.0
     total = float(size @ won) + below
     return won / total, below / total
@@ -194,8 +196,6 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
     """Find where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
     there = np.float64(right)
     before = int(np.searchsorted(-top, -right, side="right"))
-    if before == 0:  # a gap up to where the next one begins
-        return float(top[0]) if len(top) else -np.inf
     started = each.take(slice(before))
     left = right - float(min(_step(started.slope(there), started.curvature(there)).min(), each.longest(there)))
     while right - left > TOO_NARROW * abs(right):
@@ -213,32 +213,34 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
 
 
 def _panel(
-    each: Densities, parts: Parts, size: Floats, above: Floats, left: float, right: float
-) -> tuple[Floats, Floats, float]:
-    """Return what each class's members win in a panel, P(a draw is above left), and ln P(all are below left)."""
+    each: Densities, parts: Parts, size: Floats, over: Floats, above: Floats, left: float, right: float
+) -> tuple[Floats, Floats, Floats, float]:
+    """Return what each class's members win in a panel, and ln P(all are below left), as the last.
+
+    Between them, P(a draw is above left) and P(a draw is below left) of each part.
+    """
     centre, half = (left + right) / 2, (right - left) / 2
     d = half * NODE
     c = np.float64(centre)
-    log_f = each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
-    gone = parts.bottom >= right
-    f = np.exp(np.where(gone[:, None], -np.inf, log_f))  # (parts, nodes)
+    f = np.exp(
+        each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
+    )  # (classes, nodes)
     higher = above[:, None] + half * (f @ ABOVE)
     in_all = above + half * (f @ WEIGHT)
     below, left_below = 1 - higher, 1 - in_all
-    below[gone], left_below[gone] = 0.0, 0.0
-    low = np.flatnonzero((in_all > 1 - SMALL) & ~gone)
+    low = np.flatnonzero(in_all > 1 - SMALL)
     if len(low):
         left_below[low] = _tail(each.take(low), left)
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
     # From parts to classes. A part that has not begun yet has all its draws below.
     f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
-    to_come = 1 - _mixed(parts, np.ones(len(above)), len(size))
+    to_come = 1 - over - _mixed(parts, np.ones(len(above)), len(size))
     to_come[to_come < ROUNDED] = 0.0
-    below += to_come[:, None]
-    left_below, left_higher = _mixed(parts, left_below, len(size)) + to_come, _mixed(parts, in_all, len(size))
+    higher, below = higher + over[:, None], np.maximum(below + to_come[:, None], 1e-300)
     product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
     won = half * ((f / below) @ (WEIGHT * product))
-    return won, in_all, float(size @ _log_of_rest(left_higher, left_below))
+    lower, upper = (_mixed(parts, x, len(size)) for x in (left_below, in_all))
+    return won, in_all, left_below, float(size @ _log_of_rest(upper + over, lower + to_come))
 
 
 def _mixed(parts: Parts, values: Floats, k: int) -> Floats:

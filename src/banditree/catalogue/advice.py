@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import builders, candidates
+from banditree.catalogue import candidates
 from banditree.catalogue.candidates import FLAT, Candidate, PolicyNames
 from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
@@ -40,10 +40,10 @@ class Advice:
 
     policy: str  # the class to run: TS, TSC, HTS, ...
     depth: int | None  # how deep it walks the tree; None where the class has no such choice
-    verdict: str  # "tree", "flat", or "cannot tell"
+    verdict: str  # does it pay off to trust the categories: "tree", "flat", or "cannot tell"
     code: str  # how to build the policy
     horizon: int
-    against_flat: Difference  # the best policy that uses the tree, compared with TS
+    against_flat: Difference  # the advised policy, or else the best that uses the tree, compared with TS
     pays_from: int | None  # decisions after which that policy stays ahead; None if it is not ahead at the horizon
     overtaken: Overtaking | None  # which policy would be ahead with more decisions, and from when
     sentences: tuple[str, ...]  # the answer in words
@@ -104,11 +104,12 @@ def advise(
     each. Repeated runs in the same world separate the luck of a run from the uncertainty about the world; there are up
     to eight of them where luck plays a large part.
 
-    The advice is flat TS or the best policy that uses the tree, whichever has the lowest expected regret. If each of
-    the two is at least 10% likely to be the better one, the data cannot tell, and the advice says so. If, in addition,
-    they are within 2% of each other or differ by no more than luck, the simpler one is advised: flat TS or, of two
-    policies that use the tree, the one named first in ``policies`` (by default the simpler ones come first). A policy
-    that is within 5% of the best and loses less per decision at the end is preferred, because it is still learning.
+    The verdict compares flat TS with the best policy that trusts the tree: which has the lower expected regret? If each
+    of the two is at least 10% likely to be the better one, the data cannot tell, and the advice says so. If, in
+    addition, they are within 2% of each other or differ by no more than luck, the simpler one is preferred: flat TS or,
+    of two policies that use the tree, the one named first in ``policies`` (by default the simpler ones come first). A
+    policy that is within 5% of the best and loses less per decision at the end is preferred, because it is still
+    learning. The advice is that policy, or ATS, which learns how far to trust the tree, if it does clearly better.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
@@ -128,11 +129,11 @@ def advise(
         given = ", ".join(candidate.label for candidate in asked)
         raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
     chosen, same = candidates.distinct([FLAT, *(each for each in asked if each != FLAT)], tree)
-    steps = horizon * len(chosen)
+    steps = horizon * candidates.cost(chosen)
     seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
     simulated = partial(
         run,
-        {each.label: builders.factory(each, catalogue) for each in chosen},
+        {each.label: each.factory_with(catalogue.prior) for each in chosen},
         catalogue.world(),
         horizon=horizon,
         seeds=seeds,
@@ -157,29 +158,40 @@ def _checkpoints(horizon: int) -> list[int]:
 
 
 def _more_runs(found: WorldRuns, chosen: Sequence[Candidate], tree: Any) -> bool:
-    """Whether luck still hides an answer: does the tree pay off, and which policy uses it best?"""
-    with_tree = _with_tree(chosen, tree)
-    if not with_tree:
+    """Whether luck still hides an answer: does the tree pay off, which policy uses it best, and does ATS do better?"""
+    trusting, adaptive = _with_tree(chosen, tree)
+    if not trusting:
         return False
-    way, best = _best_way(found, with_tree), min(with_tree, key=lambda each: found.mean(each.label))
+    way, best = _best_way(found, trusting), min(trusting, key=lambda each: found.mean(each.label))
     questions = [found.compare(way.label, FLAT.label)]
     if found.mean(best.label) < (1 - CLOSE) * found.mean(way.label):
         questions.append(found.compare(best.label, way.label))
+    simpler = min(way.label, FLAT.label, key=found.mean)
+    questions += [
+        found.compare(each.label, simpler)
+        for each in adaptive
+        if found.mean(each.label) < (1 - CLOSE) * found.mean(simpler)
+    ]
     return any(
         max(asked.chance, 1 - asked.chance) <= CLEAR and found.luck(asked.policy, asked.rival) > LUCK
         for asked in questions
     )
 
 
-def _with_tree(chosen: Sequence[Candidate], tree: Any) -> list[Candidate]:
-    """Return the candidates whose decisions depend on the categories."""
-    return [candidate for candidate in chosen if candidate.clusters(tree)]
+def _with_tree(chosen: Sequence[Candidate], tree: Any) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the candidates that trust the categories, and those that learn how far to trust them.
+
+    If there are only the latter, they answer for the categories.
+    """
+    using = [candidate for candidate in chosen if candidate.clusters(tree)]
+    trusting = [candidate for candidate in using if not candidate.adapts]
+    return (trusting, [candidate for candidate in using if candidate.adapts]) if trusting else (using, [])
 
 
-def _best_way(found: WorldRuns, with_tree: Sequence[Candidate]) -> Candidate:
-    """Return the policy that uses the tree with the lowest expected regret, or the first one as good as that."""
-    best = min(with_tree, key=lambda each: found.mean(each.label))
-    return next(each for each in with_tree if not found.compare(best.label, each.label).matters)
+def _best_way(found: WorldRuns, trusting: Sequence[Candidate]) -> Candidate:
+    """Return the policy that trusts the tree with the lowest expected regret, or the first one as good as that."""
+    best = min(trusting, key=lambda each: found.mean(each.label))
+    return next(each for each in trusting if not found.compare(best.label, each.label).matters)
 
 
 def weigh(
@@ -194,20 +206,29 @@ def weigh(
     from banditree.catalogue import answer
 
     by_label = {candidate.label: candidate for candidate in chosen}
-    with_tree = _with_tree(chosen, catalogue.tree)
+    trusting, adaptive = _with_tree(chosen, catalogue.tree)
     same = same or {}
-    if with_tree:
-        way = _best_way(found, with_tree)
-        difference = found.compare(way.label, FLAT.label)
-        first = way if difference.saving > 0 and difference.matters else FLAT
-        leader = by_label[found.learner(first.label, [FLAT.label, *(each.label for each in with_tree)])]
+    if trusting:
+        way = _best_way(found, trusting)
+        categories = found.compare(way.label, FLAT.label)
+        first = way if categories.saving > 0 and categories.matters else FLAT
+        simple = leader = by_label[found.learner(first.label, [FLAT.label, *(each.label for each in trusting)])]
         if leader not in (FLAT, way):
-            difference = found.compare(leader.label, FLAT.label)
-        verdict = ("flat" if leader == FLAT else "tree") if difference.told else "cannot tell"
+            categories = found.compare(leader.label, FLAT.label)
+        verdict = ("flat" if leader == FLAT else "tree") if categories.told else "cannot tell"
+        difference = categories
+        for each in adaptive:
+            gained = found.compare(each.label, simple.label)
+            better = each if gained.saving > 0 and gained.matters else simple
+            if by_label[found.learner(better.label, [simple.label, each.label])] == each:
+                leader, first = each, each if gained.saving > 0 else simple
+                difference = found.compare(each.label, FLAT.label)
         pays_from = found.pays_from(difference.policy, FLAT.label)
     else:  # the categories change no candidate
-        leader, first, verdict, pays_from = FLAT, FLAT, "flat", None
+        leader = first = FLAT
+        verdict, pays_from = "flat", None
         difference = Difference(next(iter(same), FLAT.label), FLAT.label, 0.0, 0.0, (0.0, 0.0), 0.0, 0.5, 0.0, 0.0)
+        categories = difference
     means = {name: found.mean(name) for name in by_label}
     best = np.array([found.runs.regret[name][:, -1] for name in means]).argmin(axis=0)  # (worlds,)
     rows = [
@@ -226,19 +247,21 @@ def weigh(
         least_regret=first,
         verdict=verdict,
         difference=difference,
+        categories=categories,
+        adaptive=tuple(adaptive),
         pays_from=pays_from,
         overtaken=found.overtaking(leader.label),
         found=found,
         inspection=inspection,
         traffic=shares,
         same=same,
-        with_tree=frozenset(each.label for each in with_tree),
+        with_tree=frozenset(each.label for each in (*trusting, *adaptive)),
     )
     return Advice(
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
-        code=builders.code(leader, catalogue),
+        code=leader.code_with(catalogue.prior),
         horizon=int(found.runs.times[-1]),
         against_flat=difference,
         pays_from=pays_from,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from banditree.catalogue.candidates import FLAT, WITH_DEPTH, Candidate
+from banditree.catalogue.candidates import FLAT, LEARNS, Candidate
 from banditree.catalogue.comparison import Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.sentences import chance, percent, rewards, short
@@ -24,7 +24,9 @@ class Case:
     leader: Candidate  # the advised policy
     least_regret: Candidate  # what would be advised if losses at the end did not count
     verdict: str
-    difference: Difference  # a policy that uses the tree, compared with flat TS
+    difference: Difference  # a policy that uses the tree, compared with flat TS; the advised one if it uses the tree
+    categories: Difference  # a policy that trusts the tree, compared with flat TS: the verdict is about this
+    adaptive: tuple[Candidate, ...]  # candidates that learn how far to trust the tree
     pays_from: int | None
     overtaken: Overtaking | None
     found: WorldRuns
@@ -40,7 +42,7 @@ class Case:
     @property
     def alike(self) -> bool:
         """Whether the categories change no candidate."""
-        return self.difference.policy not in self.found.runs.policies
+        return self.difference.policy == FLAT.label or self.difference.policy not in self.found.runs.policies
 
     def loss(self, policy: str) -> str:
         """Format what a policy loses per decision at the end."""
@@ -57,7 +59,7 @@ class Case:
 
 def sentences(case: Case) -> list[str]:
     """Say what to run, and what it saves."""
-    lines = [*_headline(case), *_at_the_end(case), *_traffic_warning(case)]
+    lines = [*_headline(case), *_adaptive(case), *_at_the_end(case), *_traffic_warning(case)]
     lines += [*_ahead_from(case), *_alternatives(case), *_equivalent(case)]
     return lines if case.alike else [*lines, *_odds(case)]
 
@@ -80,12 +82,37 @@ def _headline(case: Case) -> list[str]:
     else:
         interval = f"(95% interval {short(-high)} to {short(-low)})"
         saved = f"{short(-difference.saving)} more {interval}, or {percent(-difference.share)}"
+    if leader in case.adaptive:
+        return [run, f"{when}, {both}: {saved}."]
     if case.verdict == "cannot tell":
         bet = f"{leader.label} is the better bet" if leader != FLAT else "Run TS, which is the simpler of the two"
         run = f"The data cannot tell whether the categories pay off. {bet}: {leader.how}."
     if case.verdict == "flat" and difference.saving <= 0:
         return [run, f"{when}, the categories do not pay off: {both}, {saved}."]
     return [run, f"{when}, {both}: {saved}."]
+
+
+def _adaptive(case: Case) -> list[str]:
+    """Say what it means for the categories that ATS is advised, or which simpler policy does as well or better."""
+    lines = []
+    for each in case.adaptive:
+        ours = case.found.mean(each.label)
+        if each != case.leader:
+            lead = case.found.compare(case.leader.label, each.label)
+            how = "does better" if lead.saving > 0 and lead.matters else "does as well"
+            lines.append(
+                f"{each.label}, which {LEARNS}, would lose {short(ours)}: the simpler {case.leader.label} {how}."
+            )
+            continue
+        other = case.categories.policy
+        lost = f"{other}, which does, loses {short(case.found.mean(other))}"
+        lines.append(
+            {
+                "tree": f"Trusting the categories pays off too: {lost}.",
+                "flat": f"Trusting the categories does not pay off: {lost}.",
+            }.get(case.verdict, f"The data cannot tell whether trusting the categories pays off: {lost}.")
+        )
+    return lines
 
 
 def _at_the_end(case: Case) -> list[str]:
@@ -141,7 +168,7 @@ def _alternatives(case: Case) -> list[str]:
     ratios = {
         name: case.found.mean(name) / ours if ours > 0 else 1.0
         for name in case.found.runs.policies
-        if name not in (case.leader.label, FLAT.label, case.least_regret.label)
+        if name not in (case.leader.label, FLAT.label, case.least_regret.label, *(each.label for each in case.adaptive))
     }
     kinds = {
         "Even less regret, without the categories": [
@@ -193,15 +220,15 @@ def changes(case: Case) -> list[str]:
         at = short(case.overtaken.at)
         lines.append(f"More traffic: beyond about {at} decisions, {case.overtaken.policy} has less regret.")
     if case.verdict == "cannot tell":
-        lines.append(_more_data(case.difference, known=inspection.worlds == 1))
+        lines.append(_more_data(case.categories, known=inspection.worlds == 1))
     total = 1 - inspection.within.value
     if case.verdict != "tree" and total < 0.5:
         lines.append(
             f"Better categories: these explain {percent(total)} of the variance of the means; a random grouping would "
             f"explain {percent(sum(inspection.levels['by_chance']))}. A tree pays off when good arms share a category."
         )
-    if case.verdict == "tree":
-        used = inspection.levels["share"][: case.leader.depth if case.leader.policy in WITH_DEPTH else 1]
+    if case.verdict == "tree" and case.leader not in case.adaptive:
+        used = inspection.levels["share"][: case.leader.levels]
         levels = "level 1" if len(used) == 1 else f"levels 1 to {len(used)}"
         lines.append(
             f"Less informative categories: this relies on {levels} explaining {percent(sum(used))} of the variance."

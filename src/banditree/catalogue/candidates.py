@@ -1,4 +1,4 @@
-"""Choose the policies to try on a catalogue: flat ones, and policies that use the tree at each depth."""
+"""Choose the policies to try on a catalogue: flat ones, those that use the tree at each depth, and ATS."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from banditree.beliefs import Gaussian
 from banditree.catalogue.variance_shares import clusters_at
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
-from banditree.policy.algorithms import ALGORITHMS, HTS, TS, TSC, UCT
+from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT
+from banditree.rules import UCB
 from banditree.tree import Tree
 
 DEPTHS = 8  # at most this many depths are tried
@@ -24,21 +26,30 @@ class Kind:
     """What the advice needs to know about a policy class."""
 
     how: str  # what it does, in words; {depth} stands for the depth it was given
-    levels: int | None  # levels of clusters that it walks through; None: as many as its depth says, or all
+    levels: int | None  # levels of clusters that it uses; None: as many as its depth says, or all
     family: str  # policies of one family that walk through the same clusters are the same policy
+    has_depth: bool = False  # whether its depth can be chosen
+    cost: int = 1  # time of a simulated decision, about, in those of TSC
 
 
+LEARNS = "learns how far to trust the categories"
 KINDS = {
     "TS": Kind("Thompson sampling on all arms at once, ignoring the categories", 0, "Thompson"),
     "TSC": Kind("Thompson sampling over the top categories, then over the arms of the best one", 1, "Thompson"),
-    "HTS": Kind("Thompson sampling at each of the top {depth} levels of the tree, then over arms", None, "Thompson"),
+    "HTS": Kind(
+        "Thompson sampling at each of the top {depth} levels of the tree, then over arms",
+        None,
+        "Thompson",
+        has_depth=True,
+    ),
     "UCB1": Kind("an upper confidence bound for every arm, ignoring the categories", 0, "UCB"),
     "UCBC": Kind("upper confidence bounds over the top categories, then over the arms of the best one", 1, "UCB"),
-    "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB"),
+    "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB", has_depth=True),
     "TSMax": Kind("Thompson sampling over the top categories, each represented by its best arm", 1, "TSMax"),
+    "ATS": Kind(f"Thompson sampling on all arms at once, which {LEARNS}", None, "adaptive", cost=6),
 }
 NAMES = tuple(KINDS)  # the others need contexts
-WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.levels is None)
+WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.has_depth)
 PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
@@ -71,6 +82,16 @@ class Candidate:
         """The Python code that builds it."""
         return f"bt.{self.policy}({', '.join(['tree', *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
 
+    def code_with(self, prior: Gaussian | None) -> str:
+        """Return the Python code that builds it with a prior, if there is one: see `factory_with`."""
+        if prior is None:
+            return self.code
+        belief = f"bt.Gaussian(sd={prior.sd:.4g}, mean={prior.mean:.4g}, prior_sd={prior.prior_sd:.4g})"
+        if KINDS[self.policy].family == "UCB":
+            deep = "" if self.levels is None else f", depth={self.levels}"
+            return f"bt.Policy(tree, belief={belief}, rule=bt.UCB(){deep})"
+        return f"{self.code[:-1]}, prior={belief})"
+
     @property
     def how(self) -> str:
         """What it does, in words."""
@@ -78,12 +99,29 @@ class Candidate:
 
     @property
     def factory(self) -> Callable[..., Any]:
+        """Builds it, called as ``factory(tree, rng=rng)``."""
         kind = ALGORITHMS[self.policy]
         return partial(kind, **self.parameters) if self.parameters else kind
 
+    def factory_with(self, prior: Gaussian | None) -> Callable[..., Any]:
+        """Return a factory that uses the prior, if there is one.
+
+        UCB policies take no prior; with normal beliefs their bound is mean + sd sqrt(2 ln n / n_i).
+        """
+        if prior is None:
+            return self.factory
+        if KINDS[self.policy].family == "UCB":
+            return partial(Policy, belief=prior, rule=UCB(), depth=self.levels)
+        return partial(self.factory, prior=prior)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether it learns how far to trust the categories; the others trust those that they use."""
+        return KINDS[self.policy].family == "adaptive"
+
     @property
     def levels(self) -> int | None:
-        """How many levels of clusters it walks through; None for all."""
+        """How many levels of clusters it uses; None for all."""
         fixed = KINDS[self.policy].levels
         return self.depth if fixed is None else fixed
 
@@ -109,16 +147,20 @@ FLAT = Candidate.of(TS.__name__)
 
 
 def for_tree(tree: Tree) -> list[Candidate]:
-    """List the default candidates, the simpler ones first: TS, TSC, HTS at each depth, and UCT.
+    """List the default candidates, the simpler ones first: TS, TSC, HTS at each depth, UCT and ATS.
 
     >>> [candidate.label for candidate in for_tree(Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
-    ['TS', 'TSC', 'HTS(depth=2)', 'UCT']
+    ['TS', 'TSC', 'HTS(depth=2)', 'UCT', 'ATS']
     """
-    found = [FLAT]
-    if tree.depth > 0:
-        found.append(Candidate.of(TSC.__name__))
-    found += [Candidate.of(HTS.__name__, depth=depth) for depth in depths(tree.depth)]
-    return [*found, Candidate.of(UCT.__name__)]
+    if tree.depth == 0:
+        return [FLAT, Candidate.of(UCT.__name__)]
+    deeper = [Candidate.of(HTS.__name__, depth=depth) for depth in depths(tree.depth)]
+    return [FLAT, Candidate.of(TSC.__name__), *deeper, Candidate.of(UCT.__name__), Candidate.of(ATS.__name__)]
+
+
+def cost(candidates: Iterable[Candidate]) -> int:
+    """Return how long one simulated decision of all candidates takes, about, in decisions of TSC."""
+    return sum(KINDS[candidate.policy].cost for candidate in candidates)
 
 
 def depths(deepest: int) -> list[int]:
@@ -133,7 +175,7 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
 
     >>> found, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
     >>> [candidate.label for candidate in found], same
-    (['TS', 'UCT'], {'TSC': 'TS'})
+    (['TS', 'UCT', 'ATS'], {'TSC': 'TS'})
     """
     found: list[Candidate] = []
     same: dict[str, str] = {}
@@ -167,7 +209,9 @@ def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
         if depth is not None and kind not in WITH_DEPTH:
             raise InvalidValue(f"policy {text!r}: {kind} has no depth to choose; only {' and '.join(WITH_DEPTH)} do")
         if depth is not None and depth > tree.depth:
-            raise InvalidValue(f"policy {text!r}: this tree has depth {tree.depth}; give at most that")
+            deepest = f"this tree has depth {tree.depth}; give at most that"
+            flat = "these arms have no categories; name the columns of their path, or choose TS"
+            raise InvalidValue(f"policy {text!r}: {deepest if tree.depth else flat}")
         if kind == HTS.__name__ and depth is None:
             depth = tree.depth
         candidate = Candidate.of(kind) if depth is None else Candidate.of(kind, depth=depth)

@@ -12,20 +12,10 @@ from numpy.typing import NDArray
 
 from banditree.catalogue.defects import shown
 
-NO_VALUE = {
-    "",
-    "na",
-    "n/a",
-    "nan",
-    "nat",
-    "null",
-    "none",
-    "<na>",
-}  # as data frame libraries print missing values, in upper or lower case
+# How data frame libraries print missing values, in upper or lower case.
+NO_VALUE = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
-DOTTED = re.compile(
-    r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
-)  # ambiguous: thousands as written in much of Europe, or three decimals
+DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as written in much of Europe, or three decimals
 
 
 def name(value: Any) -> str | int | None:

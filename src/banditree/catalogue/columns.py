@@ -6,7 +6,7 @@ import csv
 import difflib
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -28,6 +28,22 @@ class Columns:
     values: Mapping[str, Sequence[Any]]
     rows: Sequence[int]  # the number of each row, for messages
     defects: list[Defect]
+
+
+def listed(what: str, given: Any, order: str = "") -> list[str]:
+    """Require a list of columns, not a single string."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        example = [column.strip() for column in str(given).split(",")]
+        ordered = f" {order}" if order else ""
+        raise InvalidType(f"{what}={given!r} must be a list of columns{ordered}, for example {example}")
+    return list(given)
+
+
+def check_once(wanted: Sequence[str]) -> None:
+    """Refuse a column that is named twice."""
+    for name in wanted:
+        if wanted.count(name) > 1:
+            raise InvalidValue(f"column {name!r} is named twice; each column has one meaning")
 
 
 def load(source: Any, wanted: Sequence[str], *, max_bytes: int = content.MOST) -> Columns:

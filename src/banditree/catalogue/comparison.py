@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.catalogue.over_worlds import OverWorlds
+from banditree.catalogue.over_worlds import OverWorlds, variances
 from banditree.simulation.runs import Runs
-from banditree.simulation.statistics import chance_below, student
+from banditree.simulation.statistics import chance_below, over_seeds, student
 
 Floats = NDArray[np.float64]
 SURE = 0.9  # the data can tell if one policy is better with at least this probability
@@ -78,18 +78,14 @@ class WorldRuns:
         saved = (self.regret(rival) - self.regret(policy))[:, :, at]  # (worlds, runs)
         mean = float(saved.mean())
         if self.one_world:
-            sd = noise = float(saved.std(ddof=1)) / math.sqrt(saved.size)
-            reach = student(saved.size) * sd
-            interval = (mean - reach, mean + reach)
+            every = over_seeds(saved.ravel())
+            sd, noise, interval, by_seeds = every.se, every.se, every.interval, 1.0
             chance = chance_below(mean / sd, saved.size) if sd > 0 else 0.5 + 0.5 * float(np.sign(mean))
-            by_seeds = 1.0
         else:
-            found = OverWorlds.of(saved)
-            among = float(saved.mean(axis=1).var(ddof=1))
-            sd, noise = float(found.values.std(ddof=1)), math.sqrt(among / len(saved))
+            found, (among, luck) = OverWorlds.of(saved), variances(saved)
+            sd, noise = over_seeds(found.values).sd, math.sqrt(among / len(saved))
             interval = found.quantile(0.025), found.quantile(0.975)
             chance = 1 - found.below(0.0)
-            luck = float(saved.var(axis=1, ddof=1).mean()) / saved.shape[1]
             by_seeds = 1 - max(among - luck, 0.0) / sd**2 if sd > 0 else 1.0
         lost = self.mean(rival, at)
         return Difference(
@@ -162,4 +158,4 @@ class WorldRuns:
 
 def _above_luck(values: Floats) -> bool:
     """Whether the mean over worlds is above 0 with 95% confidence."""
-    return float(values.mean()) > student(len(values)) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return bool(over_seeds(values).interval[0] > 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -23,9 +24,6 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
     existing file with other content is not overwritten; that is an error.
     """
     choice("campaign", campaign, CAMPAIGNS)
-    file = Path(path)
-    if file.suffix.lower() != ".csv":
-        raise InvalidValue(f"cannot write {file}: the example is a CSV file; give a name that ends in .csv")
     table = resources.files("banditree.problems") / "data" / "open_bandit_items.csv"
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -34,7 +32,16 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
         if row["campaign"] == campaign:
             plays = int(row["alpha"]) + int(row["beta"])
             writer.writerow((row["item"], row["category"], row["subcategory"], plays, row["alpha"]))
-    content = text.getvalue().encode()
+    write_once(path, {".csv": text.getvalue().encode()})
+
+
+def write_once(path: str | os.PathLike[str], contents: Mapping[str, bytes]) -> None:
+    """Write the content for the ending of the file's name, unless the file exists with another content."""
+    file = Path(path)
+    content = next((content for ending, content in contents.items() if file.name.lower().endswith(ending)), None)
+    if content is None:
+        endings = " or ".join(contents)
+        raise InvalidValue(f"cannot write {file}: the example is a CSV file; give a name that ends in {endings}")
     if file.is_file() and file.read_bytes() != content:
         raise InvalidValue(f"{file} already exists and is not this example; give another name, or remove it first")
     write_whole(path, [content])

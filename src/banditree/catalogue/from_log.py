@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from banditree.catalogue.items import Catalogue
+from banditree.catalogue.reward_columns import adding_up, counted
 from banditree.errors import InvalidType, InvalidValue
 from banditree.output.words import count
 from banditree.tree import Tree
@@ -18,15 +17,9 @@ def from_log(log: Any, tree: Any) -> Catalogue:
         raise InvalidType("name the column of the items, arm=...; tree= goes with a log from bt.read_log")
     if not isinstance(tree, Tree):
         raise InvalidType("a log has no categories; give the tree of its arms: read_catalogue(log, tree=tree)")
-    places, r = log.places(tree), log.rewards
-    notes = [*log.notes, f"{count(len(r), 'row')} of a log: counted per arm"]
-    plays = np.bincount(places, minlength=tree.n_arms).astype(np.float64)
-    sums = np.bincount(places, r, minlength=tree.n_arms)
-    if np.isin(r, (0.0, 1.0)).all():
-        return Catalogue(tree, plays=plays, successes=sums, notes=notes)
-    mean = sums / np.where(plays > 0, plays, np.nan)  # (arms,)
-    squares = np.bincount(places, (r - mean[places]) ** 2, minlength=tree.n_arms)
-    sd = np.sqrt(squares / np.where(plays > 1, plays - 1, np.nan))
-    if not (sd > 0).any():
+    notes = [*log.notes, f"{count(len(log), 'row')} of a log: counted per arm"]
+    places = log.places(tree)
+    found = counted(log.rewards, adding_up(places, tree.n_arms), places)
+    if "reward_sd" in found and not (found["reward_sd"] > 0).any():
         raise InvalidValue("no arm of the log has rewards that differ, so their spread is unknown; add rows")
-    return Catalogue(tree, plays=plays, reward_mean=mean, reward_sd=sd, notes=notes)
+    return Catalogue(tree, **found, notes=notes)

@@ -25,11 +25,8 @@ from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)
-WAYS = (
-    ("plays", "successes"),
-    ("means",),
-    ("plays", "reward_mean", "reward_sd"),
-)  # the combinations of data that a catalogue may have
+# The combinations of data that a catalogue may have.
+WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))
 CERTAIN = 1e9  # a known mean counts as this many plays
 
 

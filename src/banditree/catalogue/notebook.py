@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditree.catalogue.sentences import percent, short
+from banditree.catalogue.sentences import percent, short, to
 from banditree.output.html import tag, text
 from banditree.output.notebook import grid
 
@@ -16,8 +16,7 @@ def advice(found: Advice) -> str:
     """Write the answer, the table behind it, and what would change it as HTML."""
     first, *rest = found.sentences
     rows = [
-        (row.policy, short(row.regret), " to ".join(map(short, row.interval)), short(row.loss), percent(row.best))
-        for row in found.table
+        (row.policy, short(row.regret), to(row.interval), short(row.loss), percent(row.best)) for row in found.table
     ]
     columns = ("policy", "regret", "95% interval", "lost per decision at the end", "best in worlds")
     return tag(

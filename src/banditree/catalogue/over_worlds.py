@@ -36,7 +36,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.simulation.statistics import chance_below, student
+from banditree.simulation.statistics import chance_below, over_seeds, student
 
 Floats = NDArray[np.float64]
 
@@ -55,10 +55,8 @@ class OverWorlds:
         >>> OverWorlds.of(np.array([[1.0, 1.0], [2.0, 2.0], [6.0, 6.0]])).values
         array([1., 2., 6.])
         """
-        worlds, runs = differences.shape
-        means = differences.mean(axis=1)  # (worlds,)
-        among, noise = float(means.var(ddof=1)), float(differences.var(axis=1, ddof=1).mean()) / runs
-        luck = share_of_luck(among, noise, worlds)
+        worlds, means = len(differences), differences.mean(axis=1)  # (worlds,)
+        luck = share_of_luck(*variances(differences), worlds)
         scale = math.sqrt(1 - luck * (1 - 1 / worlds))
         return cls(np.sort(means.mean() + scale * (means - means.mean())), luck)
 
@@ -103,6 +101,16 @@ class OverWorlds:
         """The quantile of Student's t at the last world, beyond which the probability is 1 / (W + 1)."""
         n = len(self.values)
         return student(n, (n - 1) / (n + 1))
+
+
+def variances(differences: Floats) -> tuple[float, float]:
+    """Compute the variance of world means, and the part of it that is luck: n in the formulas above.
+
+    >>> np.round(variances(np.array([[1.0, 3.0], [5.0, 5.0]])), 9).tolist()
+    [4.5, 0.5]
+    """
+    within = over_seeds(differences.T).sd ** 2  # (worlds,)
+    return over_seeds(differences.mean(axis=1)).sd ** 2, float(within.mean()) / differences.shape[1]
 
 
 def share_of_luck(among: float, noise: float, worlds: int) -> float:

@@ -76,14 +76,10 @@ def _page(template: str, **values: Any) -> str:
 
 
 def _inspected(found: Inspection) -> dict[str, Any]:
-    measures = (
-        f"Width of the best top category w* {sentences.between(found.width)}, distance to the nearest other one d "
-        f"{sentences.between(found.distance)}, gamma {sentences.between(found.gamma)}."
-    )
     means = {row.path: row.mean for row in found.clusters}
     return {
         "found": found,
-        "quality": [sentences.dominance(found), measures],
+        "quality": [sentences.dominance(found), *sentences.measures(found)],
         "branch": outline(found.catalogue, means),
     }
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from banditree.catalogue import columns, reward_columns
 from banditree.catalogue.content import MOST
@@ -18,7 +15,6 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
 WAYS: dict[tuple[str, ...], Callable[..., reward_columns.Fields]] = {  # named columns -> the function that reads them
     ("plays", "successes"): reward_columns.counts,
     ("mean",): reward_columns.means,
@@ -82,54 +78,39 @@ def read_catalogue(
     if tuple(named) not in WAYS:
         raise InvalidType(f"name the columns of {EITHER}; got {' and '.join(named) or 'none of them'}")
     rows = _rows(source, arm, path, list(named.values()), max_bytes)
-    table = rows.table
     known = WAYS[tuple(named)](rows, **named)
     first, place = rows.arms(once="to average means, name a column of weights" if tuple(named) == ("mean",) else "")
-    if table.defects:
-        raise CatalogueError(table.source, table.defects)
-
-    tree = Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
-
-    def add_up(numbers: Floats) -> Floats:
-        return np.bincount(place, numbers, minlength=len(first)).astype(np.float64, copy=False)
-
-    fields = known(add_up, place)
-    return Catalogue(tree, **fields, notes=rows.notes)
+    tree = _tree(rows, first)
+    return Catalogue(tree, **known(reward_columns.adding_up(place, len(first)), place), notes=rows.notes)
 
 
 def read_tree(source: Any, *, arm: str | Sequence[str], path: Sequence[str] = (), max_bytes: int = MOST) -> Tree:
-    """Read the tree of a catalogue alone, where nothing is known of rewards; columns are named as in `read_catalogue`.
+    """Read only the tree from a table of items; ``arm`` and ``path`` name columns as in `read_catalogue`.
 
     >>> read_tree({"item": ["hat", "boot"], "kind": ["head", "foot"]}, arm="item", path=["kind"]).clusters
     {'head': ['hat'], 'foot': ['boot']}
     """
     rows = _rows(source, arm, path, [], max_bytes)
-    first, _ = rows.arms()
+    return _tree(rows, rows.arms()[0])
+
+
+def _tree(rows: Rows, first: Sequence[int]) -> Tree:
+    """Build the tree from the first row of each arm, or report all defects of the table."""
     if rows.table.defects:
         raise CatalogueError(rows.table.source, rows.table.defects)
     return Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
 
 
 def _rows(source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int) -> Rows:
-    """The rows of a table, of which these columns are needed."""
-    arms = [arm] if isinstance(arm, str) else _listed("arm", arm)
-    path = _listed("path", path, "from coarse to fine")
+    """Load the rows of a table, with these columns."""
+    arms = [arm] if isinstance(arm, str) else columns.listed("arm", arm)
+    path = columns.listed("path", path, "from coarse to fine")
     parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
     wanted = [*parts, *path, *others]
-    twice = [name for name in wanted if wanted.count(name) > 1]
-    if twice:
-        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
+    columns.check_once(wanted)
     if not arms:
         raise InvalidValue("arm is an empty list; name the column of the items")
     table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
     if not table.rows and not table.defects:
         raise CatalogueError(table.source, [Defect(None, None, "no rows; a catalogue needs at least one arm")])
     return Rows(table, arms, path)
-
-
-def _listed(what: str, given: Any, order: str = "") -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        example = [column.strip() for column in str(given).split(",")]
-        ordered = f" {order}" if order else ""
-        raise InvalidType(f"{what}={given!r} must be a list of columns{ordered}, for example {example}")
-    return list(given)

@@ -22,6 +22,11 @@ AddUp = Callable[[Floats], Floats]
 Fields = Callable[[AddUp, NDArray[np.intp]], dict[str, Any]]
 
 
+def adding_up(place: NDArray[np.intp], n_arms: int) -> AddUp:
+    """Return a function that sums (rows,) to (arms,), given the arm index of each row."""
+    return lambda numbers: np.bincount(place, numbers, minlength=n_arms).astype(np.float64, copy=False)
+
+
 def counts(rows: Rows, *, plays: str, successes: str) -> Fields:
     """Read past plays and successes."""
     n, s = rows.counts(plays), rows.counts(successes)
@@ -64,7 +69,9 @@ def normal(rows: Rows, *, plays: str, reward_mean: str, reward_sd: str) -> Field
         _check_played(rows, plays, n)
         known = np.where(n > 0, m, 0.0)
         inside = np.where(n > 1, (n - 1) * s**2, 0.0)
-        return _summed_up(rows, reward_sd, n, known, inside, add_up, place)
+        found = _summed_up(n, known, inside, add_up, place)
+        _check_spread(rows, reward_sd, found["reward_sd"])
+        return found
 
     return fields
 
@@ -74,20 +81,26 @@ def events(rows: Rows, *, reward: str) -> Fields:
     r = rows.numbers(reward, low=-np.inf, truths=True)
 
     def fields(add_up: AddUp, place: NDArray[np.intp]) -> dict[str, Any]:
-        ones = np.ones(len(r))
         rows.notes = [note for note in rows.notes if "on several rows" not in note]
         rows.notes.append(f"{count(len(r), 'event')}: counted per arm")
-        if np.isin(r, (0.0, 1.0)).all():
-            return {"plays": add_up(ones), "successes": add_up(r)}
-        rows.notes.append("rewards other than 0 and 1: modelled as normal around the mean of their arm")
-        return _summed_up(rows, reward, ones, r, np.zeros(len(r)), add_up, place)
+        found = counted(r, add_up, place)
+        if "reward_sd" in found:
+            rows.notes.append("rewards other than 0 and 1: modelled as normal around the mean of their arm")
+            _check_spread(rows, reward, found["reward_sd"])
+        return found
 
     return fields
 
 
-def _summed_up(
-    rows: Rows, column: str, n: Floats, mean: Floats, inside: Floats, add_up: AddUp, place: NDArray[np.intp]
-) -> dict[str, Any]:
+def counted(rewards: Floats, add_up: AddUp, place: NDArray[np.intp]) -> dict[str, Floats]:
+    """Count single rewards per arm: those of 0 and 1 as successes, others by mean and standard deviation."""
+    ones = np.ones(len(rewards))
+    if np.isin(rewards, (0.0, 1.0)).all():
+        return {"plays": add_up(ones), "successes": add_up(rewards)}
+    return _summed_up(ones, rewards, np.zeros(len(rewards)), add_up, place)
+
+
+def _summed_up(n: Floats, mean: Floats, inside: Floats, add_up: AddUp, place: NDArray[np.intp]) -> dict[str, Floats]:
     """Compute each arm's plays, mean and standard deviation from rows that summarise n rewards each.
 
     ``inside`` is each row's sum of squares about its own mean. The sum of squares about the arm's mean is the sum of
@@ -98,10 +111,13 @@ def _summed_up(
         average = add_up(n * mean) / np.where(plays > 0, plays, np.nan)  # (arms,)
         squares = add_up(inside + n * (mean - np.nan_to_num(average)[place]) ** 2)
         sd = np.sqrt(squares / np.where(plays > 1, plays - 1, np.nan))
+    return {"plays": plays, "reward_mean": average, "reward_sd": sd}
+
+
+def _check_spread(rows: Rows, column: str, sd: Floats) -> None:
     if not (sd > 0).any():
         what = "no arm has rewards that differ, so their spread is unknown; add more rewards"
         raise CatalogueError(rows.table.source, [Defect(None, column, what)])
-    return {"plays": plays, "reward_mean": average, "reward_sd": sd}
 
 
 def _check_played(rows: Rows, column: str, n: Floats) -> None:

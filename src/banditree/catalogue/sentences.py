@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,12 +37,20 @@ def holds_best(share: float, worlds: int) -> str:
     return ("yes" if share > 0.5 else "no") if worlds == 1 else chance(share)
 
 
+def to(interval: Iterable[float], number: Callable[[float], str] = short) -> str:
+    """Format an interval: 0.1 to 0.25."""
+    return " to ".join(map(number, interval))
+
+
+def extent(interval: tuple[float, float], number: Callable[[float], str] = short) -> str:
+    """Format an interval; "" if both ends are the same, because nothing is uncertain."""
+    return "" if interval[0] == interval[1] else to(interval, number)
+
+
 def between(estimate: Estimate) -> str:
     """Format an estimate with its interval, if it has one."""
-    low, high = estimate.interval
-    if low == high:
-        return short(estimate.value)
-    return f"{short(estimate.value)} ({short(low)} to {short(high)})"
+    interval = extent(estimate.interval)
+    return f"{short(estimate.value)} ({interval})" if interval else short(estimate.value)
 
 
 def path(names: tuple[Any, ...]) -> str:
@@ -70,13 +79,23 @@ def variance(found: Inspection) -> list[str]:
     """Say how much of the variance the categories explain, level by level."""
     lines = []
     for row in found.levels:
-        low, high = row.interval
-        known = "" if low == high else f", 95% interval {percent(low)} to {percent(high)}"
+        interval = extent(row.interval, percent)
+        known = f", 95% interval {interval}" if interval else ""
         lines.append(
             f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means{known} "
             f"(a random grouping would explain {percent(row.by_chance)})."
         )
     return lines
+
+
+def measures(found: Inspection) -> list[str]:
+    """Give the paper's measures of quality: w*, d and gamma."""
+    over = f" (median and 95% interval over {found.worlds} worlds consistent with the data)" if found.worlds > 1 else ""
+    return [
+        f"Width of the best top category, w*: {between(found.width)}{over}.",
+        f"Distance to the nearest other one, d: {between(found.distance)}; gamma, the average of w*/d: "
+        f"{between(found.gamma)}.",
+    ]
 
 
 def dominance(found: Inspection) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import builders, candidates
+from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.jsonable import jsonable
@@ -17,10 +17,8 @@ from banditree.policy.engines import engine
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 
-STEPS = {
-    "native": 40_000_000,
-    "readable": 600_000,
-}  # decisions simulated by default (half a minute or so), more if FEWEST seeds need them
+# Decisions simulated by default, in about half a minute; more if FEWEST seeds need them.
+STEPS = {"native": 40_000_000, "readable": 600_000}
 FEWEST, MOST = 8, 100  # bounds of the default number of seeds
 
 
@@ -74,8 +72,8 @@ def simulate(
 
     Given counts, each seed draws the true means from their posterior; given means, those are used. ``policies`` are
     names such as "TS" or "HTS:2", or classes; by default flat Thompson sampling, Thompson sampling on the tree at every
-    depth, and UCT. Rewards are 0 or 1, or normal if the catalogue has rewards that are not rates. By default there are
-    8 to 100 ``seeds``, fewer if runs are long.
+    depth, UCT and ATS. Rewards are 0 or 1, or normal if the catalogue has rewards that are not rates. By default there
+    are 8 to 100 ``seeds``, fewer if runs are long.
 
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
@@ -87,10 +85,10 @@ def simulate(
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
     runs = run(
-        {candidate.label: builders.factory(candidate, catalogue) for candidate in chosen},
+        {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
-        seeds=default_seeds(horizon * len(chosen)) if seeds is None else seeds,
+        seeds=default_seeds(horizon * candidates.cost(chosen)) if seeds is None else seeds,
         rng=rng,
         jobs=jobs,
         progress=progress,

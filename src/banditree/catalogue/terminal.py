@@ -12,7 +12,7 @@ from banditree.catalogue import sentences
 from banditree.catalogue.advice import Advice
 from banditree.catalogue.grid import Grid
 from banditree.catalogue.inspection import Inspection
-from banditree.catalogue.sentences import chance, holds_best, path, percent, short
+from banditree.catalogue.sentences import chance, extent, holds_best, path, percent, short, to
 from banditree.catalogue.simulation import Simulation
 from banditree.output.tables import Table
 from banditree.output.words import count, visible
@@ -31,7 +31,7 @@ def inspection(found: Inspection) -> list[Any]:
     parts: list[Any] = [_text(repr(found.catalogue), style="bold"), *notes, "", tree, ""]
     if found.catalogue.tree.depth:
         parts += [_title("What each level of categories explains"), _levels(found), ""]
-    parts += [_title("Quality for a bandit"), *_lines(_quality(found)), ""]
+    parts += [_title("Quality for a bandit"), *_lines([*sentences.measures(found), sentences.dominance(found)]), ""]
     for level in found.levels["level"]:
         rows = [row for row in found.clusters if row.level == level]
         parts += [_title(f"Categories of level {level}, best and worst"), _clusters(rows, found.worlds), ""]
@@ -43,25 +43,12 @@ def inspection(found: Inspection) -> list[Any]:
     return parts
 
 
-def _quality(found: Inspection) -> list[str]:
-    unit = (
-        "" if found.worlds == 1 else f" (median and 95% interval over {found.worlds} worlds consistent with the data)"
-    )
-    return [
-        f"Width of the best top category, w*: {sentences.between(found.width)}{unit}.",
-        f"Distance to the nearest other one, d: {sentences.between(found.distance)}; gamma, the average of w*/d: "
-        f"{sentences.between(found.gamma)}.",
-        sentences.dominance(found),
-    ]
-
-
 def _levels(found: Inspection) -> Grid:
     table = Grid("level", "categories", "arms in each", "share of variance", "95% interval", "by chance")
     for row in found.levels:
-        low, high = row.interval
         sizes = f"{row.smallest} to {row.largest}, median {row.median:g}"
-        extent = "" if low == high else f"{percent(low)} to {percent(high)}"
-        table.add_row(str(row.level), f"{row.clusters:,}", sizes, percent(row.share), extent, percent(row.by_chance))
+        share, interval = percent(row.share), extent(row.interval, percent)
+        table.add_row(str(row.level), f"{row.clusters:,}", sizes, share, interval, percent(row.by_chance))
     table.add_row("arms", f"{found.catalogue.tree.n_arms:,}", "", percent(found.within.value), "", "")
     return table
 
@@ -73,11 +60,8 @@ def _clusters(rows: list[Any], worlds: int) -> Grid:
             if i == EXTREMES:
                 table.add_row(f"... {len(rows) - 2 * EXTREMES:,} more", "", "", "", "", "")
             continue
-        low, high = row.interval
-        extent = "" if low == high else f"{short(low)} to {short(high)}"
-        name = path(row.path)
-        held = holds_best(row.best, worlds)
-        table.add_row(name, f"{row.arms:,}", short(row.plays), short(row.mean), extent, held)
+        mean, held = short(row.mean), holds_best(row.best, worlds)
+        table.add_row(path(row.path), f"{row.arms:,}", short(row.plays), mean, extent(row.interval), held)
     return table
 
 
@@ -112,8 +96,7 @@ def regret(found: Simulation) -> Grid:
     """Tabulate the regret of every policy, the best first."""
     table = Grid("policy", "regret", "95% interval", "standard deviation")
     for row in found.runs.table():
-        low, high = row.interval
-        table.add_row(row.policy, short(row.mean), f"{short(low)} to {short(high)}", short(row.sd))
+        table.add_row(row.policy, short(row.mean), to(row.interval), short(row.sd))
     return table
 
 
@@ -132,14 +115,8 @@ def advice(found: Advice) -> list[Any]:
     first, *rest = found.sentences
     table = Grid("policy", "regret", "95% interval", "lost per decision at the end", "best in")
     for row in found.table:
-        low, high = row.interval
-        table.add_row(
-            row.policy,
-            short(row.regret),
-            f"{short(low)} to {short(high)}",
-            short(row.loss),
-            f"{percent(row.best)} of worlds",
-        )
+        best = f"{percent(row.best)} of worlds"
+        table.add_row(row.policy, short(row.regret), to(row.interval), short(row.loss), best)
     parts: list[Any] = [_text(first, style="bold green" if found.verdict == "tree" else "bold"), *_lines(rest)]
     parts += [
         _text(f"In Python: {found.code}", style="cyan"),

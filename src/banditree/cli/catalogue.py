@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from banditree import plots
 from banditree.catalogue import terminal
@@ -16,38 +13,14 @@ from banditree.catalogue.advice import advise
 from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import simulate
-from banditree.cli.exits import can_write_unicode, check_outputs, exit_on_error
-from banditree.cli.flags import Command
-from banditree.cli.options import (
-    Arm,
-    Horizon,
-    Html,
-    Items,
-    Jobs,
-    Json,
-    Levels,
-    MaxBytes,
-    Mean,
-    Plays,
-    Policies,
-    Quiet,
-    Reward,
-    RewardMean,
-    RewardSd,
-    Rng,
-    Seeds,
-    Successes,
-    Weight,
-    Worlds,
-    read_items,
-    simulation_options,
-)
+from banditree.cli.exits import check_outputs, exit_on_error
+from banditree.cli.flags import Command, grouped
+from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
 from banditree.errors import Interrupted
-from banditree.ope.example import write_example_log
-from banditree.output import pages
-from banditree.output.files import write_whole
-from banditree.output.words import UNSEEN, visible
+from banditree.errors.checks import choice
+from banditree.ope.example import FILES, write_example_log
 from banditree.plots import files
+from banditree.problems.real import CAMPAIGNS
 
 
 def register(app: typer.Typer) -> None:
@@ -58,51 +31,25 @@ def register(app: typer.Typer) -> None:
     app.command("example", cls=Command)(example_command)
 
 
-def inspect_command(
-    items: Items,
-    arm: Arm,
-    path: Levels,
-    plays: Plays = None,
-    successes: Successes = None,
-    mean: Mean = None,
-    weight: Weight = None,
-    reward_mean: RewardMean = None,
-    reward_sd: RewardSd = None,
-    reward: Reward = None,
-    max_bytes: MaxBytes = None,
-    html: Html = None,
-    rng: Rng = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@grouped
+def inspect_command(*, source: Source, rng: Rng = 0, output: Output) -> None:
     """Show the tree of a catalogue and how much its categories explain.
 
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
     with exit_on_error():
-        _check_page(html, items)
-        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
-        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
-        found = inspect(read_items(items, arm, path, max_bytes, **columns), rng=rng)
-        _print(found, as_json, str(found) if quiet else terminal.inspection(found))
-        _write_page(found, html, items, quiet or as_json)
+        output.check(source.items)
+        found = inspect(source.read(), rng=rng)
+        output.show(found, str(found) if output.quiet else terminal.inspection(found))
+        output.write_page(found, source.items)
 
 
+@grouped
 def simulate_command(
-    items: Items,
-    arm: Arm,
-    path: Levels,
-    horizon: Horizon,
-    plays: Plays = None,
-    successes: Successes = None,
-    mean: Mean = None,
-    weight: Weight = None,
-    reward_mean: RewardMean = None,
-    reward_sd: RewardSd = None,
-    reward: Reward = None,
-    max_bytes: MaxBytes = None,
-    policy: Policies = None,
-    seeds: Seeds = None,
+    *,
+    source: Source,
+    simulated: Simulated,
+    seeds: Annotated[int | None, number(1, "N", "Worlds to simulate. Default: by size, 8 to 100.")] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the regret curves as a picture: png, svg or pdf.")
     ] = None,
@@ -110,11 +57,7 @@ def simulate_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, those that are finished."),
     ] = None,
-    html: Html = None,
-    rng: Rng = 0,
-    jobs: Jobs = -1,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    output: Output,
 ) -> None:
     """Simulate policies on a catalogue: regret, and traffic by category.
 
@@ -123,53 +66,36 @@ def simulate_command(
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with exit_on_error():
-        check_outputs(save, plot, html, source=items)
-        _check_page(html, items, curves=True)
+        output.check(source.items, save, plot, curves=True)
         if plot is not None:
             files.check(plot)
-        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
-        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
-        catalogue = read_items(items, arm, path, max_bytes, **columns)
-        silent = quiet or as_json
+        catalogue = source.read()
         try:
-            found = simulate(catalogue, horizon=horizon, **simulation_options(policy, seeds, rng, jobs, quiet))
+            found = simulate(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         except Interrupted as stopped:  # keep the finished runs
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
-                _written(save, silent)
+                output.wrote(save)
             raise
-        _print(found, as_json, [terminal.regret(found)] if quiet else terminal.simulation(found))
+        output.show(found, [terminal.regret(found)] if output.quiet else terminal.simulation(found))
         if save is not None:
             found.runs.save(save)
-            _written(save, silent)
+            output.wrote(save)
         if plot is not None:
             files.write(plots.regret(found.runs, ax=plots.sheet()), plot)
-            _written(plot, silent)
-        _write_page(found, html, items, silent)
-        if plot is None and html is None and not silent:
+            output.wrote(plot)
+        output.write_page(found, source.items)
+        if plot is None and output.html is None and not output.silent:
             typer.echo("\nCurves: add --plot regret.png")
 
 
+@grouped
 def advise_command(
-    items: Items,
-    arm: Arm,
-    path: Levels,
-    horizon: Horizon,
-    plays: Plays = None,
-    successes: Successes = None,
-    mean: Mean = None,
-    weight: Weight = None,
-    reward_mean: RewardMean = None,
-    reward_sd: RewardSd = None,
-    reward: Reward = None,
-    max_bytes: MaxBytes = None,
-    policy: Policies = None,
-    seeds: Worlds = None,
-    html: Html = None,
-    rng: Rng = 0,
-    jobs: Jobs = -1,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    *,
+    source: Source,
+    simulated: Simulated,
+    seeds: Annotated[int | None, number(4, "N", "Worlds to simulate, at least 4. Default: by size, 8 to 100.")] = None,
+    output: Output,
 ) -> None:
     """Say which policy to run on a catalogue, what it saves, and what would change the answer.
 
@@ -178,13 +104,10 @@ def advise_command(
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with exit_on_error():
-        _check_page(html, items, curves=True)
-        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
-        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
-        catalogue = read_items(items, arm, path, max_bytes, **columns)
-        found = advise(catalogue, horizon=horizon, **simulation_options(policy, seeds, rng, jobs, quiet))
-        _print(found, as_json, found.name if quiet else terminal.advice(found))
-        _write_page(found, html, items, quiet or as_json)
+        output.check(source.items, curves=True)
+        found = advise(source.read(), seeds=seeds, progress=output.progress, **simulated.options)
+        output.show(found, found.name if output.quiet else terminal.advice(found))
+        output.write_page(found, source.items)
 
 
 def example_command(
@@ -205,44 +128,13 @@ def example_command(
     with exit_on_error():
         check_outputs(file)
         if log is not None:
-            write_example_log(file, policy=log)
+            write_example_log(file, policy=choice("--log", log, tuple(FILES)))
             if not quiet:
                 options = "--arm item --reward click --propensity propensity --time timestamp"
                 more = "--items items.csv --path category,subcategory"
                 typer.echo(f"Wrote {file}. Try: banditree evaluate {file} {options} {more}")
             return
-        write_example(file, campaign=campaign)
+        write_example(file, campaign=choice("--campaign", campaign, CAMPAIGNS))
         if not quiet:
             options = f"{file} --arm item --path category,subcategory --plays plays --successes clicks"
             typer.echo(f"Wrote {file}. Try: banditree inspect {options}")
-
-
-def _print(found: Any, as_json: bool, shown: str | list[Any]) -> None:
-    """Print JSON, a string as it is, or parts laid out for the terminal."""
-    if as_json:
-        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout))
-        typer.echo(UNSEEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}" if mark[0] != "\n" else "\n", text))
-    elif isinstance(shown, str):
-        typer.echo(visible(shown, lines=True))
-    else:
-        terminal.show(Console(highlight=False), shown)
-
-
-def _check_page(html: Path | None, items: Path, *, curves: bool = False) -> None:
-    """Check before the work starts that a page can be written."""
-    if html is not None:
-        check_outputs(html, source=items)
-        pages.library()
-        if curves:
-            plots.style.library()
-
-
-def _write_page(found: Any, html: Path | None, items: Path, silent: bool) -> None:
-    if html is not None:
-        write_whole(html, [found.to_html(title=items.name).encode()])
-        _written(html, silent)
-
-
-def _written(file: Path, silent: bool) -> None:
-    if not silent:
-        typer.echo(f"Wrote {file}", err=True)

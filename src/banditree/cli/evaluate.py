@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import NAMES, named
-from banditree.catalogue.sentences import short
-from banditree.cli.exits import can_write_unicode, check_outputs, exit_on_error
-from banditree.cli.flags import Command
-from banditree.cli.options import Json, Rng, split_names
+from banditree.catalogue.grid import Grid
+from banditree.catalogue.read import read_tree
+from banditree.catalogue.sentences import short, to
+from banditree.cli.exits import exit_on_error
+from banditree.cli.flags import Command, grouped
+from banditree.cli.options import Output, Rng, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
-from banditree.ope.items import read_tree
 from banditree.ope.log import Log
 from banditree.ope.read import read_log
-from banditree.output.files import write_whole
 from banditree.output.words import count
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.tree import Tree
@@ -43,7 +39,9 @@ def register(app: typer.Typer) -> None:
     app.command("evaluate", cls=Command)(evaluate_command)
 
 
+@grouped
 def evaluate_command(
+    *,
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")],
     arm: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the arms, in the log and the items.")],
     reward: Annotated[
@@ -76,19 +74,19 @@ def evaluate_command(
     share: Annotated[
         float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="Share of the log that policies learn from.")
     ] = 0.5,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None,
     rng: Rng = 0,
-    as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the verdict.")] = False,
+    output: Output,
 ) -> None:
     """Estimate what policies would have earned in place of the one that wrote a log.
 
     Each policy learns from the first part of the log and is evaluated on the rest, next to the logging policy.
 
+    With --quiet, print only the verdict.
+
     Example: banditree evaluate log.csv --arm item --reward click --propensity pscore --items items.csv --path category
     """
     with exit_on_error():
-        check_outputs(html, source=log)
+        output.check(log, curves=True)
         levels = split_names("--path", path or [])
         if items is None and levels:
             raise InvalidValue("--path names columns of the items; give their file as --items")
@@ -99,16 +97,8 @@ def evaluate_command(
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
         wanted = split_names("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
-        if as_json:
-            typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout)))
-        elif quiet:
-            typer.echo(result.verdict)
-        else:
-            _show(result)
-        if html is not None:
-            write_whole(html, [result.to_html(title=log.name).encode()])
-            if not (quiet or as_json):
-                typer.echo(f"Wrote {html}", err=True)
+        output.show(result, result.verdict if output.quiet else _parts(result))
+        output.write_page(result, log)
 
 
 def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[..., Any]]:
@@ -125,28 +115,17 @@ def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[...
             found[candidate.label] = candidate.factory
             if log.rewards.min() < 0 or log.rewards.max() > 1:
                 if candidate.policy.startswith("U"):  # they only take rewards in [0, 1]
-                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use TS, TSC or HTS")
+                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
                 sd = max(float(log.rewards.std()), 1e-6)
                 found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
     return found
 
 
-def _show(result: Contest) -> None:
-    """Show the verdict, then what it is based on."""
-    console = Console(highlight=False)
-    console.print(Text(result.verdict, style="bold"), soft_wrap=False)
-    one = result.any
-    console.print(
-        f"\nLearned from {count(result.learned, 'row')}, evaluated on {count(one.rows, 'row')} "
-        f"(by {one.trusted.estimator.name}).",
-        style="dim",
-    )
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for i, column in enumerate(("policy", "value", "95% interval", "effective rows", "better?")):
-        table.add_column(column, justify="left" if i in (0, 4) else "right", overflow="fold", no_wrap=i > 0)
+def _parts(result: Contest) -> list[Any]:
+    """Lay out the verdict, then what it is based on."""
+    rows = f"Learned from {count(result.learned, 'row')}, evaluated on {count(result.any.rows, 'row')}"
+    table = Grid("policy", "value", "95% interval", "effective rows", "better?")
     for row in result.table():
-        low, high = row.interval
-        table.add_row(Text(row.policy), short(row.value), f"{short(low)} to {short(high)}", f"{row.ess:,}", row.answer)
-    console.print(table)
-    for note in result.notes:
-        console.print(Text(f"- {note}"))
+        table.add_row(row.policy, short(row.value), to(row.interval), f"{row.ess:,}", row.answer)
+    parts = [Text(result.verdict, style="bold"), "", Text(f"{rows} (by {result.any.trusted.estimator.name}).", "dim")]
+    return [*parts, table, *(Text(f"- {note}") for note in result.notes)]

@@ -1,16 +1,26 @@
-"""The options that commands share, and reading a catalogue with them."""
+"""The options that several commands share, in groups: what to read, what to simulate, how to show the result."""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
+from banditree import plots
+from banditree.catalogue import terminal
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
+from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
+from banditree.output import pages
+from banditree.output.files import write_whole
+from banditree.output.words import UNSEEN, visible
 
 
 def whole(low: int) -> Callable[[Any], int]:
@@ -38,7 +48,8 @@ def _column(text: str) -> Any:
     return typer.Option(metavar="COLUMN", help=text, show_default=False)
 
 
-def _number(low: int, metavar: str, text: str, **options: Any) -> Any:
+def number(low: int, metavar: str, text: str, **options: Any) -> Any:
+    """Make an option for a whole number that is at least ``low``."""
     return typer.Option(parser=whole(low), metavar=metavar, help=text, **options)
 
 
@@ -52,44 +63,109 @@ Levels = Annotated[
         "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", show_default=False
     ),
 ]
-Plays = Annotated[str | None, _column("Column of past plays (views, impressions).")]
-Successes = Annotated[str | None, _column("Column of past successes (clicks, sales).")]
-Mean = Annotated[str | None, _column("Column of known means, instead of counts.")]
-Weight = Annotated[str | None, _column("Column of weights, to average repeated means.")]
-RewardMean = Annotated[str | None, _column("Column of mean rewards that are not rates (revenue, ratings).")]
-RewardSd = Annotated[str | None, _column("Column of the standard deviations of rewards.")]
-Reward = Annotated[str | None, _column("Column of rewards, in a log with one row per event.")]
-MaxBytes = Annotated[int | None, _number(1, "N", "Largest size to decompress a gzipped file to. Default: 5e8.")]
-Horizon = Annotated[int, _number(1, "T", "How many decisions will be made.", show_default=False)]
-Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy", metavar="NAMES", help="Policies to try: TS,TSC,HTS:2,UCT. Default: flat, and every depth."
-    ),
-]
-Seeds = Annotated[int | None, _number(1, "N", "Worlds to simulate. Default: by size, 8 to 100.")]
-Worlds = Annotated[int | None, _number(4, "N", "Worlds to simulate, at least 4. Default: by size, 8 to 100.")]
 Rng = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed; the same seed gives the same result.")]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar, and only the essential lines.")]
 
 
-def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, **columns: str | None) -> Catalogue:
-    """Read the catalogue that a command is about."""
-    named = {what: column for what, column in columns.items() if column is not None}
-    if tuple(named) not in WAYS:
-        normal = "--plays with --reward-mean and --reward-sd"
-        raise typer.BadParameter(f"give --plays and --successes, or --mean, or {normal}, or --reward")
-    limit = {} if max_bytes is None else {"max_bytes": max_bytes}
-    return read_catalogue(items, arm=split_names("--arm", [arm]), path=split_names("--path", path), **named, **limit)  # type: ignore[arg-type]
+@dataclass(kw_only=True)
+class Source:
+    """The catalogue that a command is about."""
+
+    items: Items
+    arm: Arm
+    path: Levels
+    plays: Annotated[str | None, _column("Column of past plays (views, impressions).")] = None
+    successes: Annotated[str | None, _column("Column of past successes (clicks, sales).")] = None
+    mean: Annotated[str | None, _column("Column of known means, instead of counts.")] = None
+    weight: Annotated[str | None, _column("Column of weights, to average repeated means.")] = None
+    reward_mean: Annotated[str | None, _column("Column of mean rewards that are not rates (revenue, ratings).")] = None
+    reward_sd: Annotated[str | None, _column("Column of the standard deviations of rewards.")] = None
+    reward: Annotated[str | None, _column("Column of rewards, in a log with one row per event.")] = None
+    max_bytes: Annotated[int | None, number(1, "N", "Largest size to decompress a gzipped file to. Default: 5e8.")] = (
+        None
+    )
+
+    def read(self) -> Catalogue:
+        """Read the catalogue."""
+        columns = {what for way in WAYS for what in way}
+        named = {what: column for what, column in vars(self).items() if what in columns and column is not None}
+        if tuple(named) not in WAYS:
+            ways = "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward"
+            got = ", ".join(f"--{what.replace('_', '-')}" for what in named) or "none of them"
+            averaged = "; --weight goes with --mean" if "weight" in named else ""
+            raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
+        limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
+        arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
+        return read_catalogue(self.items, arm=arm, path=path, **named, **limit)
 
 
-def simulation_options(policy: list[str] | None, seeds: int | None, rng: int, jobs: int, quiet: bool) -> dict[str, Any]:
-    """Collect the options that commands pass on to a simulation."""
-    policies = split_names("--policy", policy or []) or None
-    return {"policies": policies, "seeds": seeds, "rng": rng, "jobs": jobs, "progress": False if quiet else None}
+@dataclass(kw_only=True)
+class Simulated:
+    """What a command simulates."""
+
+    horizon: Annotated[int, number(1, "T", "How many decisions will be made.", show_default=False)]
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", metavar="NAMES", help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
+        ),
+    ] = None
+    rng: Rng = 0
+    jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")] = -1
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options as `simulate` and `advise` take them."""
+        policies = split_names("--policy", self.policy or []) or None
+        return {"horizon": self.horizon, "policies": policies, "rng": self.rng, "jobs": self.jobs}
+
+
+@dataclass(kw_only=True)
+class Output:
+    """How a command shows its result."""
+
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False
+    quiet: Quiet = False
+
+    @property
+    def progress(self) -> bool | None:
+        """Whether to show a progress bar; None if the terminal decides."""
+        return False if self.quiet else None
+
+    @property
+    def silent(self) -> bool:
+        """Whether to print nothing but the result."""
+        return self.quiet or self.as_json
+
+    def check(self, source: Path, *others: Path | None, curves: bool = False) -> None:
+        """Check before the work starts that the page and other files can be written."""
+        check_outputs(*others, self.html, source=source)
+        if self.html is not None:
+            pages.library()
+            if curves:
+                plots.style.library()
+
+    def show(self, found: Any, shown: str | list[Any]) -> None:
+        """Print JSON, a string as it is, or parts laid out for the terminal."""
+        if self.as_json:
+            text = json.dumps(found.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout))
+            typer.echo(UNSEEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}" if mark[0] != "\n" else "\n", text))
+        elif isinstance(shown, str):
+            typer.echo(visible(shown, lines=True))
+        else:
+            terminal.show(Console(highlight=False), shown)
+
+    def write_page(self, found: Any, source: Path) -> None:
+        """Write the page, if it was asked for."""
+        if self.html is not None:
+            write_whole(self.html, [found.to_html(title=source.name).encode()])
+            self.wrote(self.html)
+
+    def wrote(self, file: Path) -> None:
+        """Say that a file was written."""
+        if not self.silent:
+            typer.echo(f"Wrote {file}", err=True)
 
 
 def split_names(option: str, given: list[str]) -> list[str]:

@@ -26,38 +26,49 @@ def serve_command(
     items: options.Items,
     arm: options.Arm,
     path: options.Levels,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="What decides: TSC, TS, HTS:2, ...")] = DEFAULT_POLICY,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy: ATS, TSC, TS, HTS:2, ...")] = DEFAULT_POLICY,
     store: Annotated[
-        str, typer.Option(metavar="PLACE", help="The log: a file, or postgresql://... for several processes.")
+        str, typer.Option(metavar="STORE", help="The log: a file, or postgresql://... for several processes.")
     ] = "decisions.db",
-    host: Annotated[str, typer.Option(help="The address to listen on; any but this one needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Address to listen on; others than the default need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for a free one.")
+    ] = 8000,
     token: Annotated[
-        str | None, typer.Option(help="What clients must send as bearer token. Default: BANDITREE_TOKEN, if set.")
+        str | None,
+        typer.Option(metavar="TOKEN", help="Bearer token that clients must send. Default: BANDITREE_TOKEN, if set."),
     ] = None,
-    explore: Annotated[float, typer.Option(min=0, max=1, help="The part of decisions made at random.")] = 0.0,
+    explore: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Share of decisions made at random.")
+    ] = 0.0,
     half_life: Annotated[
-        float | None, typer.Option(metavar="N", help="Rewards after which what was learned counts half.")
+        float | None, typer.Option(metavar="N", help="Number of rewards after which evidence counts half.")
     ] = None,
     reward_window: Annotated[
         str | None, typer.Option(metavar="TIME", help="How long a reward may take: 90 (seconds), 30m, 2h, 1d.")
     ] = None,
     default_reward: Annotated[
-        float | None, typer.Option(metavar="R", help="What a decision earns when its window passes without a reward.")
+        float | None, typer.Option(metavar="R", help="Reward of a decision whose window passes without one.")
     ] = None,
     learn_late: Annotated[bool, typer.Option("--learn-late", help="Learn from rewards after the window too.")] = False,
     shadow: Annotated[
-        bool, typer.Option("--shadow", help="Decide and log, but leave the choice to the caller; learn from that.")
+        bool, typer.Option("--shadow", help="Decide and log, but leave the choice to the caller, and learn from it.")
     ] = False,
-    dim: Annotated[int | None, typer.Option(min=1, metavar="N", help="Length of contexts, for LinTS and such.")] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Length of the contexts, for LinTS and other linear policies."),
+    ] = None,
     reward_sd: Annotated[
-        float | None, typer.Option(metavar="SD", help="Rewards are not rates but vary by about this much.")
+        float | None, typer.Option(metavar="SD", help="Standard deviation of rewards that are not rates.")
     ] = None,
 ) -> None:
-    """Serve decisions over HTTP, with a live page, and keep every one of them.
+    """Serve decisions over HTTP, with a live page and a log of every decision.
 
-    Decisions and rewards are written to the store before they are answered. Started again on the same store, the
-    service goes on where it was; the catalogue is then the one in the store, as POST /v1/arms has changed it.
+    Decisions and rewards are stored before they are answered.
+
+    Started again on the same store, it continues where it stopped, with the catalogue that is in the store.
 
     Example: banditree serve items.csv --arm item --path category,subcategory
     """
@@ -85,7 +96,7 @@ def serve_command(
 
 
 def _seconds(text: str) -> float:
-    """A time such as 90, 30m or 2h, in seconds."""
+    """Convert a time such as 90, 30m or 2h to seconds."""
     number, unit = (text[:-1], UNITS[text[-1]]) if text[-1:] in UNITS else (text, 1)
     try:
         return float(number) * unit

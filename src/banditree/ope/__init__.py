@@ -5,6 +5,7 @@
 ['dm', 'dr', 'dros', 'ips', 'mips', 'offcem', 'sndr', 'snips', 'switch-dr']
 """
 
+from banditree.catalogue.read import read_tree
 from banditree.ope.adaptive import scales
 from banditree.ope.contest import Contest, contest
 from banditree.ope.estimator_classes import (
@@ -35,7 +36,6 @@ from banditree.ope.estimators import (
 )
 from banditree.ope.evaluation import Estimate, Evaluation, evaluate
 from banditree.ope.example import write_example_log
-from banditree.ope.items import read_tree
 from banditree.ope.log import Log
 from banditree.ope.log_errors import LogError, Problem
 from banditree.ope.model import shrunk_rates

@@ -9,11 +9,8 @@ inverse standard deviation of its score makes the rows comparable again, and the
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.ope.by_row import ByRow
-
-Floats = NDArray[np.float64]
+from banditree.ope.by_row import ByRow, Floats
 
 
 def scales(target: ByRow, behaviour: ByRow, *, contexts: bool) -> Floats:

@@ -34,6 +34,10 @@ class ByRow:
         """Whether all rows have the same vector."""
         return len(self.table) == 1
 
+    def mean(self) -> Floats:
+        """Average over the rows: (arms,)."""
+        return np.bincount(self.kind, minlength=len(self.table)) @ self.table / len(self.kind)
+
     def at(self, places: Places) -> Floats:
         """Return the value for each row's arm: (n,)."""
         return np.asarray(self.table[self.kind, places])

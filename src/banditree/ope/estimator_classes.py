@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from inspect import isabstract
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,13 +13,14 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.ope import estimators
-from banditree.ope.rows import Floats, Rows
+from banditree.ope.by_row import Floats
+from banditree.ope.rows import Rows
 
 STEPS = 12  # number of settings that SLOPE chooses from
 
 
 @dataclass(frozen=True)
-class Estimator:
+class Estimator(ABC):
     """One way to estimate a value from a log. A setting that is None is chosen by SLOPE."""
 
     name: ClassVar[str]
@@ -25,9 +28,9 @@ class Estimator:
     needs_model: ClassVar[bool] = False
     needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
 
+    @abstractmethod
     def scores(self, rows: Rows) -> Floats:
         """Compute one score per row; their mean is the value: (n,)."""
-        raise NotImplementedError
 
     def weights(self, rows: Rows) -> Floats:
         """Compute the weight of each row's reward: (n,)."""
@@ -219,7 +222,7 @@ def estimators_named(given: Any) -> list[Estimator]:
         return [kind() for kind in ESTIMATORS.values()]
     found: list[Estimator] = []
     for one in [given] if isinstance(given, str | Estimator) else list(given):
-        if isinstance(one, type) and issubclass(one, Estimator):
+        if isinstance(one, type) and issubclass(one, Estimator) and not isabstract(one):
             found.append(one())
         elif isinstance(one, Estimator):
             found.append(one)

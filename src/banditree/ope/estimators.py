@@ -16,9 +16,9 @@ For row i, with arm a_i, reward r_i and context x_i:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from banditree.ope.by_row import Floats
+from banditree.simulation.statistics import over_seeds
 
 
 def ips(rewards: Floats, weights: Floats) -> Floats:
@@ -122,12 +122,12 @@ def mean_and_error(scores: Floats, scale: Floats | None = None) -> tuple[float, 
     .. math:: \hat V = \frac{\sum_i h_i s_i}{\sum_i h_i}, \qquad
         \mathrm{se} = \frac{\sqrt{\sum_i h_i^2 (s_i - \hat V)^2}}{\sum_i h_i}
     """
-    n = len(scores)
     if scale is None:
-        return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        found = over_seeds(scores)
+        return found.mean, found.se
     total = float(scale.sum())
     value = float(scale @ scores) / total
-    return value, float(np.sqrt((scale**2) @ (scores - value) ** 2)) / total if n > 1 else float("nan")
+    return value, float(np.sqrt((scale**2) @ (scores - value) ** 2)) / total if len(scores) > 1 else float("nan")
 
 
 def effective_sample_size(weights: Floats) -> float:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import adaptive as adaptively
 from banditree.ope import model as models
 from banditree.ope import prepare, probabilities
+from banditree.ope.by_row import Floats
 from banditree.ope.estimator_classes import DM, Estimator, estimators_named
 from banditree.ope.estimators import effective_sample_size, mean_and_error
 from banditree.ope.log import Log
@@ -25,19 +23,9 @@ from banditree.output.tables import Table
 from banditree.output.words import count
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
 Z = 1.96  # standard errors to either side in a 95% interval
-TRUSTED = (
-    "dr",
-    "sndr",
-    "snips",
-    "ips",
-    "dros",
-    "switch-dr",
-    "offcem",
-    "mips",
-    "dm",
-)  # the verdict uses the first one available
+# The verdict uses the first one available.
+TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")
 
 
 @dataclass(frozen=True)
@@ -142,32 +130,19 @@ class Evaluation:
         """Convert to lists, numbers and strings for JSON; NaN becomes None."""
         from banditree.catalogue.jsonable import jsonable
 
-        names = [each.estimator.name for each in self.estimates]
-        keys = [each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label for each in self]
-        found: dict[str, Any] = jsonable(
-            {
-                "estimates": {
-                    key: {
-                        "value": e.value,
-                        "se": e.se,
-                        "interval": e.interval,
-                        "ess": e.ess,
-                        "setting": e.estimator.setting,
-                    }
-                    for key, e in zip(keys, self.estimates, strict=True)
-                },
-                "logging": {"value": self.logging.value, "se": self.logging.se, "interval": self.logging.interval},
-                "verdict": self.verdict,
-                "answer": self.answer,
-                "rows": self.rows,
-                "unsupported": self.unsupported,
-                "missing": self.missing,
-                "largest_weight": self.largest_weight,
-                "adaptive": self.adaptive,
-                "notes": self.notes,
-            }
-        )
-        return found
+        def numbers(each: Estimate) -> dict[str, Any]:
+            return {"value": each.value, "se": each.se, "interval": each.interval}
+
+        names = [each.estimator.name for each in self]
+        estimates = {
+            each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label: numbers(each)
+            | {"ess": each.ess, "setting": each.estimator.setting}
+            for each in self
+        }
+        rest = ("verdict", "answer", "rows", "unsupported", "missing", "largest_weight", "adaptive", "notes")
+        found = {"estimates": estimates, "logging": numbers(self.logging)}
+        converted: dict[str, Any] = jsonable(found | {name: getattr(self, name) for name in rest})
+        return converted
 
     def to_html(self, *, title: str = "Evaluation") -> str:
         """Return a self-contained web page with pictures of the intervals, the weights and the support."""
@@ -282,7 +257,12 @@ def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Es
 
 @dataclass(frozen=True)
 class _Logging(Estimator):
+    """The mean of the rewards in the log: the value of the policy that wrote it."""
+
     name = "logging policy"
+
+    def scores(self, rows: Rows) -> Floats:
+        return rows.rewards
 
 
 def _logging(rows: Rows) -> Estimate:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 from importlib import resources
-from pathlib import Path
 
-from banditree.errors import InvalidValue
+from banditree.catalogue.example import write_once
 from banditree.errors.checks import choice
-from banditree.output.files import write_whole
 
 FILES = {"random": "open_bandit_random_all.csv.gz", "thompson": "open_bandit_bts_all.csv.gz"}
 
@@ -23,12 +21,5 @@ def write_example_log(path: str | os.PathLike[str], *, policy: str = "random") -
     overwritten; that is an error.
     """
     name = FILES[choice("policy", policy, tuple(FILES))]
-    content = (resources.files("banditree.problems") / "data" / name).read_bytes()
-    file = Path(path)
-    if file.name.lower().endswith(".csv"):
-        content = gzip.decompress(content)
-    elif not file.name.lower().endswith(".csv.gz"):
-        raise InvalidValue(f"cannot write {file}: the example is a CSV file; give a name that ends in .csv or .csv.gz")
-    if file.is_file() and file.read_bytes() != content:
-        raise InvalidValue(f"{file} already exists and is not this example; give another name, or remove it first")
-    write_whole(path, [content])
+    packed = (resources.files("banditree.problems") / "data" / name).read_bytes()
+    write_once(path, {".csv": gzip.decompress(packed), ".csv.gz": packed})

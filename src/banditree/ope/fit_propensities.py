@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+from banditree.ope.by_row import Floats, Places
+
 STEPS = 300  # of the ascent, at most
 ENOUGH = 200_000  # rows to fit the coefficients on, at most
 CHUNK = 2_000_000  # probabilities to compute at a time

@@ -6,15 +6,12 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.ope.by_row import ByRow
+from banditree.ope.by_row import ByRow, Floats, Places
 from banditree.ope.log import Log
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 FOLDS = 5
 BLOCKS = 50  # into which the log of a learning policy is divided, in order
 CHUNK = 4_000_000  # numbers per call of a user's estimator

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope import probabilities
+from banditree.ope.by_row import Places
 from banditree.ope.estimator_classes import Estimator
 from banditree.ope.estimators import mean_and_error
 from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.tree import Tree
 
-Places = NDArray[np.intp]
 LOG_PROPENSITIES = (
     "the log has no propensities, so the policy's choices cannot be told from luck. From now on, log the "
     "probability of every decision: decision = policy.decide(), then decision.propensity; and name its column in "
@@ -83,7 +82,7 @@ def without_clusters(wanted: list[Estimator], rows: Rows, notes: list[str], *, n
 
 def unsupported_by(rows: Rows) -> tuple[tuple[Any, ...], float]:
     """Find the arms without rows that the target would show, most likely first, and their total probability."""
-    share = np.bincount(rows.target.kind, minlength=len(rows.target.table)) @ rows.target.table / len(rows.rewards)
+    share = rows.target.mean()
     share[np.bincount(rows.places, minlength=rows.tree.n_arms) > 0] = 0.0
     order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]
     return tuple(rows.tree.arms[place] for place in order.tolist()), float(share.sum())

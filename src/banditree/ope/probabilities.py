@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.ope.by_row import ByRow
+from banditree.ope.by_row import ByRow, Places
 from banditree.ope.log import Log
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 CLOSE = 1e-4  # tolerance of a sum of probabilities, which are often rounded
 
 

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.catalogue import cells, columns
+from banditree.catalogue.columns import check_once, listed
 from banditree.catalogue.defects import CatalogueError, Defect
-from banditree.errors import InvalidType, InvalidValue
+from banditree.errors import InvalidType
+from banditree.ope.by_row import Floats, Places
 from banditree.ope.fit_propensities import fit_propensities
-from banditree.ope.log import Floats, Log, Places
+from banditree.ope.log import Log
 from banditree.ope.log_errors import LogError, Problem, ProblemCollector
 from banditree.ope.times import as_times
 from banditree.output.words import count
@@ -50,10 +52,7 @@ def read_log(
     >>> log.context_names, log.contexts.tolist()
     (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
     """
-    if isinstance(context, str) or not isinstance(context, Iterable):
-        listed = [column.strip() for column in str(context).split(",")]
-        raise InvalidType(f"context={context!r} must be a list of columns, for example {listed}")
-    features = list(context)
+    features = listed("context", context)
     fit = propensity == ESTIMATED
     numbers = [reward, *([propensity] if propensity is not None and not fit else [])]
     wanted = [arm, *numbers, *features, *([] if time is None else [time])]
@@ -61,10 +60,7 @@ def read_log(
     odd = [name for name in given if not isinstance(name, str)]
     if odd:
         raise InvalidType(f"column {odd[0]!r} must be the name of a column")
-    twice = [name for name in wanted if wanted.count(name) > 1]
-    if twice:
-        raise InvalidValue(f"column {twice[0]!r} is named twice; each column has one meaning")
-
+    check_once(wanted)
     try:
         table = columns.load(source, wanted)
     except CatalogueError as error:  # such as a missing column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
+from banditree.ope.by_row import Floats, Places
+from banditree.ope.estimators import mean_and_error
 from banditree.ope.log import Log
 from banditree.ope.prepare import LOG_PROPENSITIES
 from banditree.output.tables import Table
@@ -18,8 +21,6 @@ from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 STEPS = 4_000_000  # rows per policy over all orders, by default
 MOST, CHECKPOINTS = 20, 200  # orders by default, and points of a curve
 Z = 1.96
@@ -41,10 +42,10 @@ class Replay(Table):
         rows = []
         for name, orders in runs.items():
             accepted = float(np.mean([len(rewards) for rewards in orders]))
-            means = [float(rewards.mean()) for rewards in orders if len(rewards)]
-            errors = [rewards.std(ddof=1) / np.sqrt(len(rewards)) for rewards in orders if len(rewards) > 1]
-            mean = float(np.mean(means)) if means else float("nan")
-            se = float(np.mean(errors)) if errors else float("nan")
+            found = [mean_and_error(rewards) for rewards in orders if len(rewards)]
+            errors = [se for _, se in found if not math.isnan(se)]
+            mean = float(np.mean([mean for mean, _ in found])) if found else math.nan
+            se = float(np.mean(errors)) if errors else math.nan
             shown = int(accepted) if accepted == round(accepted) else accepted
             rows.append((name, mean, se, (mean - Z * se, mean + Z * se), shown))
         super().__init__(("policy", "reward", "se", "interval", "accepted"), sorted(rows, key=lambda row: -row[1]))

@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
 from banditree.ope import estimators
-from banditree.ope.by_row import ByRow
+from banditree.ope.by_row import ByRow, Floats, Places
 from banditree.tree import Tree
-
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
+from banditree.ope.estimators import mean_and_error
 from banditree.output.words import count
 
 UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
@@ -54,8 +53,7 @@ def difference(estimate: Any, logging: Any, *, adaptive: bool, confidence: float
     carriers = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
     if adaptive or math.isnan(estimate.se):
         return Difference(estimate.value - logging.value, math.hypot(estimate.se, logging.se), confidence, carriers)
-    se = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
-    return Difference(float(np.mean(apart)), se, confidence, carriers)
+    return Difference(*mean_and_error(apart), confidence, carriers)
 
 
 def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95) -> Judgement:

@@ -1,4 +1,4 @@
-"""Turn a JSON header and arrays into bytes and back: versioned, checked byte by byte, nothing in them is run."""
+"""Encode a JSON header and arrays as bytes and back: with a version and a checksum, and without executable content."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from banditree.errors import BadFile, InvalidType, InvalidValue
 # magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of the rest
 MAGIC = b"banditree\x00"
 FORMAT = 2  # 1 is that of version 0.1: the same without "options" in a policy's header
-DTYPES = ("<f8", "<i4", "<i8")  # what may be held
+DTYPES = ("<f8", "<i4", "<i8")  # types of arrays that may be stored
 CHECKSUM = hashlib.sha256().digest_size
 START = len(MAGIC) + 16  # where the header begins
 
 
 class Content(NamedTuple):
-    """What was encoded."""
+    """The decoded content of a file."""
 
     version: int  # of the format
     header: dict[str, Any]
@@ -49,14 +49,14 @@ def encode(kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's."""
+    """Convert NumPy's numbers and arrays to Python's."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise InvalidType(f"{value!r:.60} cannot be saved: it is a {type(value).__name__}, neither numbers nor text")
 
 
 def decode(data: bytes, kind: str, source: str) -> Content:
-    """Decode what `encode` made. Whatever else the bytes are, a `BadFile` says so, and nothing large is allocated."""
+    """Decode what `encode` wrote. Any other bytes raise a `BadFile` before anything large is allocated."""
     if not data.startswith(MAGIC) or len(data) < START + CHECKSUM:
         raise BadFile(f"{source} is not a banditree file, or was cut off; give a file that save() wrote")
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
@@ -92,7 +92,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, NDArray[Any]]:
-    """The arrays that the index names; together they fill the data from ``end`` to the checksum."""
+    """Read the arrays in the index; together they fill the data from ``end`` to the checksum."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype, shape in _entries(index, source):
         if name in arrays:
@@ -110,7 +110,7 @@ def _arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, NDArray
 
 
 def _entries(index: Any, source: str) -> list[tuple[str, str, list[int]]]:
-    """The entries of the index, each a name, a type and a shape."""
+    """Check the entries of the index, each a name, a type and a shape."""
     for entry in index if isinstance(index, list) else [None]:
         if isinstance(entry, list) and len(entry) == 3:
             name, dtype, shape = entry

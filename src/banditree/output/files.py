@@ -1,4 +1,4 @@
-"""Read and write files: written whole or not at all, and nothing is left behind, not even by a killed process."""
+"""Read files, and write them atomically: all of it or nothing, with no scratch files left behind."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ try:
 except ImportError:  # Windows
     LOCKS = False
 
-ROOM = 16  # how many may save to one file at the same time before scratch files get random names
+ROOM = 16  # numbered scratch files per target; if more processes save at the same time, names are random
 
 
 def place(path: str | os.PathLike[str]) -> Path:
-    """Find the file that writing to this path would make or replace, through links; or say why it cannot be written."""
+    """Find the file that writing to this path would create or replace, following links, or say why it cannot."""
     _refuse_odd(path, "write")
     try:
         target = Path(os.path.realpath(path))
@@ -34,16 +34,16 @@ def place(path: str | os.PathLike[str]) -> Path:
             raise BadPath(f"cannot write {path}: it is a device or a pipe; give the name of a file")
     except (BadPath, PermissionError):
         raise
-    except OSError as error:  # a name that is too long, links in a circle
+    except OSError as error:  # a name that is too long, or links in a circle
         raise BadPath(f"cannot write {path}: {error.strerror}") from None
     return target
 
 
 def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
-    """Write bytes to a file, all of them or none: what was there before stays until everything is on the disk.
+    """Write bytes to a file, all of them or none: the old content stays until the new one is on the disk.
 
-    A link stays a link: the file that it leads to is replaced. The new file has the permissions of the old one, and at
-    no moment wider ones.
+    If the path is a link, the file that it leads to is replaced. The new file has the permissions of the old one, and
+    never wider ones in between.
     """
     target = place(path)
     mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() else None
@@ -60,16 +60,16 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[Any]) -> None:
 
 @contextmanager
 def _scratch(target: Path, mode: int) -> Iterator[tuple[Path, int]]:
-    """A new file beside the target, and its descriptor, for the caller to close. Gone at the end, unless renamed.
+    """Create a file next to the target, with a descriptor that the caller closes. Removed at the end, unless renamed.
 
-    It is locked as long as it is used. A lock ends with its process, however that ends: a scratch file without one was
-    left behind by a process that was killed, and the next to save to the same target removes it.
+    It is locked while it is in use. A lock ends with its process, however that ends, so a scratch file without a lock
+    was left by a process that was killed, and the next one that saves to the same target removes it.
     """
     scratch, descriptor, lock = _claimed(target, mode)
     try:
         yield scratch, descriptor
     except BaseException:
-        if lock is None or _is_at(lock, scratch):  # once renamed, the name may be that of another's scratch file
+        if lock is None or _is_at(lock, scratch):  # once it is renamed, another process may use the name
             scratch.unlink(missing_ok=True)
         raise
     finally:
@@ -78,7 +78,7 @@ def _scratch(target: Path, mode: int) -> Iterator[tuple[Path, int]]:
 
 
 def _claimed(target: Path, mode: int) -> tuple[Path, int, int | None]:
-    """A new scratch file: its path, a descriptor to write with, and one that holds its lock."""
+    """Create a scratch file: its path, a descriptor to write with, and one that holds its lock."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     stem = f".{target.name[:50]}"  # 50 characters are at most 200 bytes, and a name may have 255
     numbered = [target.with_name(f"{stem}.{number}.saving") for number in range(ROOM if LOCKS else 0)]
@@ -88,7 +88,7 @@ def _claimed(target: Path, mode: int) -> tuple[Path, int, int | None]:
         try:
             descriptor = os.open(scratch, flags, mode)
         except FileExistsError:
-            continue  # somebody else is saving
+            continue  # another process is saving
         try:
             if _locked(descriptor) and _is_at(descriptor, scratch):
                 return scratch, descriptor, os.dup(descriptor)
@@ -96,7 +96,7 @@ def _claimed(target: Path, mode: int) -> tuple[Path, int, int | None]:
             scratch.unlink(missing_ok=True)
             os.close(descriptor)
             break
-        os.close(descriptor)  # before it was locked somebody took it for abandoned, and removes it
+        os.close(descriptor)  # another process took it for abandoned before it was locked, and removes it
     scratch = target.with_name(f"{stem}.{os.urandom(8).hex()}")
     return scratch, os.open(scratch, flags, mode), None
 
@@ -118,7 +118,7 @@ def _remove_abandoned(scratch: Path) -> None:
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether the lock of an open file could be had, at once."""
+    """Try to lock an open file without waiting, and return whether that succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -135,7 +135,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def read_whole(path: str | os.PathLike[str], start: bytes = b"") -> bytes:
-    """Read all of a file. One that does not begin with ``start`` is left at that: what was read so far is returned."""
+    """Read a whole file. If it does not begin with ``start``, return only its first bytes."""
     _refuse_odd(path, "read")
     try:
         mode = Path(path).stat().st_mode

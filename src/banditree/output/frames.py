@@ -1,4 +1,4 @@
-"""Data frames out of columns, in the library that is installed."""
+"""Make data frames with whichever library is installed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from banditree.errors import MissingExtra
 
-MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # the first that is there is used
+MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # the first one installed is used
 
 
 def frame(columns: Mapping[str, list[Any]]) -> Any:
-    """A data frame of these columns, in pandas, Polars or PyArrow."""
+    """Make a data frame of these columns, in pandas, Polars or PyArrow."""
     for library, maker in MAKERS.items():
         try:
             module = import_module(library)

@@ -1,7 +1,7 @@
-"""How trees, tables, runs and policies look in a notebook: plain HTML, made without any extra.
+"""Show trees, tables, runs and policies in a notebook, as plain HTML that needs no extra.
 
-Every name goes through `html.text`, which escapes it. Styles are written on the elements, because a notebook page
-has none for us.
+Every name goes through `html.text`, which escapes it. Styles are set on the elements, because a notebook has no style
+sheet of ours.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ INDENT = "margin:0;padding-left:1.2em;list-style:none"
 NOTE = "opacity:.65"
 LEFT, RIGHT = "text-align:left", "text-align:right"
 
-# A line of an outline: its text, what is said beside it, the lines below it, and whether these are shown at first.
+# A line of an outline: its text, a note beside it, the lines below it, and whether these are shown at first.
 Line = tuple[str, str, "Sequence[Line]", bool]
 
 
 def outline(title: str, lines: Sequence[Line]) -> str:
-    """Lines inside each other, which open and close; clusters are lines with lines below them."""
+    """Write nested lines that can be opened and closed; a cluster is a line with lines below it."""
     return titled(title, _list(lines))
 
 
@@ -40,7 +40,7 @@ def _line(words: str, note: str, below: Sequence[Line], shown: bool) -> str:
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[bool], *, note: str = "") -> str:
-    """A table of texts; ``left`` says which columns are words."""
+    """Write a table of texts; ``left`` says which columns are aligned left."""
     sides = [LEFT if words else RIGHT for words in left]
     head = tag("tr", *(tag("th", text(name), style=side) for name, side in zip(columns, sides, strict=True)))
     body = (
@@ -51,11 +51,11 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[b
 
 
 def titled(title: str, *parts: str) -> str:
-    """Parts below a line that says what they are."""
+    """Write a title and the parts below it."""
     return tag("div", tag("div", tag("b", text(title))), *parts)
 
 
 def table(found: Table) -> str:
-    """A table as printing shows it: the first rows, and how many more there are."""
+    """Write a table as printing shows it: the first rows, and how many more there are."""
     shown, left, note = found.shown()
     return grid(found.columns, shown, left, note=note)

@@ -1,16 +1,19 @@
-"""Web pages from Jinja2 templates, with autoescape on: no value becomes markup."""
+"""Make web pages from Jinja2 templates, with autoescape on: no value becomes markup."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
 from banditree.errors import missing_extra
 
+SHARED = "banditree.output"  # its templates may be used by those of every package
+
 
 def library() -> Any:
-    """Jinja2, or an error that says how to get it."""
+    """Import Jinja2, or raise an error that says how to install it."""
     try:
         import jinja2
     except ImportError:
@@ -18,14 +21,25 @@ def library() -> Any:
     return jinja2
 
 
-def render(package: str, template: str, words: Mapping[str, Callable[..., Any]], **values: Any) -> str:
-    """A template of a package's ``templates`` folder as text. ``words`` are functions, also to be used as filters."""
+def render(package: str, template: str, words: Mapping[str, Callable[..., Any]] | None = None, /, **values: Any) -> str:
+    """Render a template from a package's ``templates`` folder. ``words`` are functions that serve as filters too."""
+    library()
+    environment = _environment(package)
+    environment.filters.update(words or {})
+    environment.globals.update(words or {})
+    text: str = environment.get_template(template).render(values)
+    return text
+
+
+@cache
+def _environment(package: str) -> Any:
     jinja2 = library()
 
-    def source(name: str) -> str:
-        return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
+    def source(name: str) -> str | None:
+        files = [resources.files(place) / "templates" / name for place in (package, SHARED)]
+        return next((file.read_text(encoding="utf-8") for file in files if file.is_file()), None)
 
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.FunctionLoader(source),
         autoescape=True,
         trim_blocks=True,
@@ -33,14 +47,10 @@ def render(package: str, template: str, words: Mapping[str, Callable[..., Any]],
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters.update(words)
-    environment.globals.update(words)
-    text: str = environment.get_template(template).render(values)
-    return text
 
 
 def markup(text: str) -> Any:
-    """Text of our own making that is markup already, such as a picture; never what a user gave."""
+    """Mark text as markup that is not escaped: our own, such as a picture, never what a user gave."""
     library()
     from markupsafe import Markup
 

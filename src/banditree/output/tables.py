@@ -1,4 +1,4 @@
-"""Tables that people read: rows of named values, printed aligned and short."""
+"""Tables of results: rows of named values, printed in aligned columns."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Table(Sequence[Row]):
         return (self[i] for i in range(len(self)))
 
     def to_frame(self) -> Any:
-        """The table as a data frame of pandas, Polars or PyArrow, whichever is installed.
+        """Convert to a data frame of pandas, Polars or PyArrow, whichever is installed.
 
-        An interval becomes two columns, ``interval_low`` and ``interval_high``; a path is text, its names joined by /.
+        An interval becomes two columns, ``interval_low`` and ``interval_high``; a path becomes text, joined by /.
         """
         columns: dict[str, list[Any]] = {}
         for name in self.columns:
@@ -71,7 +71,7 @@ class Table(Sequence[Row]):
         return frame(columns)
 
     def to_latex(self) -> str:
-        r"""The table in LaTeX, for the package booktabs: numbers as they are printed, all rows.
+        r"""Write all rows as a LaTeX table for the package booktabs, with numbers as they are printed.
 
         >>> print(Table(["name", "share"], [("a_1", 0.25), ("b", 0.5)]).to_latex())
         \begin{tabular}{lr}
@@ -90,14 +90,14 @@ class Table(Sequence[Row]):
         return "\n".join([*parts, r"\end{tabular}"])
 
     def _left(self, rows: Sequence[Sequence[Any]]) -> list[bool]:
-        """Which columns are text, and so start at the left."""
+        """Say which columns are text, and therefore aligned left."""
         return [
             all(isinstance(row[i], str | tuple) and not _numbers(row[i]) for row in rows)
             for i in range(len(self.columns))
         ]
 
     def shown(self) -> tuple[list[list[str]], list[bool], str]:
-        """What is printed: the first rows as texts, which columns are words, and how many rows are left out."""
+        """Return what is printed: the first rows as text, which columns are aligned left, and a note on the rest."""
         first, more = self._rows[: self.SHOWN], len(self) - self.SHOWN
         texts = [[_text(value) for value in row] for row in first]
         return texts, self._left(first), f"... and {more:,} more rows" if more > 0 else ""

@@ -1,4 +1,4 @@
-"""The paper, re-run: its figures (`figures`), the runner (`reproduce`), what it keeps (`results`), claims and report.
+"""Reproduce the paper: its figures, the runner (`reproduce`), the runs on disk (`results`), claims and report.
 
 Carlsson, Dubhashi and Johansson, "Thompson Sampling for Bandits with Clustered Arms", IJCAI 2021.
 """

@@ -1,12 +1,11 @@
-"""The bar of a reproduction: which figure, how far, how long still."""
+"""Show the progress of a reproduction: the figure that runs, how much is done, and the time left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from banditree.simulation.progress import screen
+from banditree.simulation.progress import progress_bar
 
 Progress = Callable[[float], None]  # called with the share of a task that is done
 Show = Callable[[str], AbstractContextManager[Progress | None]]
@@ -14,35 +13,21 @@ Show = Callable[[str], AbstractContextManager[Progress | None]]
 
 @contextmanager
 def bar(tasks: Mapping[str, float], progress: bool | None) -> Iterator[Show]:
-    """A bar over {task: expected seconds}; ``show(task)`` is open while one runs.
+    """Open a bar over ``{task: expected seconds}``; ``with show(task) as update`` surrounds the work on a task.
 
-    It gives a function to call with the share done, or None where `screen` shows nothing.
+    ``update`` is called with the share of the task that is done; it is None where no bar is shown.
     """
-    with screen(progress, _columns, seconds=20 * sum(tasks.values()), speed_estimate_period=120) as bar:
-        if bar is None:
-            yield _nothing
+    with progress_bar(progress, seconds=20 * sum(tasks.values()), speed_estimate_period=120) as shown:
+        if shown is None:
+            yield lambda task: nullcontext()
             return
-        line = bar.add_task("", total=sum(tasks.values()))
+        line = shown.add_task("", total=sum(tasks.values()))
 
         @contextmanager
         def show(task: str) -> Iterator[Progress]:
-            before, cost = bar.tasks[0].completed, tasks[task]
-            bar.update(line, description=task, refresh=True)
-            yield lambda share: bar.update(line, completed=before + cost * share)
-            bar.update(line, completed=before + cost)
+            before, cost = shown.tasks[0].completed, tasks[task]
+            shown.update(line, description=task, refresh=True)
+            yield lambda share: shown.update(line, completed=before + cost * share)
+            shown.update(line, completed=before + cost)
 
         yield show
-
-
-def _columns(rich: Any) -> tuple[Any, ...]:
-    return (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.TaskProgressColumn(),
-        rich.TimeRemainingColumn(elapsed_when_finished=True),
-    )
-
-
-@contextmanager
-def _nothing(task: str) -> Iterator[None]:
-    yield None

@@ -1,4 +1,4 @@
-"""From the runs of a figure to its picture."""
+"""Draw the picture of a figure from its runs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from banditree import plots
 from banditree.paper.figures import DEFAULT, Figure
 from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
+from banditree.simulation.sweeping import Line, add_point
 from banditree.tree import clustering
 
 
 def draw(figure: Figure, variant: str, runs: Mapping[str, Runs], stem: Path) -> tuple[Path, Path]:
-    """Write the picture of a figure, ``stem.png`` and ``stem.svg``."""
+    """Write the picture of a figure as ``stem.png`` and ``stem.svg``."""
     return plots.save(axes(figure, variant, runs), stem)
 
 
 def drawn(stem: Path) -> bool:
-    """Whether both pictures are there."""
+    """Say whether both files of a picture exist."""
     return all((stem.parent / f"{stem.name}.{kind}").exists() for kind in ("png", "svg"))
 
 
 def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Any:
-    """The picture of a figure as matplotlib Axes."""
+    """Draw a figure, and return its Matplotlib Axes."""
     title = figure.title if variant == DEFAULT else f"{figure.title} ({variant})"
     if figure.kind == "function":
         return _function(figure, title)
@@ -37,22 +38,16 @@ def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Any:
 
 
 def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -> Any:
-    series: dict[str, tuple[list[float], list[float], list[float]]] = {}  # {line: x, mean, sd}
+    lines: dict[str, Line] = {}
     settings = figure.settings(variant)
     for setting in settings:
         for policy, regret in runs[setting.label].regret.items():
-            final = regret[:, -1]  # (seeds,)
-            xs, means, sds = series.setdefault(setting.line or policy, ([], [], []))
-            xs.append(setting.x)
-            found = over_seeds(final)
-            means.append(found.mean)
-            sds.append(found.sd if found.seeds > 1 else 0.0)
-    n_seeds = len(next(iter(runs.values())).seeds)
+            add_point(lines, setting.line or policy, setting.x, over_seeds(regret[:, -1]))
     return plots.sweep(
-        series,
+        lines,
         x_label=figure.x_label,
         y_label=f"cumulative regret at T = {figure.horizon:,} (reward)",
-        seeds=n_seeds,
+        seeds=len(next(iter(runs.values())).seeds),
         ax=plots.sheet(),
         title=title,
         ordered=bool(settings[0].line),

@@ -12,10 +12,11 @@ import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.output.pages import library
+from banditree.paper import beyond as ats
 from banditree.paper.bar import Progress, bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
-from banditree.paper.results import Kept, Results, load_results, stem, stream
+from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
 from banditree.simulation.interrupt import ctrl_c
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
@@ -27,10 +28,10 @@ __all__ = ["load_results", "plan", "reproduce", "run"]
 
 
 def plan(figures: Iterable[str] = (), variants: Iterable[str] = ()) -> list[tuple[Figure, str]]:
-    """What to run, in the paper's order: each figure's default, and the variants, given as ``"1f:even"``.
+    """List what to run, in the paper's order: each figure's default, and the variants, given as ``"1f:even"``.
 
-    Without a figure, those that the variants belong to; without either, all of them. ``"all"`` is every variant of the
-    figures that run.
+    Without figures, those that the variants belong to are run; without either, all of them. ``"all"`` stands for every
+    variant of the figures that are run.
     """
     names, asked = list(figures), list(variants)
     wanted: dict[str, set[str]] = {}
@@ -69,56 +70,69 @@ def reproduce(
     out: str | Path = "reproduction",
     jobs: int | None = -1,
     resume: bool = False,
+    beyond: bool | None = None,
     progress: bool | None = None,
 ) -> Path:
-    """Run figures of the paper into a folder, and give the path of the report.
+    """Run figures of the paper, write everything to a folder, and return the path of the report.
 
-    ``quick`` takes a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run anew;
-    with ``resume`` those that were finished in the same way before are not. Other figures in the folder are kept, and
-    the report covers all that it has.
+    ``quick`` uses a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run again;
+    with ``resume`` those that the folder already has with the same seeds, engine and version are not. Other figures in
+    the folder are kept, and the report covers all of them. ``beyond`` also runs ATS, on the figures without contexts;
+    by default if all figures run.
     """
-    library()  # without it there would be no report, after minutes of work
+    library()  # raises now, rather than after minutes of work, if the report cannot be written
+    figures, variants = list(figures), list(variants)
     tasks = plan(figures, variants)
-    seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many")
-    planned = [(figure, _how(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
+    beyond = not figures and set(variants) <= {"all"} if beyond is None else beyond
+    seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many to run")
+    planned = [(figure, _planned(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
     folder = Path(out)
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    results = load_results(folder)
+    apart = folder / ats.FOLDER
+    for each in (folder, apart) if beyond else (folder,):
+        (each / "runs").mkdir(parents=True, exist_ok=True)
+    results, ours = load_results(folder), load_results(apart)
+    also = [
+        (ats.FIGURES[how.figure], how) for _, how in planned if how.variant == DEFAULT and how.figure in ats.FIGURES
+    ]
+    todo = [(results, figure, how) for figure, how in planned] + [(ours, *task) for task in also if beyond]
     if not resume:
-        for _, how in planned:
-            results.forget(how.figure, how.variant)
-    left = [(figure, how) for figure, how in planned if not _finished(results, how)]
-    costs = {_task(how): _cost(figure, how) for figure, how in left} | {REPORT: 5.0}
+        for store, _, how in todo:
+            store.forget(how.figure, how.variant)
+    left = [(store, figure, how) for store, figure, how in todo if not _finished(store, how)]
+    costs = {_task(store, how): _cost(figure, how) for store, figure, how in left} | {REPORT: 5.0}
     with ctrl_c() as stop, bar(costs, progress) as show:
-        for figure, how in left:
-            results.forget(how.figure, how.variant)
+        for store, figure, how in left:
+            store.forget(how.figure, how.variant)
             started = time.perf_counter()
-            with show(_task(how)) as progress_of:
+            with show(_task(store, how)) as progress_of:
                 runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, progress=progress_of)
-                draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
+                if store is results:
+                    draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
+                else:
+                    ats.draw(how.figure, ats.beside(figure, results.runs(how.figure), runs), folder, again=True)
             seconds = time.perf_counter() - started
-            results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
+            store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
             stop.check()
         with show(REPORT):
-            return _written(results.in_order(), jobs)
+            return _written(results.in_order(), ours.in_order(), jobs)
 
 
 def run(
     figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, progress: Progress | None = None
 ) -> dict[str, Runs]:
-    """The runs of every setting of a figure, by label. ``progress`` is called with the share that is done."""
+    """Run every setting of a figure; return the runs by label. ``progress`` is called with the share done."""
     found: dict[str, Runs] = {}
     if figure.kind == "function":
         return found
     settings = figure.settings(variant)
     n_policies, n_done = sum(len(setting.policies) for setting in settings), 0
 
-    def part(share: float) -> None:
+    def show(share: float) -> None:
         if progress is not None:
             progress((n_done + share * len(policies)) / n_policies)
 
     checkpoints = [figure.horizon // 2, figure.horizon] if figure.kind == "sweep" else 100
-    # Settings that share a problem and its instances are one simulation: instances are drawn once.
+    # Settings that share their instances are run in one simulation, so that instances are drawn once.
     for _, each in groupby(settings, key=lambda setting: (setting.stream, id(setting.problem))):
         group = list(each)
         policies = {
@@ -132,7 +146,7 @@ def run(
             rng=stream(figure.name, variant, group[0]),
             checkpoints=checkpoints,
             jobs=jobs,
-            progress=False if progress is None else part,
+            progress=False if progress is None else show,
         )
         n_done += len(policies)
         found |= {setting.label: _part(runs, setting) for setting in group}
@@ -140,38 +154,39 @@ def run(
 
 
 def _name(setting: Setting, policy: str) -> str:
-    """A policy's name inside a simulation: its random streams hang on it, so settings must not share it."""
+    """Return a policy's name inside a simulation: random streams depend on it, so settings must not share it."""
     return f"{policy} {setting.label}".strip()
 
 
 def _part(runs: Runs, setting: Setting) -> Runs:
-    """The runs of one setting, with the policies' own names."""
+    """Return the runs of one setting, with the policies' own names."""
+    names = {_name(setting, policy): policy for policy in setting.policies}
+    return runs.select(names).rename(names)
 
-    own = {_name(setting, policy): policy for policy in setting.policies}
-    return runs.select(own).rename(own)
 
-
-def _how(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> Kept:
+def _planned(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> FinishedFigure:
     n = 0 if figure.kind == "function" else seeds or figure.n_seeds(quick=quick)
-    return Kept(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
+    return FinishedFigure(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
 
 
-def _finished(results: Results, how: Kept) -> bool:
+def _finished(results: Results, how: FinishedFigure) -> bool:
     key = how.figure, how.variant
-    return key in results.kept and results.kept[key].same == how.same and drawn(results.out / stem(*key))
+    return key in results.kept and results.kept[key].inputs == how.inputs and drawn(results.out / stem(*key))
 
 
-def _task(how: Kept) -> str:
-    return f"figure {stem(how.figure, how.variant)}"
+def _task(store: Results, how: FinishedFigure) -> str:
+    return f"{'ATS on ' if store.out.name == ats.FOLDER else ''}figure {stem(how.figure, how.variant)}"
 
 
-def _cost(figure: Figure, how: Kept) -> float:
-    """About how many seconds it takes: at least one, for the picture."""
+def _cost(figure: Figure, how: FinishedFigure) -> float:
+    """Estimate how many seconds it takes: at least one, for the picture."""
     return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
 
 
-def _written(results: Results, jobs: int | None) -> Path:
+def _written(results: Results, ours: Results, jobs: int | None) -> Path:
     from banditree.paper.report import write_report
 
     results.write_csv()
+    if ours.kept:
+        ours.write_csv()
     return write_report(results.out, results, jobs=jobs)

@@ -1,4 +1,4 @@
-"""What a reproduction keeps on disk: the runs of every finished figure, from which tables and claims are made."""
+"""Keep the runs of finished figures on disk; tables and claims are made from them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "s
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A finished figure: how it was run. Two that agree in ``same`` have the same numbers."""
+class FinishedFigure:
+    """How a figure was run. Two runs with the same ``inputs`` have the same numbers."""
 
     figure: str
     variant: str
@@ -37,51 +37,51 @@ class Kept:
     labels: tuple[str, ...] = ()  # its settings, in order
 
     @property
-    def same(self) -> tuple[Any, ...]:
+    def inputs(self) -> tuple[Any, ...]:
         return self.figure, self.variant, self.seeds, self.engine, self.version
 
 
 def stem(figure: str, variant: str = DEFAULT) -> str:
-    """The start of the names of a figure's files: ``2b``, ``2b-global``."""
+    """Return the start of the names of a figure's files: ``2b``, ``2b-global``."""
     return figure if variant == DEFAULT else f"{figure}-{variant}"
 
 
 def stream(figure: str, variant: str, setting: Setting) -> np.random.SeedSequence:
-    """Where a setting's randomness comes from: no two settings share it, unless they say so.
+    """Return the random stream of a setting: no two settings share one, unless they say so.
 
-    A variant that leaves the problem as it is meets the instances of the default, so that only what it changes differs.
+    A variant that does not change the problem has the instances of the default, so that nothing else differs.
     """
     key = f"{figure}/{variant if another_problem(figure, variant, setting) else DEFAULT}/{setting.stream}"
     return np.random.SeedSequence(0, spawn_key=(zlib.crc32(key.encode()),))
 
 
 def another_problem(figure: str, variant: str, setting: Setting) -> bool:
-    """Whether a variant changes the problem of a setting, and not only a policy."""
+    """Say whether a variant changes the problem of a setting, and not only a policy."""
     if variant == DEFAULT:
         return False
     return all(repr(each.problem) != repr(setting.problem) for each in FIGURES[figure].settings())
 
 
 def instance(figure: str, label: str, seed: int, variant: str = DEFAULT) -> Instance:
-    """The instance that a seed of a setting met, drawn again."""
+    """Draw the instance of a setting and seed again."""
     setting = next(setting for setting in FIGURES[figure].settings(variant) if setting.label == label)
     return setting.problem.instance(Streams(stream(figure, variant, setting)).instance(seed))
 
 
 @dataclass
 class Results:
-    """Everything that is finished in a folder. Runs are read from disk when they are first asked for."""
+    """The finished figures of a folder. Runs are read from disk when they are first needed."""
 
     out: Path
-    kept: dict[tuple[str, str], Kept] = field(default_factory=dict)  # {(figure, variant): how it was run}
+    kept: dict[tuple[str, str], FinishedFigure] = field(default_factory=dict)  # {(figure, variant): how it was run}
     _runs: dict[tuple[str, str], dict[str, Runs]] = field(default_factory=dict, repr=False)
 
     def __contains__(self, figure: object) -> bool:
-        """Whether a figure (its default), or a (figure, variant), is there."""
+        """Say whether a figure (its default), or a (figure, variant), is finished."""
         return ((figure, DEFAULT) if isinstance(figure, str) else figure) in self.kept
 
     def runs(self, figure: str, variant: str = DEFAULT) -> dict[str, Runs]:
-        """The runs of every setting of a figure by its label, in order; a figure that runs nothing has none."""
+        """Return the runs of every setting of a figure by label, in order; empty for a figure that runs nothing."""
         key = figure, variant
         if key not in self.kept:
             raise InvalidValue(f"figure {figure!r}, variant {variant!r}, is not in {self.out}; run it first")
@@ -92,7 +92,7 @@ class Results:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The long table: regret over seeds by figure, variant, setting, policy and time."""
+        """The rows of ``results.csv``: regret over seeds by figure, variant, setting, policy and time."""
         return [
             dict(zip(COLUMNS, (figure, variant, label, *row), strict=True))
             for figure, variant in self.kept
@@ -110,8 +110,8 @@ class Results:
         write_whole(path, [text.getvalue().encode()])
         return path
 
-    def keep(self, how: Kept, runs: Mapping[str, Runs]) -> None:
-        """Write a finished figure's runs, and last the mark that it is finished."""
+    def keep(self, how: FinishedFigure, runs: Mapping[str, Runs]) -> None:
+        """Write the runs of a finished figure, and then the file that marks it as finished."""
         key = how.figure, how.variant
         for i, each in enumerate(runs.values()):
             each.save(self._file(key, i))
@@ -119,13 +119,13 @@ class Results:
         self.kept[key], self._runs[key] = how, dict(runs)
 
     def forget(self, figure: str, variant: str) -> None:
-        """Take away the mark that a figure is finished."""
+        """Remove the mark that a figure is finished."""
         self._mark((figure, variant)).unlink(missing_ok=True)
         self.kept.pop((figure, variant), None)
         self._runs.pop((figure, variant), None)
 
     def in_order(self) -> Results:
-        """The same, in the paper's order."""
+        """Return the same results in the paper's order."""
         order = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
         return Results(self.out, {key: self.kept[key] for key in order if key in self.kept}, self._runs)
 
@@ -137,7 +137,7 @@ class Results:
 
 
 def load_results(out: str | Path) -> Results:
-    """What is finished in a folder that ``banditree reproduce`` has written to."""
+    """Read which figures are finished in a folder that ``banditree reproduce`` wrote."""
     results = Results(Path(out))
     for name, figure in FIGURES.items():
         for variant in figure.variants:
@@ -145,14 +145,14 @@ def load_results(out: str | Path) -> Results:
             if mark.exists():
                 try:
                     how = json.loads(mark.read_text(encoding="utf-8"))
-                    results.kept[name, variant] = Kept(**how | {"labels": tuple(how["labels"])})
+                    results.kept[name, variant] = FinishedFigure(**how | {"labels": tuple(how["labels"])})
                 except (ValueError, TypeError, KeyError) as error:
                     raise BadFile(f"{mark} is damaged ({error}); delete it to run that figure again") from None
     return results
 
 
 def _rows(runs: Runs, *, at_end: bool) -> list[tuple[Any, ...]]:
-    """(policy, time, seeds, mean, sd, se) for every policy and time, or at the last time alone."""
+    """Return (policy, time, seeds, mean, sd, se) for every policy and time, or only for the last time."""
     found: list[tuple[Any, ...]] = []
     for policy in runs.policies:
         over = runs.over_seeds(policy)  # (times,) each

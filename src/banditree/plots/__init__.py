@@ -1,4 +1,4 @@
-"""All drawing. matplotlib is imported when a picture is asked for."""
+"""Draw regret, problems and logs with Matplotlib, which is imported when the first picture is drawn."""
 
 from banditree.plots.files import data, save
 from banditree.plots.functions import function
@@ -7,18 +7,6 @@ from banditree.plots.logs import intervals, rewards, support, weights
 from banditree.plots.style import LOOKS, Look, looks
 
 __all__ = [
-    "LOOKS",
-    "Look",
-    "data",
-    "function",
-    "intervals",
-    "looks",
-    "panels",
-    "regret",
-    "rewards",
-    "save",
-    "sheet",
-    "support",
-    "sweep",
-    "weights",
-]
+    "LOOKS", "Look", "data", "function", "intervals", "looks", "panels", "regret", "rewards", "save", "sheet",
+    "support", "sweep", "weights",
+]  # fmt: skip

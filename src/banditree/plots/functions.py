@@ -1,4 +1,4 @@
-"""A function of one or two places, with the arms on it and their clusters."""
+"""Draw a function of one or two variables, with arms at their positions, by cluster."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 def function(
     f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp], *, ax: Any = None, title: str | None = None
 ) -> Any:
-    """Expected reward ``f`` of places in [0, 1] or [0, 1]^2, and arms there: (arms,) or (arms, 2). Returns the Axes.
+    """Draw the expected reward ``f`` on [0, 1] or [0, 1]^2, and arms at ``places``, (arms,) or (arms, 2).
 
-    ``labels`` is the cluster of each arm: (arms,). On a line neighbouring clusters alternate in colour; on a plane a
-    thin line joins each arm to the centre of its cluster.
+    ``labels`` is the cluster of each arm: (arms,). In one dimension neighbouring clusters alternate in colour; in two,
+    a thin line joins each arm to the centre of its cluster. Returns the Axes.
     """
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -45,7 +45,7 @@ def _on_a_line(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray
     ends = [(places[labels == label].min(), places[labels == label].max()) for label in left_to_right]
     for (_, end), (start, _) in pairwise(ends):
         ax.axvline((end + start) / 2, color=GREY, linewidth=0.6, linestyle=":")
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="place of the arm x", ylabel="expected reward f(x)")
+    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="position of the arm x", ylabel="expected reward f(x)")
     add_legend(ax)
 
 
@@ -60,5 +60,5 @@ def _on_a_plane(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArra
             ax.plot([centre[0], x], [centre[1], y], color="white", linewidth=0.5, alpha=0.7)
         ax.scatter(*at.T, s=7, color="white", edgecolors=BLACK, linewidths=0.4, zorder=2)
     ax.grid(visible=False)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="place of the arm x₁", ylabel="x₂")
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="position of the arm x₁", ylabel="x₂")
     ax.figure.colorbar(image, ax=ax, label="expected reward f(x₁, x₂)")

@@ -1,4 +1,4 @@
-"""Regret as lines: over time with bands, and at the horizon against a parameter with error bars."""
+"""Draw regret as lines: over time with bands, or at the horizon against a parameter with error bars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def regret(
     title: str | None = None,
     legend: str = "beside",
 ) -> Any:
-    """Mean cumulative regret over time for every policy, as `Runs.plot` draws it. Returns the Axes.
+    """Draw mean cumulative regret over time for every policy, as `Runs.plot` does. Returns the Axes.
 
     ``band`` is "sd" or "se" over seeds, or None. ``bounds=True`` adds the paper's bounds, for a problem whose instance
     is the same for all seeds. ``legend`` is "beside" or "below" the axes. Without ``ax`` a new figure is made.
@@ -45,27 +45,25 @@ def regret(
         order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
         styles = looks(runs.regret, runs.built)
         for i, name in enumerate(order):
-            values = runs.regret[name]  # (seeds, times)
             over, look = runs.over_seeds(name), styles[name]
-            mean = over.mean
-            # Ten marks a line, each line's shifted against the others', so that marks do not hide each other.
+            # Ten markers per line, shifted from line to line so that they do not hide each other.
             every = max(1, len(runs.times) // 10)
-            ax.plot(runs.times, mean, look.dashes, color=look.color, marker=look.marker, label=label(name),
-                    markevery=(i * every // max(1, len(order)), every))  # fmt: skip
-            if band is not None and len(values) > 1:
-                spread = over.se if band == "se" else over.sd
-                ax.fill_between(runs.times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
+            markers = {"marker": look.marker, "markevery": (i * every // max(1, len(order)), every)}
+            spread = None if band is None or over.seeds == 1 else over.se if band == "se" else over.sd
+            draw_mean(ax, name, look, runs.times, over.mean, spread, **markers)
         for (name, curve), dashes in zip(curves.items(), ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1))), strict=False):
             ax.plot(runs.times, curve, linestyle=dashes, color=GREY, label=name)
         if log_time:
             ax.set_xscale("log")
         else:
             ax.set_xlim(0, runs.times[-1])
-            ax.locator_params(axis="x", nbins=6)  # room for 17,500
+            ax.locator_params(axis="x", nbins=6)  # leaves room for labels such as 17,500
             ax.xaxis.set_major_formatter(_tick)
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter(_tick)
-        _words(ax, title, "time t (steps)", "cumulative regret (reward)")
+        ax.set(
+            xlabel="time t (steps)", ylabel="cumulative regret (reward)", **({} if title is None else {"title": title})
+        )
         shown = "" if len(runs.seeds) == 1 else f"mean ± {BANDS[band]},\n" if band else "mean,\n"
         shown += count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else "")
         add_legend(ax, legend, title=shown if legend == "beside" else shown.replace("\n", " "))
@@ -82,24 +80,24 @@ def sweep(
     title: str | None = None,
     ordered: bool = False,
 ) -> Any:
-    """Lines with error bars of one standard deviation: ``{name: (x, mean, sd)}``. Returns the Axes.
+    """Draw lines with error bars of one standard deviation: ``{name: (x, mean, sd)}``. Returns the Axes.
 
-    ``ordered`` says that the names are sizes and not policies: then they are shades from dark to light.
+    ``ordered`` says that the names are sizes rather than policies; lines are then shaded from dark to light.
     """
     with house_style() as matplotlib:
         ax = new_axes() if ax is None else ax
         styles = _shades(matplotlib, list(series)) if ordered else looks(series)
-        places = sorted({x for xs, _, _ in series.values() for x in xs})
-        # A hair's breadth apart, or error bars at the same place hide each other.
-        gap = min((b - a for a, b in pairwise(places)), default=0.0)
-        apart = min(0.07 * gap, 0.006 * (places[-1] - places[0])) if not ordered else 0.3 * gap / len(series)
+        positions = sorted({x for xs, _, _ in series.values() for x in xs})
+        # Lines are shifted a little, so that error bars at the same x do not hide each other.
+        gap = min((b - a for a, b in pairwise(positions)), default=0.0)
+        apart = min(0.07 * gap, 0.006 * (positions[-1] - positions[0])) if not ordered else 0.3 * gap / len(series)
         for i, (name, (xs, mean, sd)) in enumerate(series.items()):
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
             ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
                         linestyle=look.dashes, label=label(name), capsize=2.5, elinewidth=1.0)  # fmt: skip
         if all(low >= 0 for _, mean, sd in series.values() for low in np.subtract(mean, sd)):
             ax.set_ylim(bottom=0)
-        _words(ax, title, x_label, y_label)
+        ax.set(xlabel=x_label, ylabel=y_label, **({} if title is None else {"title": title}))
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
         add_legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
@@ -109,9 +107,9 @@ def sweep(
 def panels(
     series: Sequence[Mapping[str, Any]], *, titles: Sequence[str], ticks: Sequence[str] | None = None, **words: Any
 ) -> Any:
-    """Several `sweep` pictures beside each other with one scale; returns the Axes, or an array of them.
+    """Draw several `sweep` pictures side by side on one scale; return the Axes, or an array of them.
 
-    ``ticks`` are words below the places 0, 1, ... of the axis.
+    ``ticks`` are the labels of x = 0, 1, ...
     """
     if len(series) == 1:
         found = [sweep(series[0], **({"title": titles[0] or None} | words))]
@@ -119,25 +117,24 @@ def panels(
         with house_style():
             from matplotlib import pyplot
 
-            size = (SIZE[0] * min(len(series), 3) * 0.8, SIZE[1] * -(-len(series) // 3))
-            rows = -(-len(series) // 3)
-            _, grid = pyplot.subplots(rows, min(len(series), 3), figsize=size, layout="constrained", sharey=True,
-                                      squeeze=False)  # fmt: skip
+            rows, columns = -(-len(series) // 3), min(len(series), 3)
+            size = (SIZE[0] * columns * 0.8, SIZE[1] * rows)
+            _, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", sharey=True, squeeze=False)
             for ax in grid.flat[len(series) :]:
                 ax.set_visible(False)
             found = list(grid.flat[: len(series)])
         for ax, each, title in zip(found, series, titles, strict=True):
             sweep(each, ax=ax, title=title, **words)
-        for ax in found[:-1]:  # one for all
+        for ax in found[:-1]:  # one legend serves all
             ax.get_legend().remove()
-    for ax in found:
-        if ticks is not None:
+    if ticks is not None:
+        for ax in found:
             ax.set_xticks(range(len(ticks)), ticks)
     return found[0] if len(found) == 1 else np.array(found, object)
 
 
 def new_axes() -> Any:
-    """The axes of a new figure, as notebooks and ``pyplot.show`` show it."""
+    """Return the axes of a new figure, which notebooks and ``pyplot.show`` show."""
     from matplotlib import pyplot
 
     _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
@@ -145,7 +142,7 @@ def new_axes() -> Any:
 
 
 def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Any:
-    """The axes of a figure that is for a file alone: no window, nothing to close."""
+    """Return the axes of a new figure that is only written to a file: it has no window and need not be closed."""
     with house_style():
         from matplotlib.figure import Figure
 
@@ -153,7 +150,7 @@ def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Any:
 
 
 def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
-    """Beside or below the axes, where it covers nothing, if the layout makes room; else where there is most room."""
+    """Put the legend beside or below the axes if the layout makes room for it, else where it covers least."""
     place: dict[str, Any] = {"loc": "best"}
     if ax.get_figure().get_layout_engine() is not None:
         below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2}
@@ -164,24 +161,24 @@ def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
 
 
 def _tick(value: float, _: int | None = None) -> str:
-    """10,000 or 2.5M: figures in full, or in millions, where they would take too much room."""
+    """Format a number on an axis: 10,000 or 2.5M."""
     return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
 
 def label(name: str) -> str:
-    """A name as it is: Matplotlib takes dollars for formulas, and leaves out what begins with an underscore."""
+    """Escape a name: Matplotlib reads dollars as formulas, and leaves out labels that begin with an underscore."""
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
-def _words(ax: Any, title: str | None, x: str, y: str) -> None:
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
-    if title is not None:
-        ax.set_title(title)
+def draw_mean(ax: Any, name: str, look: Look, x: Any, mean: Floats, spread: Floats | None, **options: Any) -> None:
+    """Draw the line of a policy, and a band of ``spread`` around it."""
+    ax.plot(x, mean, look.dashes, color=look.color, label=label(name), **options)
+    if spread is not None:
+        ax.fill_between(x, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
 
 
 def _shades(matplotlib: Any, names: Sequence[str]) -> dict[str, Look]:
-    """From dark to light in viridis, which every kind of colour vision tells apart; the palest end is left out."""
+    """Shade from dark to light in viridis, which all kinds of colour vision can tell apart, without the palest end."""
     colors = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(names)))  # (names, 4)
     return {
         name: Look(matplotlib.colors.to_hex(color), "os^vDPX*"[i % 8])

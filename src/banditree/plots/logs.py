@@ -1,4 +1,4 @@
-"""Pictures of logs: rewards of a replay, intervals of estimates, weights of rows, support of a target."""
+"""Draw results from logs: rewards of a replay, estimates with intervals, weights of rows, support of a target."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.output.words import count
-from banditree.plots.lines import add_legend, label, new_axes
+from banditree.plots.lines import add_legend, draw_mean, label, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 
 Floats = NDArray[np.float64]
-ARMS = 30  # bars of a picture
+ARMS = 30  # the most arms in a picture
 
 
 def rewards(times: NDArray[np.int64], curves: Mapping[str, Floats], *, ax: Any = None, title: str | None = None) -> Any:
-    """Mean reward so far over accepted rows, {policy: (orders, times)}, with bands of one sd. Returns the Axes."""
+    """Draw the mean reward so far over accepted rows, {policy: (orders, times)}, with bands of one sd."""
     with house_style():
         ax = new_axes() if ax is None else ax
         styles = looks(curves)
         for name, values in sorted(curves.items(), key=lambda item: -float(item[1][:, -1].mean())):
-            mean, look = values.mean(axis=0), styles[name]
-            ax.plot(times, mean, look.dashes, color=look.color, label=label(name))
-            if len(values) > 1:
-                spread = values.std(axis=0, ddof=1)
-                ax.fill_between(times, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
+            spread = values.std(axis=0, ddof=1) if len(values) > 1 else None
+            draw_mean(ax, name, styles[name], times, values.mean(axis=0), spread)
         ax.set(xlabel="accepted rows", ylabel="mean reward so far", title=title)
         orders = len(next(iter(curves.values())))
         add_legend(ax, title="one order" if orders == 1 else f"mean ± 1 sd,\n{count(orders, 'order')}")
@@ -42,10 +39,10 @@ def intervals(
     faint: Sequence[bool] | None = None,
     ax: Any = None,
 ) -> Any:
-    """Values with 95% intervals, one line per name from top to bottom. Returns the Axes.
+    """Draw values with 95% intervals, one per name from top to bottom. Returns the Axes.
 
-    ``reference`` is the value and the standard error of what they are compared with: a line and a band. ``faint`` marks
-    those whose interval is not the whole story, with open circles.
+    ``reference`` is the value and the standard error of what they are compared with, drawn as a line and a band.
+    ``faint`` marks the values whose interval understates the uncertainty, which are drawn as open circles.
     """
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -69,15 +66,15 @@ def intervals(
 
 
 def weights(values: Floats, *, ax: Any = None) -> Any:
-    """How the weight of all rows adds up, from the heaviest row on. Returns the Axes."""
+    """Draw how much of the total weight the heaviest rows have. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
         ordered = np.sort(values)[::-1]
         total = ordered.sum()
         shares = np.cumsum(ordered) / total if total > 0 else np.zeros(len(ordered))
         rows = np.arange(1, len(ordered) + 1) / len(ordered)
-        few = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
-        ax.plot([0, *(100 * rows[few])], [0, *(100 * shares[few])], color=BLUE, label="this target")
+        drawn = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
+        ax.plot([0, *(100 * rows[drawn])], [0, *(100 * shares[drawn])], color=BLUE, label="this target")
         ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1.0, label="equal weights")
         ax.set(xlim=(0, 100), ylim=(0, 102), xlabel="rows, heaviest first (%)", ylabel="share of the weight (%)")
         add_legend(ax)
@@ -85,9 +82,9 @@ def weights(values: Floats, *, ax: Any = None) -> Any:
 
 
 def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = None) -> Any:
-    """The target's probability of each arm beside its share of the log's rows: (arms,) both. Returns the Axes.
+    """Draw the target's probability of each arm beside its share of the log's rows: (arms,) both. Returns the Axes.
 
-    The likeliest arms of the target come first; those without rows are marked.
+    The most likely arms come first; those without rows are marked.
     """
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -95,11 +92,12 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = No
         at = np.arange(len(order))
         ax.bar(at - 0.2, 100 * target[order], 0.4, color=BLUE, label="target")
         ax.bar(at + 0.2, 100 * shown[order], 0.4, color=GREY, label="rows of the log")
-        missing = [i for i, place in enumerate(order) if shown[place] == 0 and target[place] > 0]
+        missing = [i for i, arm in enumerate(order) if shown[arm] == 0 and target[arm] > 0]
         if missing:
             ax.scatter(missing, 100 * target[order][missing], marker="x", color=ORANGE, zorder=3, label="never shown")
-        turned = len(order) > 8 or max(len(str(names[place])) for place in order) > 6
-        ax.set_xticks(at, [label(str(names[place])) for place in order], rotation=90 if turned else 0)
+        ordered = [str(names[arm]) for arm in order]
+        turned = len(order) > 8 or max(map(len, ordered)) > 6
+        ax.set_xticks(at, list(map(label, ordered)), rotation=90 if turned else 0)
         ax.tick_params(axis="x", labelsize="small")
         ax.grid(visible=False, axis="x")
         ax.set_xlim(-0.7, len(order) - 0.3)

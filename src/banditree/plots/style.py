@@ -1,4 +1,4 @@
-"""How policies look: one colour and marker each, the same in every picture."""
+"""Colours, markers and Matplotlib settings: a policy looks the same in every picture."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from typing import Any
 
 from banditree.errors import missing_extra
 
-# Okabe and Ito's palette, told apart with every kind of colour vision; its yellow is too pale for lines on white.
+# Okabe and Ito's palette, which all kinds of colour vision can tell apart, without its yellow, too pale on white.
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#777777",
 )  # fmt: skip
+INDIGO = "#332288"  # darker than all of these but black
 
 
 @dataclass(frozen=True)
 class Look:
-    """A line: its colour, marker and dashes."""
+    """The colour, marker and dashes of a line."""
 
     color: str
     marker: str
     dashes: str = "-"
 
 
-# A policy with contexts looks like its twin without, apart from the marker: the two never meet the same problem.
-# A depth is a shade and a dash of its policy's colour: those of figure 2c here, all others in `_depths`.
+# A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture.
+# A depth is a shade and a dash of its policy's colour: those of figure 2c are here, all others in `_depths`.
 LOOKS: dict[str, Look] = {
+    "ATS": Look(INDIGO, "*"),
     "TS": Look(BLUE, "o"),
     "TSC": Look(VERMILLION, "s"),
     "HTS": Look(GREEN, "^"),
@@ -54,10 +56,10 @@ PALEST = 0.45  # how far towards white the shallowest depth goes
 
 
 def looks(policies: Iterable[str], built: Mapping[str, tuple[str, Mapping[str, Any]]] | None = None) -> dict[str, Look]:
-    """A look for each policy: its own, or for a name we do not know the first colour that is free here.
+    """Return a look for each policy: its own, or for an unknown name the first colour that is not taken.
 
-    ``built`` tells how policies were built, {name: (class, parameters)}, as ``runs.built`` does: those of one class
-    with different depths are shades of its colour.
+    ``built`` says how policies were built, {name: (class, parameters)}, as ``runs.built`` does: those of one class with
+    different depths are shades of its colour.
 
     >>> looks(["TSC", "mine"])["TSC"].color, looks(["deep"], {"deep": ("HTS", {"depth": 2})})["deep"] == LOOKS["HTS"]
     ('#D55E00', True)
@@ -66,21 +68,19 @@ def looks(policies: Iterable[str], built: Mapping[str, tuple[str, Mapping[str, A
     known = _depths(names, built or {}) | LOOKS
     taken = {known[name].color for name in names if name in known}
     free = [color for color in SPARE if color not in taken] or list(SPARE)
-    found, strangers = {}, 0
-    for name in names:
-        if name in known:
-            found[name] = known[name]
-        else:
-            dashes = DASHES[strangers // len(free) % 4]
-            found[name] = Look(free[strangers % len(free)], SPARE_MARKERS[strangers % len(SPARE_MARKERS)], dashes)
-            strangers += 1
-    return found
+    unknown = [name for name in names if name not in known]
+    spare = {
+        name: Look(free[i % len(free)], SPARE_MARKERS[i % len(SPARE_MARKERS)], DASHES[i // len(free) % 4])
+        for i, name in enumerate(unknown)
+    }
+    found = known | spare
+    return {name: found[name] for name in names}
 
 
 def _depths(names: Sequence[str], built: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Look]:
-    """Looks of policies with a depth: the deepest looks like its class, shallower ones are paler and dashed.
+    """Return looks of policies with a depth: the deepest looks like its class, shallower ones are paler and dashed.
 
-    A policy without a depth beside them takes the whole tree, so that it is the deepest.
+    A policy of the same class without a depth uses the whole tree, and so is the deepest.
     """
     families: dict[str, list[tuple[int, str]]] = {}
     for name in names:
@@ -91,16 +91,15 @@ def _depths(names: Sequence[str], built: Mapping[str, tuple[str, Mapping[str, An
     for policy, members in families.items():
         look, steps = LOOKS[policy], len(members) - (policy not in names)
         for above, (_, name) in enumerate(sorted(members, reverse=True), start=int(policy in names)):
-            if above == 0:
-                found[name] = look
-                continue
-            color, marker = tint(look.color, PALEST * above / steps), DEPTH_MARKERS[(above - 1) % len(DEPTH_MARKERS)]
-            found[name] = Look(color, marker, DASHES[above % 4])
+            found[name] = look
+            if above:
+                marker = DEPTH_MARKERS[(above - 1) % len(DEPTH_MARKERS)]
+                found[name] = Look(tint(look.color, PALEST * above / steps), marker, DASHES[above % 4])
     return found
 
 
 def tint(color: str, share: float) -> str:
-    """A colour, mixed with this share of white.
+    """Mix a colour with this share of white.
 
     >>> tint("#000000", 0.5)
     '#808080'
@@ -119,13 +118,13 @@ RC = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "lines.markersize": 5.5,
-    "svg.fonttype": "none",  # text as text: it can be searched and read aloud
-    "svg.hashsalt": "banditree",  # the same picture is the same file
+    "svg.fonttype": "none",  # text stays text, which can be searched and read aloud
+    "svg.hashsalt": "banditree",  # the same picture gives the same file
 }
 
 
 def library() -> Any:
-    """matplotlib, or an error that says how to get it."""
+    """Import Matplotlib, or raise an error that says how to install it."""
     try:
         import matplotlib
     except ImportError:
@@ -135,7 +134,7 @@ def library() -> Any:
 
 @contextmanager
 def house_style() -> Iterator[Any]:
-    """Our settings of matplotlib, for a while; the user's own come back after."""
+    """Use our Matplotlib settings inside this block, and restore the user's afterwards."""
     found = library()
     with found.rc_context(RC):
         yield found

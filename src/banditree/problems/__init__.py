@@ -1,7 +1,7 @@
-"""Problems: the paper's, the user's own, and a real one. One small file each, and one line in ``registry``.
+"""Problems to simulate: the paper's, a real one, and those of users. A new one is a file and a line in ``registry``.
 
-A problem is a distribution over instances: ``problem.instance(rng)`` draws one, a tree and the truth about its arms.
-A problem of your own is any object with that method (:class:`AnyProblem`), and an instance any object with ``tree``,
+A problem is a distribution over instances: ``problem.instance(rng)`` draws one, a tree and the true means of its arms.
+A problem of your own is any object with that method (:class:`AnyProblem`), and an instance is any object with ``tree``,
 ``trees``, ``reward``, ``context``, ``expected`` and ``best`` (:class:`AnyInstance`); :class:`Instance` has them all.
 
 >>> import numpy as np
@@ -28,9 +28,9 @@ from collections.abc import Callable
 from banditree.problems import functions
 from banditree.problems.contextual import linear
 from banditree.problems.drifting import Drifting, DriftingInstance, drifting
+from banditree.problems.fixed import bernoulli, bounded, gaussian, linear_from
 from banditree.problems.hierarchical import hierarchical_dominance
 from banditree.problems.instance import Instance
-from banditree.problems.own import bernoulli, bounded, gaussian, linear_from
 from banditree.problems.problem import Problem
 from banditree.problems.protocols import AnyInstance, AnyProblem
 from banditree.problems.random_clusters import unstructured
@@ -43,25 +43,14 @@ from banditree.tree import Tree
 registry: dict[str, Callable[..., Problem | Drifting]] = {
     function.__name__: function
     for function in (
-        strong_dominance,
-        hierarchical_dominance,
-        sine_kmeans,
-        surface,
-        bumps,
-        unstructured,
-        linear,
-        bernoulli,
-        bounded,
-        gaussian,
-        linear_from,
-        open_bandit,
-        drifting,
+        strong_dominance, hierarchical_dominance, sine_kmeans, surface, bumps, unstructured, linear, bernoulli,
+        bounded, gaussian, linear_from, open_bandit, drifting,
     )
-}
+}  # fmt: skip
 
 
 def examples() -> dict[str, Problem | Drifting]:
-    """A small problem of every registered kind, for tests and for trying things out.
+    """Return a small problem of every registered kind, for tests and for trying things out.
 
     >>> examples()["unstructured"]
     unstructured(n_arms=12, n_clusters=3)
@@ -87,31 +76,8 @@ def examples() -> dict[str, Problem | Drifting]:
 
 
 __all__ = [
-    "AnyInstance",
-    "AnyProblem",
-    "Bernoulli",
-    "Bounded",
-    "Drifting",
-    "DriftingInstance",
-    "Gaussian",
-    "Instance",
-    "Problem",
-    "Rewards",
-    "Uniform",
-    "bernoulli",
-    "bounded",
-    "bumps",
-    "drifting",
-    "examples",
-    "functions",
-    "gaussian",
-    "hierarchical_dominance",
-    "linear",
-    "linear_from",
-    "open_bandit",
-    "registry",
-    "sine_kmeans",
-    "strong_dominance",
-    "surface",
-    "unstructured",
-]
+    "AnyInstance", "AnyProblem", "Bernoulli", "Bounded", "Drifting", "DriftingInstance", "Gaussian", "Instance",
+    "Problem", "Rewards", "Uniform", "bernoulli", "bounded", "bumps", "drifting", "examples", "functions",
+    "gaussian", "hierarchical_dominance", "linear", "linear_from", "open_bandit", "registry", "sine_kmeans",
+    "strong_dominance", "surface", "unstructured",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Contextual arms around the centres of their clusters (figures 2d to 2f)."""
+"""The contextual problem of figures 2d to 2f: coefficients of arms scattered around the centre of their cluster."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from banditree.tree import Tree
 
 
 def linear(n_arms: int, n_clusters: int, spread: float, dim: int = 5, contexts: str = "normal") -> Problem:
-    """Rewards U(0, 2 theta.x), theta of an arm being the centre of its cluster and ``spread`` times a normal vector.
+    """Rewards U(0, 2 theta.x), where theta of an arm is its cluster's centre plus ``spread`` times a normal vector.
 
-    Centres are N(0, I) (the paper's theta^c), ``spread`` is its epsilon. Arms fall into the clusters uniformly; a
-    cluster that gets none is dropped. ``contexts``: "normal", N(0, I); "uniform", U[0, 1]^dim; "unit", of length 1.
+    Centres (the paper's theta^c) are N(0, I); ``spread`` is the paper's epsilon. Arms are assigned to clusters at
+    random; a cluster without arms is dropped. ``contexts`` is as in :class:`Instance`.
 
     >>> instance = linear(n_arms=20, n_clusters=3, spread=0.5).instance(0)
     >>> instance.theta.shape

@@ -1,8 +1,7 @@
-"""A world that changes: every so many steps the arms get the means of a new instance."""
+"""Problems that change over time: every so many steps the arms get the means of a new instance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,19 +10,17 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.problems.instance import Floats, Instance
-from banditree.problems.rewards import Rewards
 from banditree.stream import seed_sequence
-from banditree.tree import Tree
 from banditree.tree.build import Name
 
 LONGEST = 10**12  # steps between two changes
 
 
 def drifting(problem: Any, every: int = 5_000) -> Drifting:
-    """The same arms and the first tree, with the means (or theta) of a new instance of ``problem`` every so many steps.
+    """Give the arms the means (or theta) of a new instance of ``problem`` every ``every`` steps.
 
-    Regret is against the arm that is best at the time. Until the first change it is the problem itself: the same
-    instance for the same rng.
+    The tree stays the first one, and regret is measured against the arm that is best at that step. Until the first
+    change the instance is that of ``problem`` itself, for the same rng.
 
     >>> from banditree.problems import unstructured
     >>> instance = drifting(unstructured(n_arms=6, n_clusters=2), every=100).instance(0)
@@ -31,21 +28,21 @@ def drifting(problem: Any, every: int = 5_000) -> Drifting:
     >>> bool((first == later).any())
     False
     """
-    every = whole("every", every, 1, LONGEST, why="how many steps the means stay as they are")
+    every = whole("every", every, 1, LONGEST, why="the number of steps between two changes")
     if isinstance(problem, Drifting) or not callable(getattr(problem, "instance", None)):
-        raise InvalidType(f"problem={problem!r:.60} must be a problem with instance(rng) that does not drift itself")
+        raise InvalidType(f"problem={problem!r:.60} must be a problem with instance(rng) that does not drift already")
     if getattr(problem, "fixed", False):
-        raise InvalidValue(f"the means of {problem!r:.60} never change: every seed meets the same instance")
+        raise InvalidValue(f"the means of {problem!r:.60} never change: every seed has the same instance")
     found = Drifting(problem, every, slow=bool(getattr(problem, "slow", False)))
     instance = found.instance(0)
     if np.array_equal(instance.truth(0), instance.truth(1)):
-        raise InvalidValue(f"the means of {problem!r:.60} never change: two of its instances have the same")
+        raise InvalidValue(f"the means of {problem!r:.60} never change: two of its instances have the same ones")
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Drifting:
-    """A problem whose instances change with time; built by `drifting`."""
+    """A problem whose instances change over time; built by `drifting`."""
 
     problem: Any
     every: int
@@ -61,63 +58,41 @@ class Drifting:
         return f"drifting(problem={self.problem!r}, every={self.every})"
 
     def instance(self, rng: Any) -> DriftingInstance:
-        """One instance; ``rng`` is an int, a SeedSequence or a Generator."""
+        """Draw one instance; ``rng`` is an int, a SeedSequence or a Generator."""
         root = seed_sequence(rng)
         first = self.problem.instance(root)
         if type(first) is not Instance:
             raise InvalidType(
-                f"{self.problem!r:.60} gives {first!r:.60}; only problems that give a bt.problems.Instance can drift"
+                f"{self.problem!r:.60} returned {first!r:.60}; only problems that return bt.problems.Instance can drift"
             )
         return DriftingInstance(first, self.problem, root, self.every)
 
 
 class DriftingInstance:
-    """An instance that knows the time: a call of ``context`` is the start of the next step.
+    """An instance that counts steps: each call of ``context`` starts the next one.
 
-    So one object is one run; `simulate` draws another for each policy.
+    So one object serves one run; `simulate` draws another for each policy.
     """
 
     def __init__(self, first: Instance, problem: Any, root: np.random.SeedSequence, every: int) -> None:
         self.first = self.now = first
         self.problem, self.root, self.every = problem, root, every
-        self.step = 0  # the step that runs now, from 1 on; 0 before the first
-
-    @property
-    def trees(self) -> Mapping[str, Tree]:
-        return self.first.trees
-
-    @property
-    def tree(self) -> Tree:
-        return self.first.tree
-
-    @property
-    def arms(self) -> tuple[Name, ...]:
-        return self.first.arms
-
-    @property
-    def rewards(self) -> Rewards:
-        return self.first.rewards
-
-    @property
-    def contexts(self) -> str | None:
-        return self.first.contexts
-
-    @property
-    def dim(self) -> int | None:
-        return self.first.dim
+        self.tree, self.trees, self.arms = first.tree, first.trees, first.arms
+        self.rewards, self.contexts, self.dim = first.rewards, first.contexts, first.dim
+        self.step = 0  # the current step, counted from 1; 0 before the first
 
     @property
     def means(self) -> Floats | None:
-        """Those of the time."""
+        """The means at the current step: (arms,)."""
         return self.now.means
 
     @property
     def theta(self) -> Floats | None:
-        """Those of the time."""
+        """The coefficients at the current step: (arms, dim)."""
         return self.now.theta
 
     def truth(self, change: int) -> Floats:
-        """Means or theta after so many changes, in the order of the arms: (arms,) or (arms, dim)."""
+        """Return means or theta after this many changes, in the order of the arms: (arms,) or (arms, dim)."""
         drawn = self.first
         if change:
             key = (*self.root.spawn_key, change)
@@ -130,7 +105,7 @@ class DriftingInstance:
         return np.ascontiguousarray(truth[drawn.tree.positions(self.arms)])
 
     def context(self, rng: Any) -> Floats | None:
-        """Start the next step, and say what is known before its decision."""
+        """Start the next step, and draw its context: (dim,), or None."""
         if self.step and self.step % self.every == 0:
             truth = self.truth(self.step // self.every)
             what = {"means": truth} if self.dim is None else {"theta": truth}
@@ -139,13 +114,13 @@ class DriftingInstance:
         return self.now.context(rng)
 
     def reward(self, arm: Name, rng: Any, context: Any = None) -> float:
-        """Play an arm."""
+        """Draw the reward of an arm."""
         return self.now.reward(arm, rng, context)
 
     def expected(self, arm: Name, context: Any = None) -> float:
-        """The expected reward of an arm at the time."""
+        """Return the expected reward of an arm at the current step."""
         return self.now.expected(arm, context)
 
     def best(self, context: Any = None) -> float:
-        """The highest expected reward of all arms at the time."""
+        """Return the highest expected reward of all arms at the current step."""
         return self.now.best(context)

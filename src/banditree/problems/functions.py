@@ -1,4 +1,4 @@
-"""The functions of the paper that turn the place of an arm into its mean."""
+"""The paper's functions from the position of an arm to its mean reward."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def sine(x: Any) -> Floats:
-    """f(x) = (sin 13x sin 27x + 1) / 2 on [0, 1] (Bubeck et al. 2011): many hills, so no cluster dominates."""
+    """f(x) = (sin 13x sin 27x + 1) / 2 on [0, 1] (Bubeck et al. 2011): many local maxima, so no cluster dominates."""
     x = np.asarray(x, np.float64)
     return np.asarray((np.sin(13 * x) * np.sin(27 * x) + 1) / 2)
 
@@ -23,7 +23,7 @@ def bumps(x: Any) -> Floats:
 
 
 def surface(x: Any) -> Floats:
-    """A ridge and two lower ones on [0, 1]^2, alike nearby and unlike further up a tree: (..., 2) to (...,).
+    """Three ridges on [0, 1]^2, so that nearby arms are alike and larger clusters are mixed: (..., 2) to (...,).
 
     f(x1, x2) = exp(-100 (0.2 - x1)^2) / 2 + exp(-100 (0.7 - x1)^2) / 5 + exp(-100 (0.7 - x2)^2) / 5
     """

@@ -1,4 +1,4 @@
-"""Hierarchical strong dominance (figure 1f): sorted arms in a balanced binary tree."""
+"""The problem of figure 1f, with hierarchical strong dominance: sorted arms in a balanced binary tree."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from banditree.tree import Tree
 def hierarchical_dominance(n_arms: int, levels: str = "top", depth: int | None = None) -> Problem:
     """Bernoulli arms with sorted means, U(0.1, 0.8), below a balanced binary tree (the paper's N, and L = ``depth``).
 
-    The full tree, which is the default and which policies cut, halves the arms level by level down to pairs. With a
-    ``depth``, that many of its levels stay: the ``"top"`` ones, the ``"bottom"`` ones, or ``"even"``-ly spaced ones.
-    Where ``n_arms`` is no power of two, sister clusters differ by one arm, and an arm left alone has no cluster.
+    The full tree, the default, halves the arms level by level down to pairs; policies may cut it. With a ``depth``,
+    that many of its levels are kept: the ``"top"`` ones, the ``"bottom"`` ones, or ``"even"``-ly spaced ones. Where
+    ``n_arms`` is not a power of two, sibling clusters differ by one arm, and an arm left alone has no cluster.
 
     >>> print(hierarchical_dominance(8).instance(0).tree)
     Tree(8 arms, 6 clusters, depth 2)
@@ -60,12 +60,12 @@ def _tree(n_arms: int, levels: str, depth: int | None) -> Tree:
 
 
 def _full_depth(n_arms: int) -> int:
-    """Levels of clusters of the full tree: log2 N - 1, rounded up."""
+    """Return the number of levels of clusters in the full tree: log2 N - 1, rounded up."""
     return (n_arms - 1).bit_length() - 1
 
 
 def _kept(levels: str, full: int, depth: int | None) -> range | list[int]:
-    """The levels of the full tree, 1 being the top clusters, that stay."""
+    """Return the levels of the full tree that are kept; 1 is that of the top clusters."""
     if depth is None:
         return range(1, full + 1)
     if levels == "top":
@@ -77,7 +77,7 @@ def _kept(levels: str, full: int, depth: int | None) -> range | list[int]:
 
 
 def _clusters(arm: int, n_arms: int, kept: range | list[int]) -> list[int]:
-    """The arm's cluster on each level: level j has 2^j clusters, sizes differing by at most one."""
+    """Return the arm's cluster on each level: level j has 2^j clusters, whose sizes differ by at most one."""
     found = [(arm << level) // n_arms for level in kept]
     alone = [
         (arm == 0 or ((arm - 1) << level) // n_arms < cluster)

@@ -1,4 +1,4 @@
-"""One draw of a problem: trees over the same arms, and the truth about their rewards."""
+"""One draw of a problem: trees over the same arms, their true means or coefficients, and how rewards are drawn."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CONTEXTS = ("normal", "uniform", "unit")
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Expected rewards that are ``means`` (the paper's mu), or linear in a context: theta.x.
+    """One instance: expected rewards are ``means`` (the paper's mu), or linear in a context, theta.x.
 
     Both are in the order of the first tree's arms. ``contexts`` says how contexts are drawn: "normal" is N(0, I),
-    "uniform" U[0, 1]^dim, "unit" a uniform direction of length 1.
+    "uniform" is U[0, 1]^dim, "unit" is a vector of length 1 in a uniform direction.
 
     >>> from banditree.problems.rewards import Bernoulli
     >>> instance = Instance({"shop": Tree(["hat", "shoe"])}, Bernoulli(), means=np.array([0.2, 0.7]))
@@ -47,11 +47,13 @@ class Instance:
     def __post_init__(self) -> None:
         trees: Any = self.trees
         if not isinstance(trees, Mapping) or not all(isinstance(tree, Tree) for tree in trees.values()):
-            raise InvalidType(f"trees={trees!r:.60} must be a mapping from names to bt.Tree, also for a single one")
+            raise InvalidType(f"trees={trees!r:.60} must be a mapping from names to bt.Tree, even for a single one")
         if not self.trees:
             raise InvalidValue("an instance needs at least one tree")
         if not isinstance(self.rewards, Rewards):
-            raise InvalidType(f"rewards={self.rewards!r:.60} must be such as bt.problems.Bernoulli()")
+            raise InvalidType(
+                f"rewards={self.rewards!r:.60} must be a reward distribution, such as bt.problems.Bernoulli()"
+            )
         for name in ("means", "theta"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, by_arm(self.tree, name, getattr(self, name)))
@@ -59,7 +61,7 @@ class Instance:
             if tree.arms != self.arms and set(tree.arms) != set(self.arms):
                 raise InvalidValue(f"tree {name!r} has other arms than tree {next(iter(self.trees))!r}")
         if (self.means is None) == (self.theta is None):
-            raise InvalidType("an instance has either means or theta")
+            raise InvalidType("an instance needs either means or theta")
         if self.means is not None:
             self._check_means(self.means)
         if self.theta is not None:
@@ -91,7 +93,7 @@ class Instance:
 
     @cached_property
     def tree(self) -> Tree:
-        """The first tree, which policies get unless they ask for another."""
+        """The first tree, on which policies are built unless they ask for another."""
         return next(iter(self.trees.values()))
 
     @property
@@ -101,11 +103,11 @@ class Instance:
 
     @property
     def dim(self) -> int | None:
-        """Length of the contexts, None where there are none."""
+        """The length of the contexts, None where there are none."""
         return None if self.theta is None else self.theta.shape[1]
 
     def context(self, rng: Any) -> Floats | None:
-        """What is known before a decision (the paper's x): (dim,), or None."""
+        """Draw the context of a decision (the paper's x): (dim,), or None."""
         if self.contexts is None:
             return None
         rng = _stream(rng)
@@ -113,18 +115,18 @@ class Instance:
         return drawn / np.sqrt(_dot(drawn, drawn)) if self.contexts == "unit" else drawn
 
     def reward(self, arm: Name, rng: Any, context: Any = None) -> float:
-        """Play an arm."""
+        """Draw the reward of an arm."""
         return self.rewards.draw(self.expected(arm, context), _stream(rng))
 
     def expected(self, arm: Name, context: Any = None) -> float:
-        """The expected reward of an arm; the context matters to linear rewards alone."""
+        """Return the expected reward of an arm; the context matters only for linear rewards."""
         position = self.tree.position(arm)
         if self.theta is None:
             return self._means[position]
         return float(_dot(self.theta[position], self._checked(context)))
 
     def best(self, context: Any = None) -> float:
-        """The highest expected reward of all arms (the paper's mu*)."""
+        """Return the highest expected reward of all arms (the paper's mu*)."""
         if self.theta is None:
             return self._best_mean
         return float(_dot(self.theta, self._checked(context)).max())
@@ -140,7 +142,9 @@ class Instance:
 
     def _checked(self, context: Any) -> Floats:
         if context is None:
-            raise InvalidType(f"rewards here are linear in a context; give context=x with {self.dim} numbers")
+            raise InvalidType(
+                f"rewards of this instance are linear in a context; give context=x with {self.dim} numbers"
+            )
         try:
             given = np.asarray(context, np.float64)
         except (TypeError, ValueError):
@@ -151,12 +155,12 @@ class Instance:
 
 
 def _stream(rng: Any) -> Any:
-    """Anything that draws like a Generator as it is; an int or a SeedSequence becomes one."""
+    """Return anything that draws like a Generator unchanged; make one from an int or a SeedSequence."""
     return rng if hasattr(rng, "random") else generator(rng)
 
 
 def _dot(theta: Floats, x: Floats) -> Any:
-    """theta.x over the last axis, summed from left to right, so that both engines round alike: (...,)."""
+    """Return theta.x over the last axis, summed from left to right so that both engines round alike: (...,)."""
     total = theta[..., 0] * x[0]
     for i in range(1, len(x)):
         total = total + theta[..., i] * x[i]

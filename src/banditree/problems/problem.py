@@ -17,7 +17,7 @@ Rng = np.random.Generator | Stream  # what instances are drawn from
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Draws instances: ``draw(rng, **parameters)``, ``draw`` being a function of a module so that it can be sent.
+    """Draws instances by ``draw(rng, **parameters)``, a function of a module, so that a problem can be pickled.
 
     >>> from banditree.problems import unstructured
     >>> problem = unstructured(n_arms=6, n_clusters=2)
@@ -30,11 +30,11 @@ class Problem:
     name: str
     draw: Callable[..., Instance]
     parameters: Mapping[str, Any]
-    fixed: bool = False  # every seed meets the same instance, which is drawn once
-    slow: bool = False  # an instance takes long in Python: draw several in processes
+    fixed: bool = False  # every seed has the same instance, which is drawn once
+    slow: bool = False  # drawing takes long in Python, so it is worth several processes
 
     def instance(self, rng: Any) -> Instance:
-        """One instance; ``rng`` is an int, a SeedSequence or a Generator."""
+        """Draw one instance; ``rng`` is an int, a SeedSequence or a Generator."""
         if self.fixed:
             return self._only
         return self.draw(generator(rng), **self.parameters)
@@ -44,7 +44,7 @@ class Problem:
         return self.draw(generator(0), **self.parameters)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle keeps: the instance of a fixed problem is made again where it is needed."""
+        """Leave out the instance of a fixed problem, which is made again where it is needed."""
         return {name: value for name, value in vars(self).items() if name != "_only"}
 
     def __repr__(self) -> str:

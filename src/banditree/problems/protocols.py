@@ -1,4 +1,4 @@
-"""What a simulation asks of a problem and of an instance: a user's own needs no more than this."""
+"""What a simulation needs of a problem and of an instance, as protocols for those that users write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from banditree.tree import Tree
 
 @runtime_checkable
 class AnyInstance(Protocol):
-    """Trees over the same arms, the first being ``tree``, and what their rewards are."""
+    """Trees over the same arms, the first of which is ``tree``, and their rewards."""
 
     @property
     def tree(self) -> Tree: ...
@@ -29,6 +29,6 @@ class AnyInstance(Protocol):
 
 @runtime_checkable
 class AnyProblem(Protocol):
-    """Draws instances. ``name``, ``fixed`` and ``slow`` may be there too, as in :class:`Problem`."""
+    """Draws instances. It may also have ``name``, ``fixed`` and ``slow``, as :class:`Problem` has."""
 
     def instance(self, rng: Any) -> AnyInstance: ...

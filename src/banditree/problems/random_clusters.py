@@ -1,4 +1,4 @@
-"""Clusters that mean nothing (appendix): what they cost."""
+"""The appendix's problem without structure: clusters that say nothing about the means of their arms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditree.tree import Tree
 
 
 def unstructured(n_arms: int = 50, n_clusters: int = 10) -> Problem:
-    """Bernoulli arms with means U(0, 1) in clusters of equal size (by one arm at most), whatever their means.
+    """Bernoulli arms with means U(0, 1), in clusters of equal size (give or take one arm) that ignore the means.
 
     >>> unstructured().instance(0).tree
     Tree(50 arms, 10 clusters, depth 1)

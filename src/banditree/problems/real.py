@@ -1,4 +1,4 @@
-"""A real catalogue: the items of a fashion shop in their categories (data/README.md has the source and the licence)."""
+"""A real catalogue: the items of a fashion shop by category (data/README.md has the source and the licence)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CAMPAIGNS = ("all", "men", "women")
 def open_bandit(campaign: str = "all") -> Problem:
     """Clicks on items of the Open Bandit Dataset: category -> subcategory -> item, click rates of 0.09% to 0.5%.
 
-    An item's mean is alpha / (alpha + beta), the mean of the belief that the shop's own policy had formed. Strong
+    The mean of an item is alpha / (alpha + beta), the mean of what the shop's own policy had come to believe. Strong
     dominance does not hold. ``campaign`` is "all" (80 items), "men" (34) or "women" (46).
 
     >>> open_bandit().instance(0).tree

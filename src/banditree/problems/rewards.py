@@ -1,4 +1,4 @@
-"""How a reward is drawn around its expected value. Each draw is one call of the stream, the same in both engines."""
+"""Reward distributions, given the expected value. Each draw is one call of the stream, the same in both engines."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 
 from banditree.errors.checks import LARGEST, positive, real
 
-FARTHEST = LARGEST / 1e10  # expected value, coefficient or standard deviation: rewards then stay below the largest
+FARTHEST = LARGEST / 1e10  # limit of means, coefficients and standard deviations, so that rewards stay below LARGEST
 
 
 @dataclass(frozen=True)
 class Rewards(ABC):
     """A family of reward distributions, one for each expected value."""
 
-    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # where rewards, and so expected values, lie
+    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # range of rewards, and so of expected values
 
     @abstractmethod
     def draw(self, mean: float, rng: Any) -> float:
-        """One reward with this expected value."""
+        """Draw one reward with this expected value."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Bernoulli(Rewards):
 
 @dataclass(frozen=True)
 class Bounded(Rewards):
-    """Beta(mean c, (1 - mean) c), c being the ``concentration``: fractions in [0, 1]. A mean of 0 or 1 is certain."""
+    """Beta(mean c, (1 - mean) c) with concentration c: fractions in [0, 1]; constant for a mean of 0 or 1."""
 
     concentration: float
     support = (0.0, 1.0)

@@ -1,6 +1,6 @@
-"""Arms at random places, with means a smooth function of the place, clustered by place (figures 2a to 2c, appendix).
+"""The problems of figures 2a to 2c and the appendix: means are a smooth function of the position of an arm.
 
-Nearby arms are alike, but no cluster dominates the others: the theorems' assumption fails.
+Arms are clustered by position. Nearby arms are alike, but no cluster dominates the others: the theorems do not apply.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from banditree.tree import clustering
 
 
 def sine_kmeans(n_arms: int, n_clusters: int, depth: int = 1) -> Problem:
-    """Places x ~ U(0, 1), means (sin 13x sin 27x + 1) / 2, clusters by k-means; the paper's N, K, and L = ``depth``.
+    """Positions x ~ U(0, 1), means (sin 13x sin 27x + 1) / 2, k-means clusters; the paper's N, K, and L = ``depth``.
 
     With a depth above 1 each cluster is split again into ``n_clusters``, unless it has no more arms than that.
 
@@ -26,7 +26,7 @@ def sine_kmeans(n_arms: int, n_clusters: int, depth: int = 1) -> Problem:
 
 
 def surface(n_arms: int = 500, n_clusters: int = 20) -> Problem:
-    """Places x ~ U([0, 1]^2) on a surface of three ridges; trees "kmeans" (K clusters) and "ward" (the full tree).
+    """Positions x ~ U([0, 1]^2) on a surface of three ridges; trees "kmeans" (K clusters) and "ward" (the full tree).
 
     >>> surface(n_arms=40, n_clusters=5).instance(0).trees["kmeans"]
     Tree(40 arms, 5 clusters, depth 1)
@@ -35,7 +35,7 @@ def surface(n_arms: int = 500, n_clusters: int = 20) -> Problem:
 
 
 def bumps(n_arms: int = 50, n_clusters: int = 5) -> Problem:
-    """Places x ~ U(0, 1) under two smooth bumps; trees "kmeans" (K clusters) and "ward" (the full tree).
+    """Positions x ~ U(0, 1) under two smooth bumps; trees "kmeans" (K clusters) and "ward" (the full tree).
 
     >>> list(bumps().instance(0).trees)
     ['kmeans', 'ward']

@@ -1,4 +1,4 @@
-"""Clusters under strong dominance (figures 1a to 1e): every arm of the best cluster beats every arm outside it."""
+"""The problem of figures 1a to 1e, strong dominance: every arm of the best cluster beats every other arm."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def strong_dominance(
     """Bernoulli arms in clusters, one of which strongly dominates the others; the paper's N, K, A*, w*, d.
 
     Cluster 0 has ``n_best`` arms: the best has mean 0.6, the worst 0.6 - width, the others are uniform in between. The
-    other arms fall into the other clusters uniformly; a cluster that gets none is dropped. There the best arm has
-    0.6 - width - distance, the worst 0.1 less, the others are uniform in between; an arm alone is the best.
-    ``n_clusters`` counts all clusters, or with ``count="suboptimal"`` those other than the best one.
+    other arms are assigned to the other clusters uniformly at random; a cluster without arms is dropped. The best arm
+    of such a cluster has mean 0.6 - width - distance, the worst 0.1 less, the others are uniform in between; a single
+    arm counts as the best. ``n_clusters`` counts all clusters, or with ``count="suboptimal"`` all but the best one.
 
     >>> instance = strong_dominance(n_arms=20, n_clusters=3, n_best=5).instance(0)
     >>> instance.best(), len(instance.tree.clusters[0])
@@ -38,33 +38,18 @@ def strong_dominance(
     n_arms = whole("n_arms", n_arms, 2)
     count = choice("count", count, ("all", "suboptimal"))
     n_clusters = whole("n_clusters", n_clusters, 2 if count == "all" else 1, n_arms, "there are n_arms arms to share")
-    n_best = whole("n_best", n_best, 1, n_arms, "the best cluster has that many of the n_arms arms")
+    n_best = whole("n_best", n_best, 1, n_arms, "the number of arms in the best cluster")
     width, distance = real("width", width, 0.0), real("distance", distance, 0.0)
     if TOP - SPAN - width - distance < -1e-9:
         raise InvalidValue(
             f"width={width} and distance={distance} add up to more than {TOP - SPAN}: the worst arm would have a "
             f"mean below 0, {TOP - SPAN} - width - distance"
         )
-    parameters = {
-        "n_arms": n_arms,
-        "n_clusters": n_clusters,
-        "n_best": n_best,
-        "width": width,
-        "distance": distance,
-        "count": count,
-    }
-    return Problem("strong_dominance", _draw, parameters)
+    sizes = {"n_arms": n_arms, "n_clusters": n_clusters, "n_best": n_best}
+    return Problem("strong_dominance", _draw, sizes | {"width": width, "distance": distance, "count": count})
 
 
-def _draw(
-    rng: Rng,
-    n_arms: int,
-    n_clusters: int,
-    n_best: int,
-    width: float,
-    distance: float,
-    count: str,
-) -> Instance:
+def _draw(rng: Rng, n_arms: int, n_clusters: int, n_best: int, width: float, distance: float, count: str) -> Instance:
     last = n_clusters - 1 if count == "all" else n_clusters
     clusters = np.zeros(n_arms, np.intp)  # (arms,) 0 is the best cluster
     clusters[n_best:] = 1 + rng.integers(last, size=n_arms - n_best)
@@ -78,7 +63,7 @@ def _draw(
 def _pin_edges(means: Floats, clusters: NDArray[np.intp], low: Floats, high: Floats) -> None:
     """Make the first arm of each cluster its best and the second, if there is one, its worst: (arms,) all."""
     order = np.argsort(clusters, kind="stable")
-    first = np.flatnonzero(np.diff(clusters[order], prepend=-1))  # where each cluster starts in that order
+    first = np.flatnonzero(np.diff(clusters[order], prepend=-1))  # the start of each cluster in that order
     sizes = np.diff(first, append=len(order))
     best, worst = order[first], order[first[sizes > 1] + 1]
     means[best], means[worst] = high[best], low[worst]

@@ -1,6 +1,6 @@
-"""Decisions over HTTP: a log of numbered events is the truth, and the policy is a fold over it.
+"""Serve decisions over HTTP. The source of truth is a log of numbered events; the policy is computed from it.
 
-From the bottom up: ``events`` and ``traffic``, ``settings``, the ``state`` that events add up to, the logs
-(``store_sqlite``, ``store_postgres``), what a request becomes (``commands``), the one thread that decides and writes
-(``engine``), and the HTTP side (``app`` and what it uses).
+From the bottom up: the ``events`` of the log, the ``settings``, the ``state`` that is folded from events, the stores of
+the log (``store_sqlite``, ``store_postgres``), the ``commands`` that requests become, the ``engine`` (the one thread
+that decides and writes), and the HTTP side (``app`` and what it uses).
 """

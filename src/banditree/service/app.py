@@ -1,4 +1,4 @@
-"""The routes: what comes in over HTTP becomes a command, and its outcome the answer."""
+"""Handle the routes: turn each request into a command for the engine, and its outcome into a response."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, HTTPException, Request
@@ -20,24 +21,24 @@ from banditree.service import openapi, pages, schema, views
 from banditree.service.commands import ChangeArms, Command, Decide, GiveReward, Refused, Withdraw, looked_up
 from banditree.service.engine import Engine
 from banditree.service.events import Event
-from banditree.service.guard import WRONG, Guard, TooLarge
+from banditree.service.guard import WRONG, Guard, TooLarge, answered, failed
 from banditree.service.metrics import Metrics
 from banditree.service.store import Away, EventLog
 from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
-REPLAYED = 10_000  # events that a listener may have missed
+REPLAYED = 10_000  # missed events that a listener of the live stream gets, at most
 
 
 class Service:
-    """The application with its engine."""
+    """The web application and the engine behind it."""
 
     def __init__(self, engine: Engine, *, token: str | None = None) -> None:
         self.engine, self.token = engine, token
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._tree: tuple[tuple[int, int | None], bytes] = ((-1, None), b"")  # (event and depth, answer)
+        self._tree: tuple[tuple[int, int | None], bytes] = ((-1, None), b"")  # the last answer, by event and depth
         self._looking = asyncio.Lock()
         engine.watch = self._watch
         self.app = self._app()
@@ -52,6 +53,9 @@ class Service:
         self.hub.open()
         yield
         await asyncio.to_thread(self.engine.stop)
+        with self._reading:
+            if self._reader is not None:
+                self._reader.close()
 
     def _app(self) -> FastAPI:
         app = FastAPI(title="banditree", version=__version__, docs_url=None, redoc_url=None, lifespan=self._lifespan)
@@ -109,10 +113,10 @@ class Service:
         if format not in ("ndjson", "csv"):
             raise Refused(422, f"format={format!r} must be ndjson or csv")
         log = await asyncio.to_thread(self.engine.log.reading)
-        rows = _closing(views.log_rows(log), log)
+        rows = views.log_rows(log)
         lines = views.as_csv(rows) if format == "csv" else views.as_ndjson(rows)
         media = "text/csv; charset=utf-8" if format == "csv" else "application/x-ndjson"
-        return StreamingResponse(_together(lines), media_type=media)
+        return StreamingResponse(_in_chunks(lines), media_type=media)
 
     async def events(self, request: Request) -> Response:
         text = request.headers.get("last-event-id", "")
@@ -124,7 +128,7 @@ class Service:
         return StreamingResponse(self.hub.listen(missed), media_type="text/event-stream", headers=headers)
 
     async def _read(self, act: Callable[[EventLog], Any]) -> Any:
-        """Read from the log, beside the thread that writes."""
+        """Read from the log without waiting for the thread that writes."""
 
         def reading() -> Any:
             with self._reading:
@@ -171,7 +175,7 @@ class Service:
 
 
 async def read(request: Request, kind: type[T]) -> T:
-    """The body of a request; an empty one means {}."""
+    """Read the body of a request; an empty one means {}."""
     body = await request.body()
     try:
         return kind.model_validate_json(body if body.strip() else b"{}")
@@ -182,14 +186,14 @@ async def read(request: Request, kind: type[T]) -> T:
 
 
 def possible(id_: str) -> str:
-    """An id that a decision may have; with any other, there is none."""
+    """Check that a decision can have this id; if not, it does not exist."""
     if not id_.isprintable() or len(id_) > schema.LONGEST_NAME:
         raise Refused(404, f"there is no decision {id_[: schema.LONGEST_NAME]!r}")
     return id_
 
 
 def said(errors: Any) -> str:
-    """What is wrong with a request, in one sentence."""
+    """Say in one sentence what is wrong with a request."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return f"the body is not JSON: {first['ctx']['error']}"
@@ -199,36 +203,14 @@ def said(errors: Any) -> str:
     return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"
 
 
-def answered(code: int, content: dict[str, Any]) -> Response:
-    return Response(json.dumps(content), code, media_type="application/json")
-
-
-def failed(code: int, sentence: str) -> Response:
-    return answered(code, {"error": sentence})
-
-
 def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException | StarletteHTTPException)
     sentences = {404: "there is nothing here; /docs lists the routes", 405: "this route does not take this method"}
-    response = failed(error.status_code, sentences.get(error.status_code, str(error.detail)))
-    response.headers.update(error.headers or {})
-    return response
+    sentence = sentences.get(error.status_code, str(error.detail))
+    return failed(error.status_code, sentence, **(error.headers or {}))
 
 
-def _closing(rows: Iterator[dict[str, Any]], log: EventLog) -> Iterator[dict[str, Any]]:
-    try:
-        yield from rows
-    finally:
-        log.close()
-
-
-def _together(lines: Iterator[str], most: int = 200) -> Iterator[str]:
-    """The same text in fewer pieces."""
-    part: list[str] = []
-    for line in lines:
-        part.append(line)
-        if len(part) == most:
-            yield "".join(part)
-            part = []
-    if part:
-        yield "".join(part)
+def _in_chunks(lines: Iterator[str]) -> Iterator[str]:
+    """Join the lines to longer pieces, which are sent faster."""
+    while part := "".join(islice(lines, 200)):
+        yield part

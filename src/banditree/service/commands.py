@@ -1,6 +1,6 @@
-"""What requests become: each command looks at the state and at what the log has of its decision, and gives an outcome.
+"""Define the commands that requests become: each computes an outcome from the state and its decision's events.
 
-A command changes nothing itself. The engine writes the events of its outcome, and answers once they are kept.
+A command changes nothing itself. The engine stores the events of its outcome, and then sends the answer.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from banditree.errors import BanditreeError
+from banditree.output.words import count
 from banditree.service import deciding
 from banditree.service.events import ARMS, DECISION, DEFAULT, REWARD, WITHDRAWAL, Event, iso, new_id
 from banditree.service.state import State, changed
@@ -16,7 +17,7 @@ from banditree.service.state import State, changed
 
 @dataclass(frozen=True)
 class Outcome:
-    """What to answer, and the events that make it true."""
+    """The answer to a command, and the events to store before it is sent."""
 
     code: int
     answer: dict[str, Any]
@@ -24,7 +25,7 @@ class Outcome:
 
 
 class Refused(Exception):
-    """A request that cannot be done, with the status code that says so."""
+    """A request cannot be carried out; ``code`` is the HTTP status to answer with."""
 
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -36,7 +37,7 @@ class Decide:
     """Choose an arm, or a slate. The same id and request again give the same answer."""
 
     id: str | None
-    request: dict[str, Any]  # what was asked: only what was given
+    request: dict[str, Any]  # the fields that were given
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -56,17 +57,23 @@ class Decide:
 
 
 @dataclass(frozen=True)
-class GiveReward:
-    """Record the reward of a decision, and learn from it unless it comes too late."""
+class AboutDecision:
+    """A command about one earlier decision."""
 
     id: str
-    reward: float
-    position: int = 0
-    arm: str | None = None  # what was shown, in shadow mode
 
     @property
     def ids(self) -> tuple[str, ...]:
         return (self.id,)
+
+
+@dataclass(frozen=True)
+class GiveReward(AboutDecision):
+    """Record the reward of a decision, and learn from it unless it is late."""
+
+    reward: float
+    position: int = 0
+    arm: str | None = None  # the arm that was shown, in shadow mode
 
     def run(self, state: State, known: list[Event], at: int) -> Outcome:
         decision = _decision(known, self.id)
@@ -77,9 +84,8 @@ class GiveReward:
         for event in known:
             if event.kind == REWARD and event.position == self.position:
                 if (event.value, event.arm) != (self.reward, arm):
-                    raise Refused(409, f"the decision {self.id!r} has another reward already: {_number(event.value)}")
+                    raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
                 return Outcome(200, {"status": "duplicate"})
-        context = body["request"].get("context")
         try:
             deciding.check_reward(state.policy, arm, self.reward)
         except BanditreeError as error:
@@ -88,36 +94,30 @@ class GiveReward:
         window = state.settings.reward_window
         late = late or (window is not None and at - decision.at > window * 1e6)
         there = arm in state.policy.tree
-        kept = None if context is None else {"context": context}
         learned = there and (not late or state.settings.learn_late)
-        event = Event(at, REWARD, self.id, self.position, arm, self.reward, learned, kept)
+        event = Event(at, REWARD, self.id, self.position, arm, self.reward, learned, _context(body))
         first = EarnDefaults(self.id).run(state, known, at).events if late else ()
         return Outcome(200, {"status": "late" if late or not there else "applied"}, (*first, event))
 
     def _earned_by(self, state: State, body: dict[str, Any]) -> str:
         arms: list[str] = body["arms"]
         if self.position >= len(arms):
-            raise Refused(422, f"position {self.position}: the decision {self.id!r} has {len(arms)}, counted from 0")
+            many = f"the decision {self.id!r} has {count(len(arms), 'position')}, counted from 0"
+            raise Refused(422, f"position {self.position} does not exist: {many}")
         if not body.get("shadow"):
             if self.arm not in (None, arms[self.position]):
-                raise Refused(422, f"arm {self.arm!r}: the decision was {arms[self.position]!r}; leave arm out")
+                raise Refused(422, f"arm {self.arm!r} was not chosen, but {arms[self.position]!r}; leave arm out")
             return arms[self.position]
         if self.arm is None:
-            raise Refused(422, 'this decision was made in shadow mode; say what was shown instead: {"arm": ...}')
+            raise Refused(422, 'this decision was made in shadow mode; say which arm was shown: {"arm": ...}')
         if self.arm not in state.policy.tree and self.arm not in state.left:
             raise Refused(422, f"there is no arm {self.arm!r}; add it with POST /v1/arms")
         return self.arm
 
 
 @dataclass(frozen=True)
-class Withdraw:
-    """Say that a decision was never shown, so that it earns no default reward."""
-
-    id: str
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return (self.id,)
+class Withdraw(AboutDecision):
+    """Record that a decision was never shown, so that it earns no default reward."""
 
     def run(self, state: State, known: list[Event], at: int) -> Outcome:
         _decision(known, self.id)
@@ -130,14 +130,8 @@ class Withdraw:
 
 
 @dataclass(frozen=True)
-class EarnDefaults:
-    """Give a decision whose time has passed its default reward, for each place that has none."""
-
-    id: str
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return (self.id,)
+class EarnDefaults(AboutDecision):
+    """Give a decision whose reward window has passed its default reward, at each position without a reward."""
 
     def run(self, state: State, known: list[Event], at: int) -> Outcome:
         body = known[0].body or {}
@@ -145,10 +139,8 @@ class EarnDefaults:
         if value is None or body.get("shadow") or any(event.kind == WITHDRAWAL for event in known):
             return Outcome(200, {})
         has = {event.position for event in known if event.kind in (REWARD, DEFAULT)}
-        context = body["request"].get("context")
-        kept = None if context is None else {"context": context}
         events = (
-            Event(at, DEFAULT, self.id, position, arm, value, arm in state.policy.tree, kept)
+            Event(at, DEFAULT, self.id, position, arm, value, arm in state.policy.tree, _context(body))
             for position, arm in enumerate(body["arms"])
             if position not in has
         )
@@ -157,7 +149,7 @@ class EarnDefaults:
 
 @dataclass(frozen=True)
 class ChangeArms:
-    """Add, move and remove arms: all of it or nothing."""
+    """Add, move and remove arms; if one of the changes is invalid, none is made."""
 
     add: dict[str, list[str]] = field(default_factory=dict)
     move: dict[str, list[str]] = field(default_factory=dict)
@@ -169,7 +161,7 @@ class ChangeArms:
         for arm, path in self.add.items():
             if arm in tree and tree.path(arm)[:-1] != tuple(path):
                 there = " / ".join(map(str, tree.path(arm)[:-1])) or "the root"
-                raise Refused(409, f"arm {arm!r} is there already, below {there}; to put it elsewhere, move it")
+                raise Refused(409, f"arm {arm!r} already exists, below {there}; to put it elsewhere, move it")
         gone = {arm for arm in self.remove if arm in state.left and arm not in tree and arm not in self.add}
         body: dict[str, Any] = {
             "add": {arm: path for arm, path in self.add.items() if arm not in tree},
@@ -192,7 +184,7 @@ Command = Decide | GiveReward | Withdraw | EarnDefaults | ChangeArms
 
 
 def answer(decision: Event) -> dict[str, Any]:
-    """What a decision answers, now and whenever it is asked for again."""
+    """Make the answer to a decision, which is the same whenever the request is repeated."""
     body = decision.body or {}
     found = {"id": decision.id, "arm": decision.arm}
     found |= {key: body[key] for key in ("arms", "path", "propensity", "steps")}
@@ -201,7 +193,7 @@ def answer(decision: Event) -> dict[str, Any]:
 
 
 def looked_up(known: list[Event], id_: str) -> dict[str, Any]:
-    """A decision with what became of it."""
+    """Describe a decision and its rewards."""
     decision = _decision(known, id_)
     found = answer(decision)
     rewards = earned(known)
@@ -214,7 +206,7 @@ def looked_up(known: list[Event], id_: str) -> dict[str, Any]:
 
 
 def earned(known: list[Event]) -> dict[int, float | None]:
-    """The rewards of a decision by position; one that was given counts before a default."""
+    """Return the rewards of a decision by position; a given reward replaces a default one."""
     ordered = sorted((event for event in known if event.kind in (DEFAULT, REWARD)), key=lambda e: e.kind == REWARD)
     return {event.position: event.value for event in ordered}
 
@@ -225,5 +217,7 @@ def _decision(known: list[Event], id_: str) -> Event:
     return known[0]
 
 
-def _number(value: float | None) -> str:
-    return f"{value:.17g}"
+def _context(body: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the body of a reward event: the context of its decision, if there is one."""
+    context = body["request"].get("context")
+    return None if context is None else {"context": context}

@@ -1,4 +1,4 @@
-"""A decision of the policy, with all that the log keeps of it."""
+"""Make a decision with the policy, and collect everything that the log stores about it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from banditree.service.state import State
 
 
 def decide(state: State, request: dict[str, Any]) -> dict[str, Any]:
-    """The body of a decision event."""
+    """Choose an arm or a slate, and return the body of the decision event."""
     policy = state.policy
-    context = request.get("context") if policy.dim is not None else None  # kept for the log in any case
+    context = request.get("context") if policy.dim is not None else None  # logged in any case
     limits = {"only": request.get("only"), "exclude": _known(policy, request.get("exclude"))}
     if "k" in request:
         arms = [str(arm) for arm in policy.slate(request["k"], context, **limits)]
@@ -34,7 +34,7 @@ def decide(state: State, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_reward(policy: Policy, arm: str, reward: float) -> None:
-    """Refuse a reward that the policy could not learn from."""
+    """Refuse a reward that the policy cannot learn from."""
     low, high = policy.support
     if not low <= reward <= high:
         raise InvalidValue(
@@ -44,14 +44,14 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
 
 
 def _known(policy: Policy, arms: list[str] | None) -> list[str] | None:
-    """Arms that are not there need not be excluded."""
+    """Keep the arms that exist; the others need not be excluded."""
     if arms is None:
         return None
     return [arm for arm in arms if arm in policy.tree] or None
 
 
 def _how_likely(policy: Policy, arm: str, context: Any, limits: dict[str, Any]) -> Any:
-    """The decision for an arm that was drawn already. Only the thread that decides changes the policy."""
+    """Compute the probabilities for an arm that was already drawn; nothing changes the policy in between."""
     with policy.held(changes=False) as state:
         within = policy._limits(state, **limits)
         ready = inputs.context(context, policy.dim, type(policy).__name__)

@@ -1,4 +1,4 @@
-"""The one thread that decides, writes and learns, in this order: an answer is given after its events are kept."""
+"""The one thread that decides, stores and learns. An answer is sent only after its events are stored."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from banditree.service.settings import Settings
 from banditree.service.state import State
 from banditree.service.store import Away, EventLog
 
-MOST = 256  # commands of one commit
-SNAPSHOT_EVERY = 50_000  # events
-TICK = 0.25  # seconds between looks at what others wrote and whose time has passed
-LINGER = 0.005  # seconds that commands wait for others, so that they share a write to the disk
-DUE = 500  # decisions looked at in one go, for their default rewards
+MOST = 256  # commands in one transaction, at most
+SNAPSHOT_EVERY = 50_000  # events between two snapshots
+TICK = 0.25  # seconds between checks for events of other processes and for reward windows that have passed
+LINGER = 0.005  # seconds that a command waits for others, so that they share one write to the disk
+DUE = 500  # events examined at a time for default rewards
 
 Result = Outcome | Exception
 Waiting = tuple[Command, "asyncio.Future[Outcome]"]
 
 
 class Engine:
-    """Takes commands in order. ``watch`` is called with every event that has been folded, in order."""
+    """Runs commands in order. ``watch`` is called with the events that have been folded, in order."""
 
     def __init__(
         self, log: EventLog, settings: Settings, watch: Callable[[Sequence[Event]], None] | None = None
@@ -35,19 +35,19 @@ class Engine:
         self.log, self.settings = log, settings
         self.state = State(settings)
         self.watch = watch
-        self.away: str | None = None  # why the database cannot be used, where that is so
+        self.away: str | None = None  # why the database cannot be used; None while it can
         self.head = 0  # the last event of the log that this process knows of
         self._snapshot = 0
         self._latest = 0  # times never go back
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name="banditree-engine", daemon=True)
         self._stopping = False
-        self._crowd = 0  # how many commands are worth waiting for
+        self._crowd = 0  # number of commands to wait for
 
     # Starting and stopping
 
     def start(self, arms: dict[str, list[str]], source: str) -> None:
-        """Fold the log, which begins with the catalogue, and start to work."""
+        """Fold the log and start the thread; an empty log first gets the catalogue."""
         began = time.perf_counter()
         saved = self.log.load_snapshot(self.settings.key)
         if saved is not None:
@@ -55,7 +55,7 @@ class Engine:
             self._snapshot = self.state.n
         from_snapshot = self.state.n
         self.head = self.log.last()
-        self._follow()  # most of the log, while others may go on writing
+        self._follow()  # most of the log, while other processes go on writing
         try:
             self.head = self.log.begin()
             self._follow()
@@ -70,7 +70,7 @@ class Engine:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is waiting, keep a snapshot and close the log."""
+        """Finish the waiting commands, store a snapshot and close the log."""
         self._waiting.put(None)
         self._thread.join()
         try:
@@ -80,10 +80,10 @@ class Engine:
             logs.say("no snapshot", level="warning", why=str(error))
         self.log.close()
 
-    # From the side of the requests
+    # Called by the requests
 
     async def do(self, command: Command) -> Outcome:
-        """Have a command done; answers once its events are kept."""
+        """Run a command; returns once its events are stored."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.put((command, future))
         return await future
@@ -99,12 +99,12 @@ class Engine:
                     self._work(batch)
                 if time.monotonic() - looked >= TICK:
                     looked = 0.0 if self._look() else time.monotonic()
-            except Exception as error:  # nothing may end this thread
+            except Exception as error:  # no error may end this thread
                 logs.failure("engine", error)
                 self._refuse(batch, error)
 
     def _next(self, wait: float) -> list[Waiting]:
-        """The commands that wait, in order. Where many came together the last time, wait a moment for as many again."""
+        """Collect the waiting commands, in order. If there were many the last time, wait briefly for as many again."""
         batch: list[Waiting] = []
         end = time.monotonic() + wait
         while len(batch) < MOST:
@@ -136,7 +136,7 @@ class Engine:
         self._commit(part)
 
     def _commit(self, part: list[Waiting]) -> None:
-        """One transaction: decide, write, keep, learn, answer."""
+        """Run some commands in one transaction, and answer them."""
         if not part:
             return
         try:
@@ -160,7 +160,7 @@ class Engine:
         return results
 
     def _run(self, commands: Sequence[Command]) -> tuple[list[Result], list[Event]]:
-        """The results of commands, none of which has been kept yet, and their events."""
+        """Compute the results of commands and their events; nothing is stored yet."""
         known = self.log.find(id_ for command in commands for id_ in command.ids)
         at = self._now()
         results: list[Result] = []
@@ -175,18 +175,18 @@ class Engine:
             events += outcome.events
             for event in outcome.events:
                 if event.id is not None:
-                    known.setdefault(event.id, []).append(event)  # what comes later in this batch sees it
+                    known.setdefault(event.id, []).append(event)  # later commands of this batch see it
         return results, events
 
     def _keep(self, events: Sequence[Event]) -> None:
-        """Number events, commit them, and only then learn from them."""
+        """Number events and commit them, and only then learn from them."""
         numbered = [event.numbered(self.state.n + place) for place, event in enumerate(events, 1)]
         self.log.append(numbered)
         self.log.commit()
         self._fold(numbered)
 
     def _follow(self) -> None:
-        """Fold what others have written, or what was written before this process started."""
+        """Fold events that other processes have written, or that were written before this one started."""
         if self.state.n < self.head:
             part: list[Event] = []
             for event in self.log.tail(self.state.n, whole=self._thread.is_alive()):
@@ -208,17 +208,17 @@ class Engine:
             self.watch(events)
 
     def _answer(self, pairs: list[tuple[asyncio.Future[Outcome], Result]]) -> None:
-        """Wake the requests up, all with one call into their loop."""
+        """Pass the results to the waiting requests, with one call into their event loop."""
         if pairs:
             pairs[0][0].get_loop().call_soon_threadsafe(_resolve, pairs)
 
     def _refuse(self, batch: list[Waiting], error: Exception) -> None:
         self._answer([(future, error) for _, future in batch])
 
-    # Now and then
+    # From time to time
 
     def _look(self) -> bool:
-        """Do what is not asked for; returns whether there is more of it."""
+        """Reconnect if necessary, fold new events and give default rewards; returns whether more of those are due."""
         try:
             if self.away is not None:
                 self.log.reopen()
@@ -235,7 +235,7 @@ class Engine:
             return False
 
     def _earn_defaults(self) -> bool:
-        """Give some decisions their default rewards when their time has passed; the log is gone through in order."""
+        """Give default rewards to the next decisions of the log whose reward window has passed."""
         window = self.settings.reward_window
         if window is None or self.settings.default_reward is None:
             return False
@@ -269,7 +269,7 @@ class Engine:
 
 def _resolve(pairs: list[tuple[asyncio.Future[Any], Result]]) -> None:
     for future, result in pairs:
-        if future.done():  # the client has left
+        if future.done():  # the client has disconnected
             continue
         if isinstance(result, Exception):
             future.set_exception(result)

@@ -1,4 +1,4 @@
-"""The events of the log: what happened, when, and to which decision."""
+"""Define the events of the log: what happened, when, and to which decision."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ DECISION, REWARD, DEFAULT, WITHDRAWAL, ARMS = "decision", "reward", "default", "
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the log.
+    """One entry of the log.
 
-    A decision has an id of its own, and what happens to it later carries that id; changes of the catalogue have none.
-    ``learned`` says whether the policy learned from a reward, so that the fold depends on nothing but the log.
+    A decision has its own id, which later events about it carry too; changes of the catalogue have none. ``learned``
+    says whether the policy learned from a reward, so that the fold depends only on the log.
     """
 
     at: int  # microseconds since 1970, UTC
     kind: str
     id: str | None = None
-    position: int = 0  # the place in a slate that a reward is for
-    arm: str | None = None  # the arm chosen first, or the one that earned the reward
+    position: int = 0  # in a slate, of the arm that earned the reward
+    arm: str | None = None  # the first arm chosen, or the one that earned the reward
     value: float | None = None
     learned: bool = False
-    body: dict[str, Any] | None = None  # what else there is to know, as JSON
-    n: int = 0  # its number in the log, from 1; 0 before it has one
+    body: dict[str, Any] | None = None  # further details, as JSON
+    n: int = 0  # its number in the log, from 1; 0 until it is stored
 
     def numbered(self, n: int) -> Event:
-        """The same event with its number."""
+        """Return the event with its number."""
         return Event(self.at, self.kind, self.id, self.position, self.arm, self.value, self.learned, self.body, n)
 
     def row(self) -> tuple[Any, ...]:
-        """The values of the table's columns."""
+        """Convert to a row of the table."""
         body = None if self.body is None else _COMPACT.encode(self.body)
         return (self.n, self.at, self.kind, self.id, self.position, self.arm, self.value, int(self.learned), body)
 
@@ -46,7 +46,7 @@ class Event:
         return cls(at, kind, id_, position, arm, value, bool(learned), None if body is None else json.loads(body), n)
 
     def told(self) -> dict[str, Any]:
-        """What the live stream tells about it."""
+        """Return the fields that the live stream shows."""
         told: dict[str, Any] = {"n": self.n, "at": iso(self.at)}
         body = self.body or {}
         if self.kind == DECISION:
@@ -64,11 +64,12 @@ NAMES = {DECISION: "decision", REWARD: "reward", DEFAULT: "reward", ARMS: "arms"
 
 
 def now() -> int:
+    """Return the time in microseconds since 1970, UTC."""
     return time.time_ns() // 1000
 
 
 def iso(at: int) -> str:
-    """A time as ISO 8601 in UTC.
+    """Format a time as ISO 8601 in UTC.
 
     >>> iso(0)
     '1970-01-01T00:00:00.000000Z'
@@ -78,5 +79,5 @@ def iso(at: int) -> str:
 
 
 def new_id(at: int) -> str:
-    """An id that nobody has: the time first, so that the index grows at one end, then 80 random bits."""
+    """Make a unique id: the time, so that the index grows at one end, and 80 random bits."""
     return f"{at // 1000:012x}{secrets.token_hex(10)}"

@@ -1,4 +1,4 @@
-"""What every request passes: the token, the size of its body, the clock, and a last catch for what goes wrong."""
+"""Check the token and the size of every request, measure its time, and catch unexpected errors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.responses import Response
+
 from banditree.service import logs
 from banditree.service.metrics import Metrics
 
 MOST_BYTES = 2**20
-WRONG = "something went wrong here; it has been logged"
-OPEN = {"/", "/healthz", "/readyz", "/docs", "/openapi.json"}  # nothing of the data is in these
+WRONG = "the service failed to handle this request; its log on stderr has the details"
+OPEN = {"/", "/healthz", "/readyz", "/docs", "/openapi.json"}  # need no token, because they show no data
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -21,14 +23,14 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class TooLarge(Exception):
-    """A body above the limit."""
+    """A request body is larger than allowed."""
 
     def __str__(self) -> str:
         return f"the body is larger than {MOST_BYTES:,} bytes; send less"
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """An ASGI application that wraps another one."""
 
     def __init__(self, app: Any, token: str | None, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -52,7 +54,7 @@ class Guard:
         except Exception as error:
             logs.failure(f"{scope['method']} {scope['path']}", error)
             if code == 0:
-                await answer(sending, 500, WRONG)
+                await failed(500, WRONG)(scope, receive, sending)
         finally:
             if scope["path"] != "/v1/events":
                 self.metrics.answered(scope["method"], scope["path"], code, time.perf_counter() - began)
@@ -60,10 +62,13 @@ class Guard:
     async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"content-length")}
         if self._token is not None and scope["path"] not in OPEN and not self._known(headers.get(b"authorization")):
-            await answer(send, 401, "this needs the service's token: Authorization: Bearer ...", bearer=True)
+            need = failed(
+                401, "this needs the service's token: Authorization: Bearer ...", **{"www-authenticate": "Bearer"}
+            )
+            await need(scope, receive, send)
             return
         if int(headers.get(b"content-length", b"0")) > MOST_BYTES:
-            await answer(send, 413, str(TooLarge()))
+            await failed(413, str(TooLarge()))(scope, receive, send)
             return
         received = 0
 
@@ -84,10 +89,11 @@ class Guard:
         return scheme.lower() == b"bearer" and same
 
 
-async def answer(send: Send, code: int, sentence: str, *, bearer: bool = False) -> None:
-    body = json.dumps({"error": sentence}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if bearer:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": code, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def answered(code: int, content: dict[str, Any], **headers: str) -> Response:
+    """Make a response with a JSON body."""
+    return Response(json.dumps(content), code, headers, "application/json")
+
+
+def failed(code: int, sentence: str, **headers: str) -> Response:
+    """Make the response of a request that failed."""
+    return answered(code, {"error": sentence}, **headers)

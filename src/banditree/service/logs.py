@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on stderr."""
+"""Write structured logs: one JSON object per line on stderr."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def say(event: str, *, level: str = "info", **fields: Any) -> None:
 
 
 def failure(where: str, error: BaseException) -> None:
-    """Write what went wrong, with the way it took; that stays here and is never answered."""
+    """Write an unexpected error with its traceback, which clients never see."""
     say("failure", level="error", where=where, error=repr(error), trace="".join(traceback.format_exception(error)))

@@ -1,10 +1,10 @@
-"""Counts and times in the text format of Prometheus."""
+"""Count requests and events, and write the counts in the text format of Prometheus."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from banditree.service.events import DECISION, DEFAULT, REWARD, Event
 
@@ -34,7 +34,7 @@ class Metrics:
         self._seconds = 0.0
 
     def answered(self, method: str, path: str, code: int, seconds: float) -> None:
-        """Count a request; the time of those that decide goes into the histogram."""
+        """Count a request; the time of requests for a decision goes into the histogram."""
         route = _route(path)
         self.requests[method, route, code] += 1
         if method == "POST" and path == "/v1/decisions":
@@ -42,7 +42,7 @@ class Metrics:
             self._seconds += seconds
 
     def kept(self, events: Sequence[Event]) -> None:
-        """Count what was added to the log, by whichever process."""
+        """Count events that were added to the log, by this process or another."""
         for event in events:
             if event.kind == DECISION:
                 self.decisions += 1
@@ -51,53 +51,49 @@ class Metrics:
                 self.rewards["default" if event.kind == DEFAULT else learned] += 1
 
     def text(self, *, events: int, lag: int, arms: int, ready: bool) -> str:
-        """Everything, as Prometheus reads it."""
-        lines = [
-            *_head("banditree_decisions_total", "counter", "Decisions in the log since the start."),
-            f"banditree_decisions_total {self.decisions}",
-            *_head("banditree_rewards_total", "counter", "Rewards in the log since the start, by what became of them."),
-            *(
-                f'banditree_rewards_total{{status="{what}"}} {self.rewards[what]}'
-                for what in ("learned", "recorded", "default")
-            ),
-            *_head("banditree_decision_seconds", "histogram", "Time to answer a request for a decision."),
-            *self._histogram(),
-            *_head("banditree_http_requests_total", "counter", "Requests by method, route and status."),
-            *(
-                f'banditree_http_requests_total{{method="{method}",route="{route}",code="{code}"}} {count}'
-                for (method, route, code), count in sorted(self.requests.items())
-            ),
-            *_head("banditree_events", "gauge", "Events in the log that this process has folded."),
-            f"banditree_events {events}",
-            *_head("banditree_fold_lag_events", "gauge", "Events in the log that this process has not folded yet."),
-            f"banditree_fold_lag_events {lag}",
-            *_head("banditree_arms", "gauge", "Arms that can be chosen."),
-            f"banditree_arms {arms}",
-            *_head("banditree_ready", "gauge", "Whether the store can be used."),
-            f"banditree_ready {int(ready)}",
-        ]
-        return "\n".join(lines) + "\n"
+        """Write all metrics as text."""
+        requests = {
+            f'{{method="{method}",route="{route}",code="{code}"}}': n
+            for (method, route, code), n in sorted(self.requests.items())
+        }
+        statuses = {f'{{status="{what}"}}': self.rewards[what] for what in ("learned", "recorded", "default")}
+        return "".join(
+            [
+                _family("decisions_total", "counter", "Decisions in the log since the start.", self.decisions),
+                _family("rewards_total", "counter", "Rewards in the log since the start, by what was done.", statuses),
+                _family("decision_seconds", "histogram", "Time to answer a request for a decision.", self._histogram()),
+                _family("http_requests_total", "counter", "Requests by method, route and status.", requests),
+                _family("events", "gauge", "Events in the log that this process has folded.", events),
+                _family("fold_lag_events", "gauge", "Events in the log that this process has not folded yet.", lag),
+                _family("arms", "gauge", "Arms that can be chosen.", arms),
+                _family("ready", "gauge", "Whether the store can be used.", int(ready)),
+            ]
+        )
 
-    def _histogram(self) -> list[str]:
-        lines, below = [], 0
+    def _histogram(self) -> dict[str, object]:
+        found: dict[str, object] = {}
+        below = 0
         for place, bound in enumerate(BOUNDS):
             below += self._latency[place]
-            lines.append(f'banditree_decision_seconds_bucket{{le="{bound}"}} {below}')
+            found[f'_bucket{{le="{bound}"}}'] = below
         total = self._latency.total()
-        lines.append(f'banditree_decision_seconds_bucket{{le="+Inf"}} {total}')
-        return [
-            *lines,
-            f"banditree_decision_seconds_sum {self._seconds:.6f}",
-            f"banditree_decision_seconds_count {total}",
-        ]
+        return found | {'_bucket{le="+Inf"}': total, "_sum": f"{self._seconds:.6f}", "_count": total}
 
 
-def _head(name: str, kind: str, text: str) -> list[str]:
-    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+def _family(name: str, kind: str, text: str, values: object) -> str:
+    """Write one metric: a value, or {what follows the name: value}."""
+    name = f"banditree_{name}"
+    by_label = values if isinstance(values, Mapping) else {"": values}
+    lines = [
+        f"# HELP {name} {text}",
+        f"# TYPE {name} {kind}",
+        *(f"{name}{at} {value}" for at, value in by_label.items()),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _route(path: str) -> str:
-    """The route of a path, without ids: labels must not grow with the traffic."""
+    """Return the route of a path, without ids, because the number of labels must not grow with the traffic."""
     if path in ROUTES:
         return path
     if path.startswith("/v1/decisions/"):

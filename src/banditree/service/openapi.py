@@ -1,4 +1,4 @@
-"""The table of routes, with what OpenAPI says about each."""
+"""List the routes, with their descriptions for OpenAPI."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WORDS = {
     404: "There is no such decision.",
     409: "This contradicts what is in the log.",
     413: "The body is larger than 1 MiB.",
-    422: "A value that makes no sense here.",
-    503: "The database is away; try again.",
+    422: "A value is not allowed here.",
+    503: "The database cannot be reached; try again.",
 }
 
 ID = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]}
@@ -27,37 +27,19 @@ ID = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"
 def add_routes(app: FastAPI, service: Any) -> None:
     """Add the routes to the application."""
     s = schema
-    decided = {201: s.DecisionAnswer, 200: s.DecisionAnswer}
-    table: list[tuple[str, str, Any, str, type[BaseModel] | None, dict[int, Any], tuple[int, ...]]] = [
-        ("POST", "/v1/decisions", service.decide, "Decide", s.DecisionAsked, decided, (400, 409, 413, 422)),
-        ("GET", "/v1/decisions/{id}", service.look_up, "Look a decision up", None, {200: s.DecisionLooked}, (404,)),
-        (
-            *("DELETE", "/v1/decisions/{id}", service.withdraw, "Say that a decision was never shown", None),
-            *({200: s.WithdrawnAnswer}, (404, 409)),
-        ),
-        (
-            *("PUT", "/v1/decisions/{id}/reward", service.reward, "Report a reward", s.RewardAsked),
-            *({200: s.RewardAnswer}, (400, 404, 409, 413, 422)),
-        ),
-        (
-            *("POST", "/v1/arms", service.arms, "Add, move and remove arms", s.ArmsAsked),
-            *({200: s.ArmsAnswer}, (400, 409, 413, 422)),
-        ),
-        ("GET", "/v1/tree", service.tree, "The tree and what was learned", None, {200: s.TreeAnswer}, (422,)),
-        ("GET", "/v1/traffic", service.traffic, "Decisions by category over time", None, {200: s.TrafficAnswer}, ()),
-        (
-            *("GET", "/v1/log", service.log, "The log, one row per decision", None),
-            *({200: ("application/x-ndjson", "text/csv")}, (422,)),
-        ),
-        ("GET", "/v1/events", service.events, "Events as they happen", None, {200: ("text/event-stream",)}, ()),
-        ("GET", "/metrics", service.read_metrics, "Numbers for Prometheus", None, {200: ("text/plain",)}, ()),
-        ("GET", "/healthz", service.healthz, "Whether the process is alive", None, {200: None}, ()),
-        ("GET", "/readyz", service.readyz, "Whether it can decide and write", None, {200: None}, ()),
-    ]
-    for method, path, act, summary, body, answers, codes in table:
+
+    def add(
+        method: str,
+        path: str,
+        act: Any,
+        summary: str,
+        answers: dict[int, Any],
+        errors: tuple[int, ...] = (),
+        body: type[BaseModel] | None = None,
+    ) -> None:
         responses: dict[int | str, dict[str, Any]] = {code: _answer(code, kind) for code, kind in answers.items()}
-        for code in (*codes, 401, 503):
-            responses[code] = {"model": schema.ErrorAnswer, "description": WORDS[code]}
+        for code in (*errors, 401, 503):
+            responses[code] = {"model": s.ErrorAnswer, "description": WORDS[code]}
         app.add_api_route(
             path,
             act,
@@ -70,7 +52,25 @@ def add_routes(app: FastAPI, service: Any) -> None:
             response_class=Response,
             openapi_extra=None if body is None else _body(body) | (ID if "{id}" in path else {}),
         )
-    # What is asked all the time goes past FastAPI's own handling, which these two do by hand; it still describes them.
+
+    withdrawn = {200: s.WithdrawnAnswer}
+    decision, reward = "/v1/decisions/{id}", "/v1/decisions/{id}/reward"
+    bad = (400, 409, 413, 422)
+    decided = {201: s.DecisionAnswer, 200: s.DecisionAnswer}
+    tables = ("application/x-ndjson", "text/csv")
+    add("POST", "/v1/decisions", service.decide, "Decide", decided, bad, s.DecisionAsked)
+    add("GET", decision, service.look_up, "Look up a decision", {200: s.DecisionLooked}, (404,))
+    add("DELETE", decision, service.withdraw, "Withdraw a decision that was never shown", withdrawn, (404, 409))
+    add("PUT", reward, service.reward, "Report a reward", {200: s.RewardAnswer}, (*bad, 404), s.RewardAsked)
+    add("POST", "/v1/arms", service.arms, "Add, move and remove arms", {200: s.ArmsAnswer}, bad, s.ArmsAsked)
+    add("GET", "/v1/tree", service.tree, "The tree and what was learned", {200: s.TreeAnswer}, (422,))
+    add("GET", "/v1/traffic", service.traffic, "Decisions by category over time", {200: s.TrafficAnswer})
+    add("GET", "/v1/log", service.log, "The log, one row per decision", {200: tables}, (422,))
+    add("GET", "/v1/events", service.events, "Events as they happen", {200: ("text/event-stream",)})
+    add("GET", "/metrics", service.read_metrics, "Metrics for Prometheus", {200: ("text/plain",)})
+    add("GET", "/healthz", service.healthz, "Whether the process is alive", {200: None})
+    add("GET", "/readyz", service.readyz, "Whether it can decide and store", {200: None})
+    # The two busiest routes bypass FastAPI's handling of requests, which costs time; FastAPI still describes them.
     app.router.routes.insert(0, Route("/v1/decisions", service.decide, methods=["POST"]))
     app.router.routes.insert(1, Route("/v1/decisions/{id}/reward", service.reward, methods=["PUT"]))
     app.add_api_route("/", service.page, include_in_schema=False)
@@ -78,14 +78,14 @@ def add_routes(app: FastAPI, service: Any) -> None:
 
 
 def _answer(code: int, kind: Any) -> dict[str, Any]:
-    words = {200: "Done.", 201: "Decided, and kept."}
+    words = {200: "Done.", 201: "Decided and stored."}
     if isinstance(kind, tuple):
         return {"description": words[code], "content": {media: {"schema": {"type": "string"}} for media in kind}}
     return {"description": words[code]} | ({} if kind is None else {"model": kind})
 
 
 def _body(kind: type[BaseModel]) -> dict[str, Any]:
-    """The request body, which is read strictly and by hand."""
+    """Describe the request body, which FastAPI does not read itself."""
     described = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     required = bool(described.get("required"))
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": described}}}}

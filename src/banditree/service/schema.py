@@ -1,4 +1,4 @@
-"""What requests may contain, and what answers do. Types are strict: "1" is not 1, and true is not a number."""
+"""Define what requests and answers contain. Types are strict: "1" is not 1, and true is not a number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Paths = Annotated[dict[Name, Annotated[list[Name], Field(max_length=50)]], Field
 
 
 class Asked(BaseModel):
-    """A request: nothing that is not known, nothing converted."""
+    """A request: unknown fields are refused, and no value is converted."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -39,15 +39,15 @@ class DecisionAsked(Asked):
     """What to decide. All fields are optional."""
 
     context: Annotated[list[float] | None, Field(max_length=100_000)] = Field(
-        None, description="What is known of this visitor, one number per dimension; needed by linear policies."
+        None, description="What is known about this visitor, one number per dimension; needed by linear policies."
     )
     only: Arms | None = Field(None, description="Arms to choose from.")
     exclude: Arms | None = Field(None, description="Arms that must not be chosen; unknown ones are ignored.")
     k: Annotated[int, Field(ge=1, le=MOST_K)] | None = Field(None, description="How many different arms.")
-    id: Id | None = Field(None, description="An id of your own, which makes it safe to ask again.")
+    id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
 
     def request(self) -> dict[str, Any]:
-        """What was asked, without the id."""
+        """Return the fields that were given, without the id."""
         given = {"context": self.context, "only": self.only, "exclude": self.exclude, "k": self.k}
         return {what: value for what, value in given.items() if value is not None}
 
@@ -56,12 +56,12 @@ class RewardAsked(Asked):
     """The reward of a decision."""
 
     reward: float
-    position: Annotated[int, Field(ge=0, lt=MOST_K)] = Field(0, description="The place in a slate, from 0.")
-    arm: Name | None = Field(None, description="In shadow mode: what was shown.")
+    position: Annotated[int, Field(ge=0, lt=MOST_K)] = Field(0, description="The position in a slate, from 0.")
+    arm: Name | None = Field(None, description="In shadow mode: the arm that was shown.")
 
 
 class ArmsAsked(Asked):
-    """Changes of the catalogue: all of them are made, or none."""
+    """Changes of the catalogue; if one of them is invalid, none is made."""
 
     add: Paths = Field(default_factory=dict, description="New arms and the clusters above them, coarse to fine.")
     move: Paths = Field(default_factory=dict, description="Arms and the clusters they go to.")
@@ -69,7 +69,7 @@ class ArmsAsked(Asked):
 
 
 class DecisionAnswer(BaseModel):
-    """A decision; of a slate, ``arm``, ``path``, ``propensity`` and ``steps`` are the first one's."""
+    """A decision. For a slate, ``arm``, ``path``, ``propensity`` and ``steps`` are those of the first arm."""
 
     id: str
     arm: str
@@ -82,7 +82,7 @@ class DecisionAnswer(BaseModel):
 
 
 class DecisionLooked(DecisionAnswer):
-    """A decision and what became of it."""
+    """A decision and its rewards."""
 
     reward: float | None
     rewards: list[float | None] = []
@@ -118,7 +118,7 @@ class TreeAnswer(BaseModel):
 
 
 class TrafficAnswer(BaseModel):
-    """Decisions by category over time: one count per piece of time."""
+    """Decisions by category over time: one count for each interval of ``seconds``."""
 
     start: str
     seconds: float

@@ -1,4 +1,4 @@
-"""What a service was started with."""
+"""The settings that a service is started with."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any
 from banditree import __version__
 from banditree.beliefs import Gaussian
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import positive, real
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
+from banditree.simulation.one_seed import asks_for_dim
 from banditree.tree import Tree
 
-DEFAULT_POLICY = "TSC"
+DEFAULT_POLICY = "ATS"
 FORMAT = 1  # of snapshots
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to decide and how to learn. Only the first five matter to what is learned from a log."""
+    """How to decide and how to learn. What is learned from a log depends only on the first five."""
 
-    policy: str = DEFAULT_POLICY  # an algorithm, with a depth where it takes one: HTS:2
+    policy: str = DEFAULT_POLICY  # the name of an algorithm, possibly with a depth: HTS:2
     explore: float = 0.0
     half_life: float | None = None
     dim: int | None = None  # length of the contexts, for the linear policies
@@ -33,9 +35,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.default_reward is not None and self.reward_window is None:
-            raise InvalidValue("--default-reward needs --reward-window: it is earned when the window has passed")
+            raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
         if self.reward_window is not None and not 0 < self.reward_window < 1e9:
             raise InvalidValue(f"--reward-window {self.reward_window:g} must be a number of seconds above 0")
+        if self.half_life is not None:
+            real("--half-life", self.half_life, 1, why="a number of rewards")
+        if self.reward_sd is not None:
+            positive("--reward-sd", self.reward_sd)
         trial = self.build(Tree({"a": ["b", "c"]}))
         if self.default_reward is not None:
             context = None if trial.dim is None else [0.0] * trial.dim
@@ -43,16 +49,16 @@ class Settings:
 
     @property
     def key(self) -> str:
-        """Snapshots of the same key hold the same fold."""
+        """The key of snapshots; those with the same key were folded in the same way."""
         parts = [FORMAT, __version__, self.policy, self.explore, self.half_life, self.dim, self.reward_sd]
         return json.dumps(parts)
 
     def build(self, tree: Tree) -> Policy:
-        """The policy, with nothing learned."""
+        """Build the policy, without evidence."""
         name, _, depth = self.policy.partition(":")
         kind = ALGORITHMS.get(name)
         if kind is None:
-            raise InvalidValue(f"there is no policy {name!r}; there are {', '.join(ALGORITHMS)}")
+            raise InvalidValue(f"there is no policy {name!r}; choose from {', '.join(ALGORITHMS)}")
         options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life}
         if depth:
             if not depth.isdigit():
@@ -60,6 +66,8 @@ class Settings:
             options["depth"] = int(depth)
         if self.dim is not None:
             options["dim"] = self.dim
+        elif asks_for_dim(kind):
+            raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts")
         if self.reward_sd is not None:
             options["prior"] = Gaussian(sd=self.reward_sd)
         try:
@@ -69,4 +77,4 @@ class Settings:
                 raise
             given = [f"--{what}" for what in ("dim", "reward-sd") if getattr(self, what.replace("-", "_")) is not None]
             given += ["a depth"] if depth else []
-            raise InvalidValue(f"the policy {name} does not take {' and '.join(given)}") from None
+            raise InvalidValue(f"the policy {name} does not take {' and '.join(given)}; leave it out") from None

@@ -1,4 +1,4 @@
-"""What the events of the log add up to: the policy, the traffic, and which arms have left."""
+"""Fold the events of the log into the present state: the policy, the traffic, and the arms that were removed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SIZE = struct.Struct("<Q")
 
 
 class State:
-    """A fold over events, in their order. The same events give the same state, bit for bit.
+    """The result of applying events in order. The same events give the same state, bit for bit.
 
-    Rewards are learned one by one: a batch may add up numbers in another order, and then differ in the last digit.
+    Rewards are learned one by one, because a batch may add numbers in another order, which changes the last digit.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.n = 0  # the last event
+        self.n = 0  # the last event applied
         self.tree_version = 0  # the last event that changed the tree
         self.policy_version = 0  # the last event that the policy learned from
-        self.swept = 0  # decisions up to this event have had their time; see the engine
-        self.left: set[str] = set()  # arms that were there once
+        self.swept = 0  # default rewards were given up to this event; see the engine
+        self.left: set[str] = set()  # arms that were removed
         self.traffic = Traffic()
         self._policy: Policy | None = None
         self._category: dict[str, str] = {}
@@ -45,7 +45,7 @@ class State:
         return self._policy is None
 
     def apply(self, event: Event) -> None:
-        """Learn what one event says."""
+        """Apply one event."""
         try:
             if event.kind == DECISION:
                 assert event.arm is not None
@@ -60,7 +60,7 @@ class State:
         self.n = event.n
 
     def category(self, arm: str) -> str:
-        """The top cluster of an arm, by which traffic is counted; the arm itself where there are no clusters."""
+        """Return the top cluster of an arm, by which traffic is counted, or the arm itself if it is in none."""
         found = self._category.get(arm)
         if found is None:
             found = str(self.policy.tree.path(arm)[0]) if arm in self.policy.tree else arm
@@ -88,7 +88,7 @@ class State:
     # Snapshots
 
     def to_bytes(self) -> bytes:
-        """All of it, for a snapshot."""
+        """Convert to bytes for a snapshot."""
         rest = {name: getattr(self, name) for name in ("n", "tree_version", "policy_version", "swept")}
         rest |= {"left": sorted(self.left), "traffic": self.traffic.to_dict()}
         text = json.dumps(rest, sort_keys=True).encode()
@@ -107,7 +107,7 @@ class State:
 
 
 def changed(tree: Tree | None, body: dict[str, Any]) -> Tree:
-    """The tree after a change: arms are added, moved and removed, in this order."""
+    """Return the tree after a change: arms are added, moved and removed, in this order."""
     if tree is None:
         return Tree.from_paths([(*path, arm) for arm, path in body["add"].items()])
     if body.get("add"):

@@ -1,4 +1,4 @@
-"""Server-sent events: everybody who listens hears every event, in order."""
+"""Send every event to all listeners, in order, as server-sent events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from banditree.service.events import NAMES, Event
 
-BEAT = 15.0  # seconds of silence after which a comment is sent, so that nobody takes the line for dead
-WAITING = 1_000  # batches of events that a listener may be behind, before it is cut off to connect again
+BEAT = 15.0  # seconds without an event after which a comment is sent, so that the connection is not closed
+WAITING = 1_000  # batches that may wait for a slow listener before it is disconnected
 
 Told = list[tuple[int, str]]  # (number, text)
 
@@ -23,11 +23,11 @@ class Hub:
         self.closed = False
 
     def open(self) -> None:
-        """Say which loop the listeners live in."""
+        """Remember the event loop of the listeners, which is the one that runs now."""
         self._loop = asyncio.get_running_loop()
 
     def tell(self, events: Sequence[Event]) -> None:
-        """Pass events on; called by the engine's thread."""
+        """Pass events to the listeners; called by the engine's thread."""
         if self._listeners and self._loop is not None and not self.closed:
             self._loop.call_soon_threadsafe(self._pass_on, _texts(events))
 
@@ -38,7 +38,7 @@ class Hub:
             listener.put_nowait(None)
 
     async def listen(self, missed: Callable[[], Awaitable[Sequence[Event]]]) -> AsyncIterator[str]:
-        """What a listener hears: first the events it has missed, then what happens."""
+        """Yield the stream of one listener: first the events that it missed, then new ones."""
         mine: asyncio.Queue[Told | None] = asyncio.Queue()
         self._listeners.add(mine)
         last = 0
@@ -67,5 +67,5 @@ def _texts(events: Sequence[Event]) -> Told:
 
 
 def text(event: Event) -> str:
-    """An event as it is sent."""
+    """Format an event to be sent."""
     return f"id: {event.n}\nevent: {NAMES[event.kind]}\ndata: {json.dumps(event.told())}\n\n"

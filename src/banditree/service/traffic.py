@@ -1,15 +1,15 @@
-"""Decisions counted by arm, and by category over time."""
+"""Count decisions by arm, and by category over time."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
-BUCKETS = 60
+BUCKETS = 60  # most pieces of time
 
 
 class Traffic:
-    """Counts of decisions. Time is cut into at most 60 pieces; when they are full, two become one twice as long."""
+    """Counts of decisions. Time is cut into at most 60 pieces; when there are more, pairs are merged."""
 
     def __init__(self) -> None:
         self.arms: Counter[str] = Counter()

@@ -1,11 +1,13 @@
-"""What can be looked at: the tree with what was learned, the traffic over time, and the log as rows."""
+"""Prepare what clients can look at: the tree with what was learned, the traffic over time, and the log as rows."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,13 @@ from banditree.service.traffic import Traffic
 ANSWERED = ("id", "at", "arm", "propensity", "reward", "path", "steps", "arms", "rewards", "shown", "withdrawn")
 ASKED = ("context", "only", "exclude", "k")
 COLUMNS = (*ANSWERED, *ASKED, "policy", "tree")
-AT_ONCE = 500
+AT_ONCE = 500  # events read with one query
 
 
 def nodes(data: bytes, depth: int | None) -> list[dict[str, Any]]:
-    """One entry per node of the catalogue's tree, the root first; from a copy, so that decisions go on meanwhile.
+    """List the nodes of the tree, the root first, from a saved copy of the policy, so that decisions are not delayed.
 
-    A policy may walk less than the whole tree. The evidence of a cluster is the sum of its arms', walked or not.
+    Clusters that the policy does not walk through are listed too, with the sum of the evidence of their arms.
     """
     policy = _whole(from_bytes(data))
     with policy.held(changes=False) as state:
@@ -41,7 +43,7 @@ def nodes(data: bytes, depth: int | None) -> list[dict[str, Any]]:
 
 
 def _whole(policy: Policy) -> Policy:
-    """The same beliefs over the whole tree."""
+    """Return a policy with the same evidence on the whole tree."""
     with policy.held(changes=False) as state:
         if state.tree == state.given or policy.dim is not None:
             return policy
@@ -56,30 +58,27 @@ def _whole(policy: Policy) -> Policy:
 
 
 def traffic(counted: Traffic, most: int = 10) -> dict[str, Any]:
-    """Decisions by category over time; the smaller categories are one."""
-    pieces = [dict(piece) for piece in counted.pieces]
-    total: dict[str, int] = {}
-    for piece in pieces:
-        for category, count in piece.items():
-            total[category] = total.get(category, 0) + count
-    ranked = sorted(total, key=lambda category: -total[category])
+    """Count decisions by category over time; the smaller categories are counted together."""
+    pieces = [piece.copy() for piece in counted.pieces]
+    ranked = [category for category, _ in sum(pieces, Counter()).most_common()]
     shown = ranked if len(ranked) <= most else ranked[: most - 1]
-    lines = {category: [piece.get(category, 0) for piece in pieces] for category in shown}
+    lines = {category: [piece[category] for piece in pieces] for category in shown}
     if len(shown) < len(ranked):
-        rest = [sum(piece.values()) - sum(piece.get(name, 0) for name in shown) for piece in pieces]
+        rest = [piece.total() - sum(piece[name] for name in shown) for piece in pieces]
         lines[f"{len(ranked) - len(shown)} others"] = rest
     return {"start": iso(counted.first * counted.width), "seconds": counted.width / 1e6, "categories": lines}
 
 
 def log_rows(log: EventLog) -> Iterator[dict[str, Any]]:
-    """One row per decision, in the order of the log."""
+    """Yield one row per decision, in the order of the log, and close it."""
     after = 0
-    while part := log.events(after, AT_ONCE):
-        after = part[-1].n
-        decisions = [event for event in part if event.kind == DECISION]
-        known = log.find(event.id for event in decisions if event.id is not None)
-        for decision in decisions:
-            yield _row(known.get(decision.id or "", [decision]))
+    with closing(log):
+        while part := log.events(after, AT_ONCE):
+            after = part[-1].n
+            decisions = [event for event in part if event.kind == DECISION]
+            known = log.find(event.id for event in decisions if event.id is not None)
+            for decision in decisions:
+                yield _row(known.get(decision.id or "", [decision]))
 
 
 def _row(known: list[Event]) -> dict[str, Any]:
@@ -97,13 +96,13 @@ def _row(known: list[Event]) -> dict[str, Any]:
 
 
 def as_ndjson(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """One JSON object per line."""
+    """Write one JSON object per line."""
     for row in rows:
         yield json.dumps(row) + "\n"
 
 
 def as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """A header and one line per row; lists are JSON, and nothing is an empty cell."""
+    """Write a header and one line per row; lists are JSON, and missing values are empty cells."""
     yield _line(list(COLUMNS))
     for row in rows:
         yield _line([json.dumps(value) if isinstance(value, list | bool) else value for value in row.values()])

@@ -1,4 +1,4 @@
-"""Simulations: many runs of policies on instances of a problem, over seeds, cores and machines."""
+"""Simulate policies on instances of a problem, over many seeds, on many cores or machines."""
 
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on, simulate

@@ -1,7 +1,7 @@
-"""Ctrl-C that comes when it can do no harm, and does not get lost.
+"""Delay Ctrl-C where it would do harm, and raise it later where Python would lose it.
 
-Python raises a KeyboardInterrupt anywhere: in the middle of the standard library's locks, some of which then stay
-closed for ever, or while it collects garbage, where the exception is dropped.
+Python raises KeyboardInterrupt anywhere: inside the standard library's locks, some of which then stay locked for ever,
+or during garbage collection, where the exception is dropped.
 """
 
 from __future__ import annotations
@@ -12,29 +12,28 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 
 class CtrlC:
-    """Raises, as Python's own handler does, but not while it is held back; and knows afterwards that it was called."""
+    """A signal handler that raises as Python's own does, except while held back, and remembers that it was called."""
 
     def __init__(self) -> None:
         self.came = self.held = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         again, self.came = self.came, True
-        if again or not self.held:  # who presses it twice does not want to wait
+        if again or not self.held:  # a second Ctrl-C does not wait
             signal.default_int_handler(number, frame)
 
     def check(self) -> None:
-        """Raise what came while it was held back, or was lost."""
+        """Raise the interrupt that came while it was held back, or that Python dropped."""
         if self.came:
             self.came = False
             raise KeyboardInterrupt
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Nothing is raised in here: keep it short, and `check` afterwards."""
+        """Do not raise inside this block: keep it short, and call `check` afterwards."""
         before, self.held = self.held, True
         try:
             yield
@@ -44,31 +43,27 @@ class CtrlC:
 
 @contextmanager
 def ctrl_c() -> Iterator[CtrlC]:
-    """What to ask about Ctrl-C every now and then in long work. Inside another ``ctrl_c()`` the two are one.
+    """Handle Ctrl-C during long work, which calls `check` now and then. Nested blocks share one handler.
 
-    Where the user's program handles Ctrl-C itself, ignores it, or works in another thread, nothing is changed, and the
-    answer is always no.
+    Where the user's program handles or ignores Ctrl-C itself, or works in another thread, nothing changes, and `check`
+    never raises.
     """
     found, main = signal.getsignal(signal.SIGINT), threading.current_thread() is threading.main_thread()
     if main and isinstance(found, CtrlC):
         yield found
     elif main and found is signal.default_int_handler:
-        ours, complain = CtrlC(), sys.unraisablehook
+        ours, report = CtrlC(), sys.unraisablehook
         try:
-            sys.unraisablehook = lambda lost: None if _is_ctrl_c(lost) else complain(lost)
+            # `check` raises what Python drops here, so it need not be printed.
+            sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else report(lost)
             signal.signal(signal.SIGINT, ours)
             yield ours
             ours.check()
         finally:
-            ours.came = False  # it was raised, or is on its way
-            with ours.held_back():  # one that comes now would prevent the end of its own handler
+            ours.came = False  # it was raised, or is about to be
+            with ours.held_back():  # an interrupt here would leave our handler in place
                 signal.signal(signal.SIGINT, found)
-                sys.unraisablehook = complain
+                sys.unraisablehook = report
             ours.check()
     else:
         yield CtrlC()
-
-
-def _is_ctrl_c(lost: Any) -> bool:
-    """Whether what Python drops and would print is what `check` raises in a moment."""
-    return lost.exc_type is KeyboardInterrupt

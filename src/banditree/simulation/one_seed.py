@@ -1,4 +1,4 @@
-"""What is done for one seed, on whatever machine: draw the instance, build every policy, run them all."""
+"""Run all policies for one seed: draw the instance, build each policy on its tree, and run it, natively if it can."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from banditree.problems.drifting import DriftingInstance
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
-from banditree.simulation.checked import Met, World, copied, draw
+from banditree.simulation.checked import CheckedInstance, PlayedPolicies, copy_instance, draw_instance
 from banditree.simulation.run import Run
 from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
 from banditree.simulation.workers import Monitor
@@ -28,35 +28,35 @@ from banditree.stream import generator, native, native_stream
 from banditree.tree import Tree
 
 Factory = Callable[..., Any]
-Player = tuple[str, int]  # a policy's name, and which of its runs on the same instance
+Player = tuple[str, int]  # a policy's name, and the number of the replicate
 
-INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # what a random stream is for
+INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # keys of the random streams, by use
 
 
 @dataclass(frozen=True)
 class On:
-    """A factory that is to build on another of the instance's trees."""
+    """A factory, and the name of the instance's tree that it builds on."""
 
     tree: str
     factory: Factory
 
     def __call__(self, tree: Any, *, rng: Any) -> Any:
-        raise InvalidType(f"bt.on({self.tree!r}, ...) goes around everything else: bt.on({self.tree!r}, partial(...))")
+        raise InvalidType(f"bt.on({self.tree!r}, ...) must be outermost: bt.on({self.tree!r}, partial(...))")
 
 
 def on(tree: str, factory: Factory) -> On:
-    """A policy for `simulate`, built on the instance's tree of this name.
+    """Build a policy of `simulate` on the instance's tree of this name.
 
     >>> import banditree as bt
     >>> policies = {"TSC": bt.TSC, "HTS": bt.on("ward", bt.HTS)}
     """
     if isinstance(factory, On) or not callable(factory):
-        raise InvalidType(f"bt.on({tree!r}, {factory!r:.60}): give a policy class, or what builds a policy")
+        raise InvalidType(f"bt.on({tree!r}, {factory!r:.60}): give a policy class, or a function that builds a policy")
     return On(tree, factory)
 
 
 def asks_for_dim(factory: Factory) -> bool:
-    """Whether a factory has a parameter ``dim`` that was not given: the length of the contexts, as LinTS has.
+    """Say whether a factory, as LinTS, has a parameter ``dim``, the length of the contexts, that is not set yet.
 
     >>> import banditree as bt
     >>> from functools import partial
@@ -67,17 +67,17 @@ def asks_for_dim(factory: Factory) -> bool:
         return asks_for_dim(factory.factory)
     try:
         parameters = inspect.signature(factory).parameters
-    except (TypeError, ValueError):  # as of some functions that are not written in Python
+    except (TypeError, ValueError):  # some functions that are not written in Python have none
         return False
     known = getattr(factory, "keywords", {})  # of a partial
-    if "prior" in known and "prior" in parameters:  # which has a dim of its own
+    if "prior" in known and "prior" in parameters:  # a prior has a dim of its own
         return False
     return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Where all randomness of a simulation comes from: one seed, and a key for each use. Nothing depends on order."""
+    """The random streams of a simulation, each derived from one seed by a key, so that their order never matters."""
 
     root: np.random.SeedSequence
 
@@ -87,78 +87,77 @@ class Streams:
     def instance(self, seed: int) -> np.random.SeedSequence:
         return self.seed(seed, INSTANCE)
 
-    def contexts(self, seed: int, *, own: bool = False) -> Any:
-        """``own`` is for an instance of the user's own, which expects a NumPy Generator."""
-        return _stream(self.seed(seed, CONTEXTS), own)
+    def contexts(self, seed: int, *, custom: bool = False) -> Any:
+        """The stream of contexts; ``custom`` is for a user's own instance, which expects a NumPy Generator."""
+        return _stream(self.seed(seed, CONTEXTS), custom)
 
-    def rewards(self, seed: int, name: str, replicate: int = 0, *, own: bool = False) -> Any:
-        return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), own)
+    def rewards(self, seed: int, name: str, replicate: int = 0, *, custom: bool = False) -> Any:
+        return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), custom)
 
     def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
         return self.seed(seed, POLICY, *_key(name, replicate))
 
 
 def key_of(name: str) -> int:
-    """A policy's name as a part of the keys of its streams."""
+    """Return the part of a stream's key that stands for a policy's name."""
     return zlib.crc32(name.encode())
 
 
 def _key(name: str, replicate: int) -> tuple[int, ...]:
-    """The first run of a policy draws what it would draw without replicates."""
+    """Return the key of a replicate; the first one draws what it would draw without replicates."""
     return (key_of(name), replicate) if replicate else (key_of(name),)
 
 
-def _stream(seed: np.random.SeedSequence, own: bool) -> Any:
-    return generator(seed) if own or native is None else native_stream(seed)
+def _stream(seed: np.random.SeedSequence, custom: bool) -> Any:
+    return generator(seed) if custom or native is None else native_stream(seed)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a worker needs for one seed, on whatever machine."""
+    """Everything that a worker needs to run one seed, on whatever machine."""
 
     factories: dict[str, Factory]
     problem: Any
     streams: Streams
     schedule: Schedule
     times: NDArray[np.int64]
-    replicates: tuple[int, ...] = (0,)  # runs of each policy on the same instance, by number
-    asking: frozenset[str] = frozenset()  # the policies whose factories are told the length of the contexts
-    met: Met = field(default_factory=Met, repr=False)
+    replicates: tuple[int, ...] = (0,)  # the numbers of each policy's runs on the same instance
+    asking: frozenset[str] = frozenset()  # the policies whose factories are given the length of the contexts
+    played: PlayedPolicies = field(default_factory=PlayedPolicies, repr=False)
 
     def draw(self, seed: int) -> Any:
-        if type(self.problem) is Problem and self.problem.fixed:  # whatever the seed
+        if type(self.problem) is Problem and self.problem.fixed:  # the same for every seed
             return self.problem.instance(0)
-        return draw(self.problem, self.streams.instance(seed), seed)
+        return draw_instance(self.problem, self.streams.instance(seed), seed)
 
     def run(self, seed: int, instance: Any, monitor: Monitor) -> tuple[int, dict[str, Run | PolicyFailed]]:
-        """Every policy on this instance: those that can in the native engine together, the others one by one."""
+        """Run every policy on this instance: those that can run natively together, the others one by one."""
         found: dict[Player, Run | PolicyFailed] = {}
         natively: dict[Player, Policy] = {}
-        players = [(name, replicate) for name in self.factories for replicate in self.replicates]
-        own = not _is_built_in(instance)
-        for player in players:
-            here = self._fresh(seed, instance) if own else instance
-            policy = self._built(player, seed, here)
+        built_in = _is_built_in(instance)
+        for player in ((name, replicate) for name in self.factories for replicate in self.replicates):
+            here = instance if built_in else self._fresh(seed, instance)
+            policy = self._build(player, seed, here)
             if isinstance(policy, PolicyFailed):
                 found[player] = policy
-            elif _runs_natively(policy, instance):
+            elif built_in and _runs_natively(policy):
                 natively[player] = policy
             else:
-                here = here if own else self._fresh(seed, instance)
+                here = self._fresh(seed, instance) if built_in else here
                 found[player] = self._step(player, policy, seed, here, monitor)
         if natively:
             found.update(self._run_natively(natively, seed, instance, monitor))
         return seed, {name: self._together(name, found) for name in self.factories}
 
     def _fresh(self, seed: int, instance: Any) -> Any:
-        """An instance that no policy has met: one of the user's own, or one that drifts, may change as it is played."""
+        """Return an instance that no policy has played: drifting and user-written ones may change while played."""
         if type(instance) is Instance and _is_built_in(instance):  # never changes
             return instance
         again = self.draw(seed)
-        return again if again is not instance else copied(instance, self.problem, seed)
+        return again if again is not instance else copy_instance(instance, self.problem, seed)
 
     def _together(self, name: str, found: Mapping[Player, Run | PolicyFailed]) -> Run | PolicyFailed:
-        """All runs of a policy as one, or the first failure among them."""
+        """Average the replicates of a policy, or return the first failure among them."""
         runs: list[Run] = []
         for replicate in self.replicates:
             run = found[name, replicate]
@@ -167,7 +166,8 @@ class Plan:
             runs.append(run)
         return runs[0] if len(runs) == 1 else Run.mean(runs)
 
-    def _built(self, player: Player, seed: int, instance: Any) -> Any:
+    def _build(self, player: Player, seed: int, instance: Any) -> Any:
+        """Build a policy and check that it fits the instance; return the failure where the factory raises."""
         name, replicate = player
         factory = self.factories[name]
         tree, who = instance.tree, f"policy {name!r} (seed {seed})"
@@ -176,23 +176,20 @@ class Plan:
             if factory.tree not in trees:
                 raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {', '.join(trees) or 'none by name'}")
             tree, factory = trees[factory.tree], factory.factory
+        dim = getattr(instance, "dim", None)
+        given = {"dim": dim} if dim is not None and name in self.asking else {}
         try:
-            policy = factory(tree, rng=self.streams.policy(seed, name, replicate), **self._dim(name, instance))
+            policy = factory(tree, rng=self.streams.policy(seed, name, replicate), **given)
         except BanditreeError as error:
             raise type(error)(f"{who}: {error}") from error
         except Exception as error:
             return failed(name, seed, "could not be built", error)
-        if not self.met.first_time(policy):
+        if not self.played.first_time(policy):
             raise InvalidValue(
                 f"{who} is an object that has played already; build a new one in each call, as bt.load does"
             )
         _check_fit(who, policy, instance)
         return policy
-
-    def _dim(self, name: str, instance: Any) -> dict[str, int]:
-        """The length of the contexts as a keyword, for a factory that asks for it."""
-        dim = getattr(instance, "dim", None)
-        return {"dim": dim} if dim is not None and name in self.asking else {}
 
     def _run_natively(
         self, policies: dict[Player, Policy], seed: int, instance: Instance | DriftingInstance, monitor: Monitor
@@ -208,8 +205,8 @@ class Plan:
         for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
             same = _same_arms(policy.tree, instance.tree)
-            places = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
-            players.append((policy.walk, places, self.streams.rewards(seed, *player), run.regret, run.plays))
+            positions = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
+            players.append((policy.walk, positions, self.streams.rewards(seed, *player), run.regret, run.plays))
             runs.append(run)
         before = [policy.walk.evaluations for policy in policies.values()]
         with ExitStack() as held:  # the engine steps these policies without the GIL: other threads wait
@@ -235,70 +232,69 @@ class Plan:
         for player, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
             if taken < 0:
                 large = "rewards" if instance.dim is None else "contexts and the coefficients"
-                what = f"met scores that are not numbers; scale the {large}"
-                found[player] = failed(player[0], seed, what, None)
-                continue
-            run.seconds = taken
-            run.evaluations = (policies[player].walk.evaluations - evaluations) / self.schedule.horizon
-            self._close(run, instance.tree)
-            found[player] = run
+                found[player] = failed(
+                    player[0], seed, f"computed scores that are not numbers; scale the {large}", None
+                )
+            else:
+                found[player] = self._finish(run, instance.tree, taken, policies[player].walk.evaluations - evaluations)
         return found
 
     def _step(self, player: Player, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
-        """A run from Python."""
+        """Run a policy from Python."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms)
-        own = not _is_built_in(instance)
-        name, replicate = player
-        contexts, rewards = self.streams.contexts(seed, own=own), self.streams.rewards(seed, name, replicate, own=own)
+        custom = not _is_built_in(instance)
+        contexts, rewards = (
+            self.streams.contexts(seed, custom=custom),
+            self.streams.rewards(seed, *player, custom=custom),
+        )
         walk = policy.walk if isinstance(policy, Policy) else None
-        before = walk.evaluations if walk is not None else 0
-        world = World(instance, self.problem, seed)
+        before = np.nan if walk is None else walk.evaluations
+        checked = CheckedInstance(instance, self.problem, seed)
         started = time.perf_counter()
         try:
-            step_through(run, name, policy, world, contexts, rewards, self.schedule, self.times, monitor)
+            step_through(run, player[0], policy, checked, contexts, rewards, self.schedule, self.times, monitor)
         except PolicyFailed as failure:
             return failure
-        run.seconds = time.perf_counter() - started
-        run.evaluations = (walk.evaluations - before) / self.schedule.horizon if walk is not None else np.nan
-        self._close(run, instance.tree)
-        return run
+        seconds = time.perf_counter() - started
+        return self._finish(run, instance.tree, seconds, np.nan if walk is None else walk.evaluations - before)
 
-    def _close(self, run: Run, tree: Tree) -> None:
-        """Keep what `Runs` has a place for: plays an arm only where all seeds have the same arms, and one run each."""
-        run.by_cluster(tree)
+    def _finish(self, run: Run, tree: Tree, seconds: float, evaluations: float) -> Run:
+        """Complete a run; its plays per arm are kept only if all seeds have the same arms, and one run each."""
+        run.seconds, run.evaluations = seconds, evaluations / self.schedule.horizon
+        run.clusters = {name: int(plays) for name, plays in tree.sums_by_cluster(run.plays).items()}
         if not getattr(self.problem, "fixed", False) or len(self.replicates) > 1:
             run.plays = run.plays[:0].copy()
+        return run
 
 
-def _runs_natively(policy: Any, instance: Any) -> bool:
-    """Whether nothing of the user's own is in the loop."""
+def _runs_natively(policy: Any) -> bool:
+    """Say whether a policy, on a built-in instance, runs without any code of the user's."""
     built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
-    if not built_in or {"choose", "update"} & vars(policy).keys():  # as patched objects have
-        return False
-    return _is_built_in(instance) and bool(policy.engine == "native")
+    patched = built_in and {"choose", "update"} & vars(policy).keys()
+    return built_in and not patched and bool(policy.engine == "native")
 
 
 def _is_built_in(instance: Any) -> bool:
-    """Whether rewards and contexts are drawn by code of ours."""
+    """Say whether rewards and contexts are drawn by code of this package."""
     instance = instance.first if type(instance) is DriftingInstance else instance
     return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
 
 
 def _check_fit(who: str, policy: Any, instance: Any) -> None:
-    """Find out before the run whether a policy of ours can play this instance."""
+    """Check before the run that a policy of this package can play this instance."""
     if not isinstance(policy, Policy) or not isinstance(instance, Instance | DriftingInstance):
         return
     if policy.dim is not None and policy.dim != instance.dim:
         have, need = (_dimension(dim) for dim in (instance.dim, policy.dim))
         raise InvalidValue(f"{who} needs {need}, the problem has {have}")
     if not _same_arms(policy.tree, instance.tree):
-        strangers = [arm for arm in policy.tree.arms if arm not in instance.tree]
-        if strangers:
-            raise UnknownArm(f"{who} has arm {strangers[0]!r}, which the instance does not")
+        unknown = [arm for arm in policy.tree.arms if arm not in instance.tree]
+        if unknown:
+            raise UnknownArm(f"{who} has arm {unknown[0]!r}, which the instance does not")
     low, high = policy.support
     if instance.rewards.support[0] < low or instance.rewards.support[1] > high:
         raise InvalidValue(
-            f"{who} believes in rewards in [{low:g}, {high:g}], {instance.rewards} leaves that; {policy.support_hint}"
+            f"{who} expects rewards in [{low:g}, {high:g}], but {instance.rewards} goes beyond; {policy.support_hint}"
         )
 
 

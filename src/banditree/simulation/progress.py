@@ -1,10 +1,10 @@
-"""The bar of long work: on a terminal, nothing elsewhere."""
+"""Show a progress bar during long work: on a terminal, and nowhere else."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,13 +16,11 @@ NO_NATIVE = "This runs on the readable engine, about 20 times slower: the native
 
 
 @contextmanager
-def screen(
-    progress: bool | None, columns: Callable[[Any], tuple[Any, ...]], *, seconds: float, **options: Any
-) -> Iterator[Any]:
-    """Rich's bar, or None: on a terminal unless ``progress`` overrules; in the main thread, and if Rich is installed.
+def progress_bar(progress: bool | None, *, seconds: float, rate: bool = False, **options: Any) -> Iterator[Any]:
+    """Open a Rich progress bar, or give None: it is shown on a terminal unless ``progress`` says otherwise.
 
-    ``columns`` makes the columns from Rich's module, which is imported only here. Where the native engine is missing,
-    and would save most of the ``seconds`` that the readable one takes, a line says so.
+    It needs Rich, and the main thread. Tasks have a field ``rate``, a text, if there is a ``rate``. Where the native
+    engine is missing, and ``seconds``, what the work takes on the readable one, is long, a line says so.
     """
     shown = sys.stderr.isatty() if progress is None else progress
     try:
@@ -38,5 +36,8 @@ def screen(
     console = Console(stderr=True)
     if native is None and seconds > LONG:
         console.print(NO_NATIVE, style="yellow")
-    with rich.Progress(*columns(rich), console=console, transient=console.is_terminal, **options) as bar:
+    columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TaskProgressColumn()]
+    columns += [rich.TextColumn("{task.fields[rate]}")] if rate else []
+    columns += [rich.TimeRemainingColumn(elapsed_when_finished=not rate)]
+    with rich.Progress(*columns, console=console, transient=console.is_terminal, **options) as bar:
         yield bar

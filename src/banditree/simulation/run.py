@@ -1,42 +1,40 @@
-"""One run: a policy on an instance, for one seed."""
+"""Hold the outcome of one run: one policy on one instance, for one seed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.tree import Tree
-
 Floats = NDArray[np.float64]
 
 
 @dataclass
 class Run:
-    """One policy, one seed."""
+    """What one policy did on the instance of one seed."""
 
     engine: str
     regret: Floats  # (times,) cumulative
     plays: NDArray[np.int64]  # (arms,) in the order of the instance's arms
-    evaluations: float = np.nan  # children drawn or scored a step, by a plain walk
+    evaluations: float = np.nan  # children sampled or scored per step, in a plain walk
     seconds: float = 0.0
-    clusters: Mapping[Any, float] = field(default_factory=dict)  # plays by top cluster
-    replicates: Floats | None = None  # (replicates, times) regret of each, where this is the mean of several runs
+    clusters: Mapping[Any, float] = field(default_factory=dict)  # plays of each top cluster
+    replicates: Floats | None = None  # (replicates, times) regret of each, if this is the mean of several runs
 
     @classmethod
     def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
-        # Not np.zeros, which leaves getting the memory of a large array to the first steps.
+        # np.full and not np.zeros, which would leave it to the first steps to allocate a large array.
         return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64))
 
     @classmethod
     def mean(cls, runs: Sequence[Run]) -> Run:
-        """Several runs of a policy on the same instance as one; plays per arm are left out."""
+        """Average several runs of a policy on the same instance; plays per arm are left out."""
         regret = np.array([run.regret for run in runs])
         return cls(
-            engine=one_engine(runs),
+            engine=one_engine(run.engine for run in runs),
             regret=regret.mean(axis=0),
             plays=runs[0].plays[:0],
             evaluations=float(np.mean([run.evaluations for run in runs])),
@@ -45,11 +43,7 @@ class Run:
             replicates=regret,
         )
 
-    def by_cluster(self, tree: Tree) -> None:
-        """Add up the plays of each top cluster."""
-        self.clusters = {name: int(plays) for name, plays in tree.sums_by_cluster(self.plays).items()}
 
-
-def one_engine(runs: Sequence[Run]) -> str:
-    """The engine of several runs: native only if all were."""
-    return "native" if all(run.engine == "native" for run in runs) else "readable"
+def one_engine(engines: Iterable[str]) -> str:
+    """Return the engine of several runs: "native" only if all of them were."""
+    return "native" if all(engine == "native" for engine in engines) else "readable"

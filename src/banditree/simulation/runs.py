@@ -1,4 +1,4 @@
-"""What a simulation leaves: regret over time for every policy and seed, and how to read it."""
+"""Hold the results of a simulation: regret of every policy and seed over time; tables, comparisons, files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,20 @@ from banditree.output.files import read_whole, write_whole
 from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.output.words import count
-from banditree.simulation.joining import joined
+from banditree.simulation.joining import BY_POLICY, joined
 from banditree.simulation.run import Run, one_engine
-from banditree.simulation.statistics import OverSeeds, over_seeds, student
+from banditree.simulation.statistics import OverSeeds, interval, over_seeds
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
-Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and words that it was given
+Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
 COLUMNS = ("policy", "seed", "time", "regret")
-ROUNDING = 1e-12  # regrets that differ by this share of them are the same
-MARK = "# banditree runs 1 "  # first line of a saved file: what is not in its columns, as JSON
+ROUNDING = 1e-12  # a relative difference of regrets that counts as none
+MARK = "# banditree runs 1 "  # starts a saved file's first line, which has as JSON what is not in the columns
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two policies on the same seeds: the mean difference of their regret, a minus b, with a 95% interval."""
+    """The mean difference in regret of two policies on the same seeds, a minus b, with a 95% interval."""
 
     a: str
     b: str
@@ -45,8 +44,7 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float]:
-        reach = student(self.seeds) * self.se
-        return self.difference - reach, self.difference + reach
+        return interval(self.difference, self.se, self.seeds)
 
     def __str__(self) -> str:
         if self.difference == 0:
@@ -61,22 +59,22 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Runs:
-    """Regret of every policy on every seed, and where the plays and the time went. Printing shows the table."""
+    """Regret of every policy on every seed, with plays and wall times. Printing shows the table."""
 
     times: NDArray[np.int64]  # (times,) the last is the horizon
     seeds: tuple[int, ...]
     regret: Mapping[str, Floats]  # {policy: (seeds, times)} cumulative pseudo-regret
-    engine: Mapping[str, str]  # {policy: "native" or "readable", the latter if some seed was}
-    evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children drawn or scored a step
-    seconds: Mapping[str, float]  # {policy: wall time of all its runs, or of one replicate of them}
-    clusters: Mapping[str, Sequence[Mapping[Any, float]]]  # {policy: for each seed {top cluster: plays}}
+    engine: Mapping[str, str]  # {policy: "native", or "readable" if any of its runs was}
+    evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children sampled or scored per step
+    seconds: Mapping[str, float]  # {policy: wall time of all its runs, or of one replicate of each}
+    clusters: Mapping[str, Sequence[Mapping[Any, float]]]  # {policy: {top cluster: plays} for each seed}
     plays: Mapping[str, NDArray[np.int64]]  # {policy: (seeds, arms)}, where all seeds have the same instance
     arms: tuple[Any, ...]  # the order of plays; empty where instances differ
     problem: str
     instance: Any = None  # the instance, where all seeds have the same one; not saved
-    built: Mapping[str, Built] = field(default_factory=dict)  # {policy: its class and parameters}, of our own policies
+    built: Mapping[str, Built] = field(default_factory=dict)  # {policy: its class and parameters}, for built-in ones
     replicates: Mapping[str, Floats] = field(default_factory=dict)
-    # {policy: (seeds, replicates, times)} where policies ran several times a seed and regret is the mean; not saved
+    # {policy: (seeds, replicates, times)} where policies ran several times per seed and regret is the mean; not saved
 
     @classmethod
     def gather(
@@ -89,7 +87,7 @@ class Runs:
         instance: Any = None,
         built: Mapping[str, Built] | None = None,
     ) -> Runs:
-        """Put single runs together, each list in the order of the seeds. ``instance`` is None where seeds differ."""
+        """Collect single runs, each list in the order of the seeds. ``instance`` is None where seeds differ."""
         fixed = instance is not None
         if fixed and len({len(run.plays) for each in runs.values() for run in each}) > 1:
             warnings.warn(
@@ -106,7 +104,7 @@ class Runs:
             times=times,
             seeds=tuple(seeds),
             regret={name: np.array([run.regret for run in each]) for name, each in runs.items()},
-            engine={name: one_engine(each) for name, each in runs.items()},
+            engine={name: one_engine(run.engine for run in each) for name, each in runs.items()},
             evaluations={name: np.array([run.evaluations for run in each]) for name, each in runs.items()},
             seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
             clusters={name: [run.clusters for run in each] for name, each in runs.items()},
@@ -119,7 +117,7 @@ class Runs:
         )
 
     def select(self, policies: Iterable[str]) -> Runs:
-        """The runs of these policies alone, in this order.
+        """Return the runs of these policies alone, in this order.
 
         >>> import banditree as bt
         >>> runs = bt.simulate([bt.TS, bt.TSC], bt.problems.strong_dominance(), horizon=10, seeds=2)
@@ -128,13 +126,13 @@ class Runs:
         """
         names = [policies] if isinstance(policies, str) else list(policies)
         if not names or len(set(names)) < len(names):
-            raise InvalidValue(f"policies {names} must be at least one policy, and no policy twice")
+            raise InvalidValue(f"policies {names} must name at least one policy, and none twice")
         for name in names:
             self._check(name)
         return self._keyed({name: name for name in names})
 
     def rename(self, names: Mapping[str, str]) -> Runs:
-        """The same runs with other names, given as {name now: new name}; the others keep theirs.
+        """Return the same runs with policies renamed, {old name: new name}; other policies keep their names.
 
         >>> import banditree as bt
         >>> runs = bt.simulate([bt.TS, bt.TSC], bt.problems.strong_dominance(), horizon=10, seeds=2)
@@ -149,11 +147,11 @@ class Runs:
         return self._keyed(found)
 
     def with_replicates(self, more: Runs) -> Runs:
-        """These runs and more replicates of the same policies on the same seeds, as if run at once."""
+        """Add more replicates of the same policies on the same seeds, as if all had been run at once."""
         if (self.policies, self.seeds, self.times.tolist()) != (more.policies, more.seeds, more.times.tolist()):
             raise InvalidValue("replicates must be of the same policies, seeds and times")
         if not (self.replicates and more.replicates):
-            raise InvalidValue("there are no replicates to put together; give simulate a number of replicates above 1")
+            raise InvalidValue("there are no replicates to add up; call simulate with replicates above 1")
         each = {name: np.concatenate([self.replicates[name], more.replicates[name]], axis=1) for name in self.policies}
         share = {name: self.replicates[name].shape[1] / each[name].shape[1] for name in self.policies}
 
@@ -163,7 +161,7 @@ class Runs:
         return replace(
             self,
             regret={name: values.mean(axis=1) for name, values in each.items()},
-            engine={name: self.engine[name] if self.engine[name] == more.engine[name] else "readable" for name in each},
+            engine={name: one_engine((self.engine[name], more.engine[name])) for name in each},
             evaluations={name: mixed(name, self.evaluations[name], more.evaluations[name]) for name in each},
             seconds={name: mixed(name, self.seconds[name], more.seconds[name]) for name in each},
             clusters={
@@ -181,41 +179,31 @@ class Runs:
             raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
 
     def _keyed(self, names: Mapping[str, str]) -> Runs:
-        """The policies of ``{name: new name}``, in its order."""
-
-        def pick(values: Mapping[str, T]) -> dict[str, T]:
-            return {new: values[name] for name, new in names.items() if name in values}
-
-        return replace(
-            self,
-            regret=pick(self.regret),
-            engine=pick(self.engine),
-            evaluations=pick(self.evaluations),
-            seconds=pick(self.seconds),
-            clusters=pick(self.clusters),
-            plays=pick(self.plays),
-            built=pick(self.built),
-            replicates=pick(self.replicates),
-        )
+        """Keep the policies in ``{name: new name}``, in its order."""
+        fields: dict[str, Any] = {}
+        for field_name in BY_POLICY:
+            values = getattr(self, field_name)
+            fields[field_name] = {new: values[name] for name, new in names.items() if name in values}
+        return replace(self, **fields)
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Their names, in the order they were given."""
+        """The names of the policies, in the order they were given."""
         return tuple(self.regret)
 
     def _at(self, time: int | None) -> int:
-        """The place of a time among the checkpoints."""
+        """Return the index of a time among the checkpoints."""
         if time is None:
             return -1
-        places = np.flatnonzero(self.times == time) if np.isscalar(time) else np.empty(0)
-        if len(places) == 0:
+        found = np.flatnonzero(self.times == time) if np.isscalar(time) else np.empty(0)
+        if len(found) == 0:
             raise InvalidValue(
-                f"regret was not written down at time {time}; times are {self.times[:3]} ... {self.times[-1]}"
+                f"regret was not recorded at time {time}; times are {self.times[:3]} ... {self.times[-1]}"
             )
-        return int(places[0])
+        return int(found[0])
 
     def table(self, time: int | None = None) -> Table:
-        """A row a policy: regret at the horizon (or at ``time``) over seeds, best first; cost and wall time a step."""
+        """Return one row per policy, best first: regret at the horizon or at ``time``, cost and wall time per step."""
         at, n = self._at(time), len(self.seeds)
         rows = []
         for name, regret in self.regret.items():
@@ -229,7 +217,7 @@ class Runs:
         return Table(columns, ranked)
 
     def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
-        """Paired over seeds: regret of ``a`` minus regret of ``b``."""
+        """Compare the regret of ``a`` with that of ``b``, paired by seed."""
         for name in (a, b):
             self._check(name)
         ours, theirs = (self.regret[name][:, self._at(time)] for name in (a, b))
@@ -240,14 +228,14 @@ class Runs:
         return Comparison(a, b, found.mean, found.se, z, found.seeds)
 
     def over_seeds(self, policy: str) -> OverSeeds:
-        """Mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
+        """Return mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
         self._check(policy)
         return over_seeds(self.regret[policy])
 
     def join(self, other: Runs) -> Runs:
-        """These runs and others of the same problem: more policies on the same seeds, or the same on more seeds.
+        """Join other runs of the same problem: more policies on the same seeds, or the same policies on more seeds.
 
-        ``runs | others`` is the same. Give both simulations the same ``rng``, or seeds do not mean the same instances.
+        ``runs | others`` does the same. Both simulations need the same ``rng``, so that a seed is the same instance.
 
         >>> import banditree as bt
         >>> problem = bt.problems.strong_dominance()
@@ -261,7 +249,7 @@ class Runs:
         return self.join(other) if isinstance(other, Runs) else NotImplemented
 
     def plot(self, **options: Any) -> Any:
-        """Mean regret over time with bands; see `banditree.plots.regret` for the options. Returns the Axes."""
+        """Plot mean regret over time with bands; `banditree.plots.regret` has the options. Returns the Axes."""
         from banditree import plots
 
         return plots.regret(self, **options)
@@ -273,11 +261,11 @@ class Runs:
                     yield name, seed, time, value
 
     def to_frame(self) -> Any:
-        """A row for every policy, seed and time, in the library that is installed: pandas, Polars or PyArrow."""
+        """Return one row per policy, seed and time, in the library that is installed: pandas, Polars or PyArrow."""
         return frame(dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV file that any tool reads; what does not fit its columns is in the first line, a comment."""
+        """Write a CSV file that any tool can read; what does not fit its columns is in the first line, a comment."""
         rest = {
             "problem": self.problem,
             "engine": self.engine,
@@ -297,7 +285,7 @@ class Runs:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Runs:
-        """What `save` wrote, without loss."""
+        """Read what `save` wrote: everything except the instance and the replicates."""
         first, _, text = read_whole(path).decode("utf-8", "replace").partition("\n")
         if not first.startswith(MARK):
             raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
@@ -309,7 +297,7 @@ class Runs:
             times = list(dict.fromkeys(int(row["time"]) for row in rows))
             keys = [(row["policy"], int(row["seed"]), int(row["time"])) for row in rows]
             if keys != list(product(names, seeds, times)):
-                raise ValueError("some rows are missing, or not in their place")
+                raise ValueError("some rows are missing or out of order")
             for what in ("evaluations", "clusters", "plays", "seconds"):
                 if list(rest[what]) != names and (what != "plays" or rest[what]):
                     raise ValueError(f"{what} are not those of {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""Many runs: policies meet instances of a problem, seed by seed, natively where they can."""
+"""Run policies on instances of a problem, seed by seed: `simulate`, and the checks of its arguments."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from banditree.stream import seed_sequence
 
 __all__ = ["LONGEST", "On", "Streams", "on", "simulate"]
 
-LONGEST = 10**12  # steps of a run: a day or more, and well inside what 64 bits count
-LOG = 100  # times that are even on a log axis, where the first ones are not the same
+LONGEST = 10**12  # steps of a run: a day or more, and far below what 64 bits can count
+LOG = 100  # checkpoints evenly spaced on a log axis, before the first ones that coincide are dropped
 MOST = 10**7  # seeds, and checkpoints: more would not fit into memory
 
 Found = dict[str, Run | PolicyFailed]  # by policy
@@ -43,27 +43,27 @@ def simulate(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Runs:
-    """Run every policy for ``horizon`` steps on an instance of ``problem`` a seed.
+    """Run every policy for ``horizon`` steps on one instance of ``problem`` per seed.
 
-    ``policies`` maps names to classes, partials or any callable, called as ``factory(tree, rng=rng)`` once a seed; a
-    list of classes takes their names. ``seeds`` is a number or a list of seed indices. The result depends on ``rng``,
-    the names and the engine alone: not on jobs, backends, checkpoints, or what else runs. Built-in policies on built-in
-    problems run in the native engine without the GIL; others are stepped from Python.
+    ``policies`` maps names to classes, partials or any callable, called as ``factory(tree, rng=rng)`` once per seed; a
+    list of classes uses their names. ``seeds`` is a number or a list of seed indices. The result depends on ``rng``,
+    the seeds, the names and the engine alone: not on jobs, backends, checkpoints, or which other policies run. Built-in
+    policies on built-in problems run in the native engine without the GIL; others are stepped from Python.
 
-    Regret is written down at 100 times, evenly spaced; ``checkpoints`` is another number of them, "log" for times that
-    are even on a log axis, or the times themselves.
+    Regret is recorded at 100 evenly spaced times; ``checkpoints`` is another number of them, "log" for times evenly
+    spaced on a log axis, or the times themselves.
 
     With ``replicates`` every policy runs that many times on the instance of each seed: ``runs.regret`` is the mean, and
-    ``runs.replicates`` has each run, which tells the luck of a run from the differences between instances. A list of
-    numbers runs those replicates, so that more can be added later; the first one, 0, is the run without replicates.
+    ``runs.replicates`` has each run, which separates the luck of a run from differences between instances. A list of
+    numbers runs those replicates, so that more can be added later; replicate 0 is the run without replicates.
 
     Decisions are made ``batch`` at a time from the same beliefs, and the reward of step t is learned at the first batch
-    that starts after step t + ``delay``; what has not arrived at the end is not learned.
+    that starts after step t + ``delay``; rewards that have not arrived at the end are not learned.
 
-    ``jobs`` is as in joblib (None: one; -1: all cores). A bar shows on terminals unless ``progress`` is False;
-    a function is called with the share of the steps that are done, from 0 to 1. On
-    Ctrl-C, ``errors.Interrupted`` has the finished seeds in ``.runs``; when a policy of your own raises,
-    ``errors.PolicyFailed`` has the runs of the others, and ``errors.ProblemFailed`` tells of a problem of your own.
+    ``jobs`` is as in joblib (None: one; -1: all cores). A progress bar is shown on terminals unless ``progress`` is
+    False; a function is called with the share of the steps done, from 0 to 1. On Ctrl-C, ``errors.Interrupted`` has the
+    finished seeds in ``.runs``; when a policy of your own raises, ``errors.PolicyFailed`` has the runs of the others;
+    when a problem of your own does, ``errors.ProblemFailed`` has the finished seeds.
 
     >>> import banditree as bt
     >>> problem = bt.problems.strong_dominance(n_arms=20, n_clusters=4, n_best=4)
@@ -78,14 +78,14 @@ def simulate(
         raise InvalidType(
             f"progress={progress!r} must be True, False, None for a bar on terminals, or a function of the share done"
         )
-    horizon = whole("horizon", horizon, 1, LONGEST, why="how many steps a run has")
+    horizon = whole("horizon", horizon, 1, LONGEST, why="the number of steps in a run")
     indices = _numbers("seed", seeds)
     times = _times(checkpoints, horizon)
     repeated = tuple(_numbers("replicate", replicates))
     schedule = Schedule(
         horizon,
-        whole("delay", delay, 0, LONGEST, why="how many steps a reward takes to arrive"),
-        whole("batch", batch, 1, LONGEST, why="how many decisions are made at a time"),
+        whole("delay", delay, 0, LONGEST, why="the number of steps until a reward arrives"),
+        whole("batch", batch, 1, LONGEST, why="the number of decisions made at a time"),
     )
     asking = frozenset(name for name, factory in factories.items() if asks_for_dim(factory))
     plan = Plan(factories, problem, Streams(seed_sequence(rng)), schedule, times, repeated, asking)
@@ -101,7 +101,7 @@ def simulate(
         stopped = Interrupted(f"stopped with {len(results)} of {len(indices)} seeds finished")
         _add_runs(stopped, plan, indices, results)
         raise stopped from None
-    except Exception as error:  # found at one seed; those that are finished are not lost
+    except Exception as error:  # raised by one seed; the finished ones are kept
         _add_runs(error, plan, indices, results)
         raise
     runs = _gathered(plan, plan.factories, indices, results)
@@ -117,14 +117,14 @@ def simulate(
 
 
 def _add_runs(error: Any, plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> None:
-    """Give an exception the seeds that are finished."""
+    """Attach the finished seeds to an exception."""
     error.runs = _gathered(plan, plan.factories, [seed for seed in seeds if seed in results], results)
     if error.runs is not None:
         error.add_note("The finished seeds are in .runs of this exception.")
 
 
 def _gathered(plan: Plan, names: Iterable[str], seeds: list[int], results: Mapping[int, Found]) -> Runs | None:
-    """Those of these policies that finished on all these seeds, None where there is nothing."""
+    """Collect the policies that finished on all these seeds; None if there are none."""
     found: dict[str, list[Run]] = {}
     for name in names:
         runs = [run for seed in seeds if isinstance(run := results[seed][name], Run)]
@@ -134,7 +134,7 @@ def _gathered(plan: Plan, names: Iterable[str], seeds: list[int], results: Mappi
         return None
     instance = None
     if getattr(plan.problem, "fixed", False):
-        with suppress(BanditreeError):  # a problem that fails only now does not take the runs with it
+        with suppress(BanditreeError):  # a problem that fails only now must not cost the runs
             instance = plan.draw(seeds[0])
     known = {name: _built(plan.factories[name]) for name in found}
     built = {name: how for name, how in known.items() if how is not None}
@@ -142,11 +142,11 @@ def _gathered(plan: Plan, names: Iterable[str], seeds: list[int], results: Mappi
 
 
 def _finished(plan: Plan, seeds: list[int], results: Mapping[int, Found]) -> dict[str, Runs]:
-    """Each policy on the seeds that it finished."""
+    """Return the runs of each policy on the seeds that it finished."""
     found = {}
     for name in plan.factories:
-        own = [seed for seed in seeds if isinstance(results[seed][name], Run)]
-        runs = _gathered(plan, [name], own, results)
+        finished = [seed for seed in seeds if isinstance(results[seed][name], Run)]
+        runs = _gathered(plan, [name], finished, results)
         if runs is not None:
             found[name] = runs
     return found
@@ -169,12 +169,12 @@ def _named(policies: Mapping[str, Factory] | Iterable[Factory]) -> dict[str, Fac
             raise InvalidType(
                 f"policy {name!r}: {factory!r} must be callable as factory(tree, rng=rng), with a string as name"
             )
-    alike: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name in found:
         try:
-            other = alike.setdefault(key_of(name), name)
+            other = names.setdefault(key_of(name), name)
         except UnicodeEncodeError:
-            raise InvalidValue(f"policy {name!r} has a name that is no text; give it another") from None
+            raise InvalidValue(f"policy {name!r} has a name that is not valid text; give it another") from None
         if other != name:  # one in four billion pairs
             raise InvalidValue(f"policies {other!r} and {name!r} would draw the same numbers; rename one of them")
     return found
@@ -192,7 +192,7 @@ def _name_of(factory: Factory) -> str:
 
 
 def _built(factory: Factory) -> Built | None:
-    """The class and parameters of a policy of ours, as far as they are numbers and words; None for others."""
+    """Return the class of a built-in policy and those of its parameters that are numbers or texts; None for others."""
     given: dict[str, Any] = {}
     while isinstance(factory, On | partial):
         if isinstance(factory, partial):
@@ -204,17 +204,17 @@ def _built(factory: Factory) -> Built | None:
 
 
 def _numbers(what: str, given: int | Iterable[int]) -> list[int]:
-    """Seeds or replicates: how many, or which."""
+    """Return the indices of seeds or replicates, given as a number of them or as a list."""
     if _several(given):
         numbers = [whole(what, number, 0) for number in given]
         if not numbers or len(set(numbers)) < len(numbers):
-            raise InvalidValue(f"{what}s={numbers} must be at least one {what}, and no {what} twice")
+            raise InvalidValue(f"{what}s={numbers} must name at least one {what}, and none twice")
         return numbers
-    return list(range(whole(f"{what}s", given, 1, MOST, why="how many")))
+    return list(range(whole(f"{what}s", given, 1, MOST, why="how many to run")))
 
 
 def _times(checkpoints: int | str | Iterable[int], horizon: int) -> NDArray[np.int64]:
-    """When regret is written down: evenly spaced, even on a log axis, or as given, the last being the horizon."""
+    """Return the times at which regret is recorded; the last is always the horizon."""
     if isinstance(checkpoints, str):
         choice("checkpoints", checkpoints, ("log",))
         return np.unique(np.rint(np.geomspace(1, horizon, LOG)).astype(np.int64))
@@ -222,11 +222,11 @@ def _times(checkpoints: int | str | Iterable[int], horizon: int) -> NDArray[np.i
         given = [whole("checkpoint", at, 1, horizon) for at in checkpoints]
         return np.unique(np.array([*given, horizon], np.int64))
     n = min(whole("checkpoints", checkpoints, 1), horizon)
-    whole("checkpoints", n, 1, MOST, why="how often regret is written down")
+    whole("checkpoints", n, 1, MOST, why="how often regret is recorded")
     return np.unique(np.ceil(horizon * np.arange(1, n + 1) / n).astype(np.int64))
 
 
 def _several(given: Any) -> TypeGuard[Iterable[Any]]:
-    """Whether these are numbers, and not one; text is neither."""
+    """Say whether this is an iterable of values, not a single one or a text."""
     single = isinstance(given, str | bytes) or (isinstance(given, np.ndarray) and given.ndim == 0)
     return isinstance(given, Iterable) and not single

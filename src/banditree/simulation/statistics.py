@@ -1,4 +1,4 @@
-"""What many seeds tell: their mean, how far they spread, and how wide an interval of a mean has to be (Student's t)."""
+"""Summarise over seeds: mean, standard deviation, standard error, and 95% intervals by Student's t."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MANY = 1000  # degrees of freedom, above which the normal distribution is corrected by the first term that it lacks
+MANY = 1000  # degrees of freedom above which the normal distribution and a first-order correction are used
 
 
 @cache
 def student(n: int, confidence: float = 0.95) -> float:
-    """How many standard errors an interval of a mean over ``n`` values reaches to either side.
+    """Return how many standard errors a confidence interval for a mean of ``n`` values extends to either side.
 
-    The quantile of Student's t with n - 1 degrees of freedom; NaN for a single value, of which nothing is known.
+    This is the quantile of Student's t with n - 1 degrees of freedom; NaN for a single value.
 
     >>> [round(student(n), 3) for n in (2, 3, 16, 100, 10_000)]
     [12.706, 4.303, 2.131, 1.984, 1.96]
@@ -37,7 +37,7 @@ def student(n: int, confidence: float = 0.95) -> float:
 
 
 def chance_below(t: float, n: int) -> float:
-    """P(T < t) for Student's t with n - 1 degrees of freedom.
+    """Return P(T < t) for Student's t with n - 1 degrees of freedom.
 
     >>> [round(chance_below(t, 5), 4) for t in (-math.inf, 0.0, 2.776)]
     [0.0, 0.5, 0.975]
@@ -49,7 +49,7 @@ def chance_below(t: float, n: int) -> float:
 
 
 def _within(angle: float, degrees: int) -> float:
-    """P(|T| < sqrt(degrees) tan(angle)): the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Return P(|T| < sqrt(degrees) tan(angle)) by the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     cosine, odd = math.cos(angle), degrees % 2
     term, total = (cosine if odd else 1.0), 0.0
     for k in range(2 + odd, degrees + 1, 2):  # 1 + cos^2 / 2 + 3 cos^4 / 8 + ..., or cos + 2 cos^3 / 3 + ...
@@ -58,24 +58,29 @@ def _within(angle: float, degrees: int) -> float:
     return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
 
 
+def interval(mean: Any, se: Any, n: int) -> tuple[Any, Any]:
+    """Return the ends of a 95% interval for a mean of ``n`` values with this standard error."""
+    reach = student(n) * se
+    return mean - reach, mean + reach
+
+
 @dataclass(frozen=True)
 class OverSeeds:
-    """Mean, standard deviation and standard error over seeds, of one number or of an array of them."""
+    """Mean, standard deviation and standard error over seeds, of one number or of an array."""
 
     mean: Any
-    sd: Any  # NaN for a single seed, of which nothing is known
+    sd: Any  # NaN for a single seed
     se: Any
     seeds: int
 
     @property
     def interval(self) -> tuple[Any, Any]:
-        """The ends of a 95% interval of the mean, by Student's t."""
-        reach = student(self.seeds) * self.se
-        return self.mean - reach, self.mean + reach
+        """The ends of a 95% interval for the mean, by Student's t."""
+        return interval(self.mean, self.se, self.seeds)
 
 
 def over_seeds(values: NDArray[np.float64]) -> OverSeeds:
-    """Summarise values with one row per seed: (seeds, ...).
+    """Summarise an array with one row per seed: (seeds, ...).
 
     >>> found = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))
     >>> found.mean, round(found.sd, 4), round(found.se, 4)

@@ -1,4 +1,4 @@
-"""A run stepped from Python: choose, draw the reward, learn when it arrives.
+"""Step one run from Python: choose an arm, draw its reward, learn when the reward arrives.
 
 Twin of ``native/simulation/stepper.hpp``.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import PolicyFailed, UnknownArm
 from banditree.policy import Policy
-from banditree.simulation.checked import World
+from banditree.simulation.checked import CheckedInstance
 from banditree.simulation.run import Run
 from banditree.simulation.workers import Monitor
 
@@ -24,8 +24,8 @@ class Schedule:
     """When decisions are made and rewards are learned.
 
     Decisions are made ``batch`` at a time from the same beliefs. The reward of step t, counted from 1, is learned at
-    the first batch that starts after step t + ``delay``; what the run ends before is not learned. With no delay and
-    batches of one, every reward is learned at once, the last one too.
+    the first batch that starts after step t + ``delay``; rewards that would arrive after the end are not learned. With
+    no delay and batches of one, every reward is learned at once, including the last.
     """
 
     horizon: int
@@ -40,7 +40,7 @@ class Schedule:
         return (t - 1) % self.batch == 0
 
     def arrives(self, t: int) -> bool:
-        """Whether the reward of step t is learned before the run ends."""
+        """Say whether the reward of step t is learned before the run ends."""
         last_start = (self.horizon - 1) // self.batch * self.batch + 1
         return t + self.delay < last_start
 
@@ -49,44 +49,44 @@ def step_through(
     run: Run,
     name: str,
     policy: Any,
-    world: World,
+    instance: CheckedInstance,
     contexts: Any,
     rewards: Any,
     schedule: Schedule,
     times: NDArray[np.int64],
     monitor: Monitor,
 ) -> None:
-    """Fill in a run. Raises PolicyFailed where the policy does, and KeyboardInterrupt where the monitor says stop."""
-    tree, seed = world.instance.tree, world.seed
-    blind = isinstance(policy, Policy) and policy.dim is None  # it plays a problem with contexts without them
-    late: deque[tuple[int, Any, Any, dict[str, Any]]] = deque()  # step, arm, reward and what the policy was told
+    """Fill in a run. Raises PolicyFailed if the policy fails, and KeyboardInterrupt if the monitor says stop."""
+    tree, seed = instance.instance.tree, instance.seed
+    without_contexts = isinstance(policy, Policy) and policy.dim is None  # also where the problem has them
+    late: deque[tuple[int, Any, Any, dict[str, Any]]] = deque()  # step, arm, reward, context given to the policy
     regret, at = 0.0, 0
     for t in range(1, schedule.horizon + 1):
         raise_if_stopped(monitor)
-        known = world.context(contexts)
-        told = {} if blind else known
+        context = instance.context(contexts)
+        given = {} if without_contexts else context
         try:
             if not schedule.at_once and schedule.starts_batch(t):
                 while late and late[0][0] + schedule.delay < t:
                     _, arm, reward, then = late.popleft()
                     policy.update(arm, reward, **then)
-            arm = policy.choose(**told)
+            arm = policy.choose(**given)
         except Exception as error:
             raise failed(name, seed, f"raised at step {t}", error) from error
         try:
-            place = tree.position(arm)
+            position = tree.position(arm)
         except UnknownArm as error:
-            raise failed(name, seed, f"chose an arm that is not there at step {t}", error) from error
-        reward = world.reward(arm, rewards, known)
+            raise failed(name, seed, f"chose an unknown arm at step {t}", error) from error
+        reward = instance.reward(arm, rewards, context)
         if schedule.at_once:
             try:
-                policy.update(arm, reward, **told)
+                policy.update(arm, reward, **given)
             except Exception as error:
                 raise failed(name, seed, f"raised at step {t}", error) from error
         elif schedule.arrives(t):
-            late.append((t, arm, reward, told))
-        regret += world.gap(arm, known)
-        run.plays[place] += 1
+            late.append((t, arm, reward, given))
+        regret += instance.gap(arm, context)
+        run.plays[position] += 1
         if t == times[at]:
             run.regret[at], at = regret, at + 1
         if t % 64 == 0 or t == schedule.horizon:
@@ -94,7 +94,7 @@ def step_through(
 
 
 def failed(name: str, seed: int, what: str, error: BaseException | None) -> PolicyFailed:
-    """The error that names the policy, the seed and what went wrong."""
+    """Return an error that names the policy, the seed and what went wrong."""
     cause = "" if error is None else f": {type(error).__name__}: {error}"
     failure = PolicyFailed(f"policy {name!r}, seed {seed}: {what}{cause}")
     failure.__cause__ = error

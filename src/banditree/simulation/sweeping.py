@@ -1,9 +1,8 @@
-"""The same policies on a family of problems: regret against the parameters of the problem."""
+"""Run the same policies on a family of problems: regret against the parameters of the problem."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -14,9 +13,10 @@ from banditree.output.tables import Table
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
-from banditree.simulation.statistics import over_seeds
+from banditree.simulation.statistics import OverSeeds, over_seeds
 
-OURS = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns that no parameter may be called
+RESERVED = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns, so not names of parameters
+Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
 
 
 def sweep(
@@ -30,8 +30,8 @@ def sweep(
 ) -> Sweep:
     """Run `simulate` for every combination of the values in ``grid``, ``{parameter: values}``.
 
-    ``make_problem(**parameters)`` gives the problem of a combination; ``options`` are those of `simulate`. On Ctrl-C
-    the combinations that are finished are in ``.sweep`` of the exception.
+    ``make_problem(**parameters)`` returns the problem of a combination; ``options`` are those of `simulate`. On Ctrl-C
+    the finished combinations are in ``.sweep`` of the exception.
 
     >>> import banditree as bt
     >>> grid = {"n_arms": [20, 40], "distance": [0.05, 0.1]}
@@ -64,49 +64,47 @@ class Sweep:
 
     grid: Mapping[str, Sequence[Any]]  # {parameter: its values}
     points: tuple[Mapping[str, Any], ...]  # every combination, {parameter: value}, the last parameter fastest
-    runs: tuple[Runs, ...]  # of each of them
+    runs: tuple[Runs, ...]  # of each combination
 
     def table(self) -> Table:
-        """A row for every combination and policy: the parameters, and regret at the horizon over seeds."""
-        rows = []
-        for point, runs in zip(self.points, self.runs, strict=True):
-            for policy, regret in runs.regret.items():
-                over = over_seeds(regret[:, -1])
-                rows.append((*point.values(), policy, over.mean, over.sd, over.se, over.interval))
+        """Return one row per combination and policy: the parameters, and regret at the horizon over seeds."""
+        rows = [
+            (*point.values(), policy, final.mean, final.sd, final.se, final.interval)
+            for point, policy, final in self._finals()
+        ]
         return Table((*self.grid, "policy", "mean", "sd", "se", "interval"), rows)
 
     def to_frame(self) -> Any:
-        """A row for every combination, policy and seed: the parameters, policy, seed, and regret at the horizon.
+        """Return one row per combination, policy and seed: the parameters, policy, seed, and regret at the horizon.
 
         In the library that is installed: pandas, Polars or PyArrow.
         """
-        columns: dict[str, list[Any]] = {name: [] for name in (*self.grid, "policy", "seed", "regret")}
-        for point, runs in zip(self.points, self.runs, strict=True):
-            for policy, regret in runs.regret.items():
-                for seed, value in zip(runs.seeds, regret[:, -1].tolist(), strict=True):
-                    for name, each in {**point, "policy": policy, "seed": seed, "regret": value}.items():
-                        columns[name].append(each)
-        return frame(columns)
+        rows = [
+            (*point.values(), policy, seed, value)
+            for point, runs in zip(self.points, self.runs, strict=True)
+            for policy, regret in runs.regret.items()
+            for seed, value in zip(runs.seeds, regret[:, -1].tolist(), strict=True)
+        ]
+        names = (*self.grid, "policy", "seed", "regret")
+        return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
     def plot(self, x: str | None = None, **options: Any) -> Any:
-        """Regret at the horizon against a parameter, the first one or ``x``: one line per policy, bars of 1 sd.
+        """Plot regret at the horizon against a parameter, the first one or ``x``: one line per policy, bars of 1 sd.
 
         Returns the Axes; with more parameters an array of them, one for each combination of the others. Values that are
-        not numbers are taken in the order given.
+        not numbers are drawn in the order given.
         """
         from banditree import plots
 
         x = next(iter(self.grid)) if x is None else x
         if x not in self.grid:
             raise InvalidValue(f"x={x!r} is not a parameter; there are {', '.join(self.grid)}")
-        panels: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for point, runs in zip(self.points, self.runs, strict=True):
-            series = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
-            for policy, regret in runs.regret.items():
-                over = over_seeds(regret[:, -1])
-                line = series.setdefault(policy, ([], [], []))
-                for numbers, value in zip(line, (self._place(x, point[x]), over.mean, over.sd), strict=True):
-                    numbers.append(0.0 if math.isnan(value) else value)  # one seed has no spread
+        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.grid[x])
+        ticks = None if numeric else [str(value) for value in self.grid[x]]  # texts below the axis
+        panels: dict[tuple[Any, ...], dict[str, Line]] = {}
+        for point, policy, final in self._finals():
+            lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
+            add_point(lines, policy, float(point[x]) if ticks is None else float(ticks.index(str(point[x]))), final)
         others = [name for name in self.grid if name != x]
         titles = [", ".join(f"{name} = {value}" for name, value in zip(others, each, strict=True)) for each in panels]
         words = {
@@ -114,21 +112,24 @@ class Sweep:
             "y_label": f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
             "seeds": len(self.runs[0].seeds),
         }
-        return plots.panels(list(panels.values()), titles=titles, ticks=self._ticks(x), **words, **options)
+        return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words, **options)
 
-    def _place(self, name: str, value: Any) -> float:
-        """Where a value stands on the axis."""
-        ticks = self._ticks(name)
-        return float(value) if ticks is None else float(ticks.index(str(value)))
-
-    def _ticks(self, name: str) -> list[str] | None:
-        """The words below the axis, where the values are not numbers."""
-        values = self.grid[name]
-        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-        return None if numeric else [str(value) for value in values]
+    def _finals(self) -> Iterator[tuple[Mapping[str, Any], str, OverSeeds]]:
+        """Yield every combination and policy with its regret at the horizon."""
+        for point, runs in zip(self.points, self.runs, strict=True):
+            for policy, regret in runs.regret.items():
+                yield point, policy, over_seeds(regret[:, -1])
 
     def __repr__(self) -> str:
         return str(self.table())
+
+
+def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds) -> None:
+    """Add a point to the line of this name; a single seed has no spread, and is drawn with 0."""
+    xs, means, sds = lines.setdefault(name, ([], [], []))
+    xs.append(x)
+    means.append(final.mean)
+    sds.append(final.sd if final.seeds > 1 else 0.0)
 
 
 def _checked(grid: Any) -> dict[str, list[Any]]:
@@ -138,12 +139,12 @@ def _checked(grid: Any) -> dict[str, list[Any]]:
         )
     found: dict[str, list[Any]] = {}
     for name, values in grid.items():
-        if not isinstance(name, str) or name in OURS:
+        if not isinstance(name, str) or name in RESERVED:
             raise InvalidValue(
-                f"parameter {name!r} must have another name, which is text and none of {', '.join(OURS)}"
+                f"parameter {name!r} must have another name: a text that is not one of {', '.join(RESERVED)}"
             )
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise InvalidType(f"grid[{name!r}] is {values!r:.60}; give a list of values, also for a single one")
+            raise InvalidType(f"grid[{name!r}] is {values!r:.60}; give a list of values, even for a single one")
         listed = list(values)
         found[name] = [value.item() if hasattr(value, "item") else value for value in listed]  # NumPy's numbers too
         if not listed or len({repr(value) for value in listed}) < len(listed):

@@ -1,11 +1,11 @@
-"""Work that is one task a seed: on one core, on threads, or on whatever joblib is set up for; with a bar and Ctrl-C."""
+"""Run one task per seed: on threads or on the user's joblib backend, with a progress bar, stopping on Ctrl-C."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -14,20 +14,21 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.simulation.interrupt import CtrlC, ctrl_c
-from banditree.simulation.progress import screen
+from banditree.simulation.progress import progress_bar
 from banditree.stream import native
 
 Draw = Callable[[int], Any]
 Run = Callable[[int, Any, Any], Any]
-Progress = bool | None | Callable[[float], None]  # a bar or none, or a function of the share that is done
+Show = Callable[[int], None]  # called with the number of steps done
+Progress = bool | None | Callable[[float], None]  # whether to show a bar, or a function of the share done
 
-READABLE = 25_000  # steps a second of the readable engine, about
+READABLE = 25_000  # steps per second of the readable engine, roughly
 SHORT = 20_000  # steps that are worth a task of their own
-LOOK = 0.1  # seconds between two looks at how far the workers are
+POLL = 0.1  # seconds between two looks at the workers
 
 
 class Monitor(Protocol):
-    """How far the runs are, and whether to stop; shared by the workers and the thread that watches them."""
+    """Steps done so far, and whether to stop; shared by the workers and the thread that watches them."""
 
     steps: int
     stop: bool
@@ -36,7 +37,7 @@ class Monitor(Protocol):
 
 
 class PlainMonitor:
-    """A monitor where there is no native engine."""
+    """The monitor where there is no native engine."""
 
     def __init__(self) -> None:
         self.steps, self.stop = 0, False
@@ -51,30 +52,25 @@ def new_monitor() -> Monitor:
 
 
 def n_workers(jobs: int | None) -> int:
-    """How many workers ``jobs`` means, as in joblib: None is one, -1 all cores, -2 all but one, ..."""
+    """Return how many workers ``jobs`` means, as in joblib: None is one, -1 all cores, -2 all but one, ..."""
     if jobs is None:
         return 1
     if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer):
         raise InvalidType(f"jobs={jobs!r} must be an int: 1, 2, ..., or -1 for all cores")
     if jobs == 0:
         raise InvalidValue("jobs=0 must be 1, 2, ..., or -1 for all cores")
-    return int(jobs) if jobs > 0 else max(1, len(_cores()) + 1 + int(jobs))
-
-
-def _cores() -> Sequence[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return range(os.cpu_count() or 1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(jobs) if jobs > 0 else max(1, cores + 1 + int(jobs))
 
 
 def over_seeds(
     seeds: Sequence[int], draw: Draw, run: Run, *, jobs: int | None, slow: bool, steps: int, progress: Progress
 ) -> Generator[Any, None, None]:
-    """``run(seed, draw(seed), monitor)`` for every seed, results as they are finished.
+    """Call ``run(seed, draw(seed), monitor)`` for every seed, and yield the results as they are finished.
 
-    ``slow`` says that ``draw`` keeps Python busy: with several workers it is done in processes. Where the user has set
-    joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there. On Ctrl-C, or when a
-    task raises, the results of seeds that are finished by then still come, and then the exception.
+    ``slow`` says that ``draw`` takes long in Python: with several workers it is called in processes. Where the user has
+    set joblib to another backend (``joblib.parallel_config(backend="dask")``), whole tasks go there. On Ctrl-C, or when
+    a task raises, the seeds finished by then are still yielded before the exception is raised.
     """
     backend, configured = _joblib_settings()
     workers = n_workers(configured if jobs is None else jobs)
@@ -82,120 +78,97 @@ def over_seeds(
         if backend is not None:
             yield from _through_joblib(backend, seeds, draw, run, jobs, steps, show, stop)
         else:
+            # Starting a task costs as much as a short run, so several short seeds share one.
             most = max(1, min(SHORT * len(seeds) // max(steps, 1), len(seeds) // (4 * workers)))
-            yield from _on_threads(seeds, draw, run, workers, slow, show, stop, most)
+            yield from _on_threads(seeds, draw, run, workers, slow, most, show, stop)
 
 
 def _on_threads(
-    seeds: Sequence[int],
-    draw: Draw,
-    run: Run,
-    workers: int,
-    slow: bool,
-    show: Callable[[int], None],
-    stop: CtrlC,
-    most: int = 1,
+    seeds: Sequence[int], draw: Draw, run: Run, workers: int, slow: bool, most: int, show: Show, stop: CtrlC
 ) -> Iterator[Any]:
-    """Up to ``most`` seeds are a task: handing one out costs as much as a short run."""
+    """Run up to ``most`` seeds per task on threads; the calling thread watches for Ctrl-C."""
     monitor = new_monitor()
+    finished: SimpleQueue[tuple[list[Any], BaseException | None]] = SimpleQueue()
+
+    def work(part: Sequence[int], instances: Iterable[Any]) -> None:
+        results: list[Any] = []
+        error: BaseException | None = None
+        try:
+            for seed, instance in zip(part, instances, strict=True):
+                results.append(run(seed, instance, monitor))
+        except BaseException as raised:  # raised again in the calling thread
+            error = raised
+        finished.put((results, error))
+
     drawn = _in_processes(draw, seeds, workers) if slow and workers > 1 else None
-    tasks: Iterator[tuple[Any, ...]]
+    tasks: Iterator[tuple[Sequence[int], Iterable[Any]]]
     if drawn is None:
         parts = (seeds[at : at + most] for at in range(0, len(seeds), most))
-        tasks = ((_several, draw, run, part, monitor) for part in parts)
+        tasks = ((part, map(draw, part)) for part in parts)
     else:
-        tasks = ((_drawn, run, seed, instance, monitor) for seed, instance in zip(seeds, drawn, strict=True))
-    finished: SimpleQueue[Future[Any]] = SimpleQueue()
+        tasks = (([seed], [instance]) for seed, instance in zip(seeds, drawn, strict=True))
     with ThreadPoolExecutor(workers) as pool:
         try:
             left = len(seeds)
             while left:
                 task = next(tasks, None)
-                with stop.held_back():  # an interrupt in a future's lock would leave it closed
+                with stop.held_back():  # an interrupt inside the pool's locks would leave them locked
                     if task is not None:
-                        pool.submit(*task).add_done_callback(finished.put)
+                        pool.submit(work, *task)
                     show(monitor.steps)
                 stop.check()
                 try:
-                    future = finished.get(timeout=LOOK if task is None else 0)
+                    results, error = finished.get(timeout=POLL if task is None else 0)
                 except Empty:
                     continue
-                results, error = future.result()
                 left -= len(results)
                 yield from results
                 if error is not None:
                     raise error
             show(monitor.steps)
-        except (KeyboardInterrupt, Exception):  # what is finished still counts
+        except (KeyboardInterrupt, Exception):
             monitor.stop = True
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             while not finished.empty():
-                future = finished.get()
-                if not future.cancelled() and future.exception() is None:
-                    yield from future.result()[0]
+                yield from finished.get()[0]
             raise
-        finally:  # an error, Ctrl-C, or a caller that has seen enough: stop the workers, who look at the monitor
+        finally:  # also when the caller stops early: the workers look at the monitor
             monitor.stop = True
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             if drawn is not None:
                 drawn.close()
 
 
-def _several(
-    draw: Draw, run: Run, seeds: Sequence[int], monitor: Monitor
-) -> tuple[list[Any], KeyboardInterrupt | Exception | None]:
-    """The results of some seeds, up to the first that fails, and its error."""
-    results: list[Any] = []
-    try:
-        for seed in seeds:
-            results.append(run(seed, draw(seed), monitor))
-    except (KeyboardInterrupt, Exception) as error:
-        return results, error
-    return results, None
-
-
-def _drawn(run: Run, seed: int, instance: Any, monitor: Monitor) -> tuple[list[Any], None]:
-    return [run(seed, instance, monitor)], None
-
-
-def _task(draw: Draw, run: Run, seed: int, monitor: Monitor | None) -> Any:
-    return run(seed, draw(seed), monitor or new_monitor())
-
-
 def _joblib_settings() -> tuple[Any, int | None]:
-    """What the user has set joblib to: a backend, None where it is the default or threads, and a number of jobs."""
-    joblib = sys.modules.get("joblib")  # who has set something has imported joblib
+    """Return the user's joblib backend, None where it is the default or threads, and number of jobs."""
+    joblib = sys.modules.get("joblib")  # if it is not imported, nothing was set
     if joblib is None:
         return None, None
     backend, _ = joblib.parallel.get_active_backend(prefer="threads")
     _, jobs = joblib.parallel.get_active_backend()
-    ours = type(backend).__name__ in ("ThreadingBackend", "SequentialBackend")
-    return None if ours else backend, jobs
+    threads = type(backend).__name__ in ("ThreadingBackend", "SequentialBackend")
+    return None if threads else backend, jobs
 
 
 def _through_joblib(
-    backend: Any,
-    seeds: Sequence[int],
-    draw: Draw,
-    run: Run,
-    jobs: int | None,
-    steps: int,
-    show: Callable[[int], None],
-    stop: CtrlC,
+    backend: Any, seeds: Sequence[int], draw: Draw, run: Run, jobs: int | None, steps: int, show: Show, stop: CtrlC
 ) -> Iterator[Any]:
     from joblib import Parallel, delayed
 
-    tasks = (delayed(_task)(draw, run, seed, None) for seed in seeds)
     one_by_one = bool(getattr(backend, "supports_return_generator", False))
-    results = Parallel(n_jobs=jobs, return_as="generator" if one_by_one else "list")(tasks)
-    for done, result in enumerate(results, start=1):
+    parallel = Parallel(n_jobs=jobs, return_as="generator" if one_by_one else "list")
+    for done, result in enumerate(parallel(delayed(_task)(draw, run, seed) for seed in seeds), start=1):
         show(steps * done // len(seeds))
         yield result
         stop.check()
 
 
+def _task(draw: Draw, run: Run, seed: int) -> Any:
+    return run(seed, draw(seed), new_monitor())
+
+
 def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[Any, None, None] | None:
-    """Instances in the order of the seeds, drawn ahead by processes of one thread each; None without joblib."""
+    """Draw instances ahead, in the order of the seeds, in processes of one thread each; None without joblib."""
     try:
         from joblib import Parallel, delayed, parallel_config
     except ImportError:
@@ -208,12 +181,12 @@ def _in_processes(draw: Draw, seeds: Sequence[int], workers: int) -> Generator[A
 
 
 @contextmanager
-def _bar(steps: int, progress: Progress) -> Iterator[Callable[[int], None]]:
-    """A function to call with the steps done so far; on a terminal it shows how many a second, and the time left."""
+def _bar(steps: int, progress: Progress) -> Iterator[Show]:
+    """Give a function to call with the steps done so far; the bar has the steps per second and the time left."""
     if callable(progress):
         yield lambda done: progress(done / steps)
         return
-    with screen(progress, _columns, seconds=steps / READABLE) as bar:
+    with progress_bar(progress, seconds=steps / READABLE, rate=True) as bar:
         if bar is None:
             yield lambda _: None
             return
@@ -225,13 +198,3 @@ def _bar(steps: int, progress: Progress) -> Iterator[Callable[[int], None]]:
             bar.update(task, completed=done, rate=rate)
 
         yield show
-
-
-def _columns(rich: Any) -> tuple[Any, ...]:
-    return (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.TaskProgressColumn(),
-        rich.TextColumn("{task.fields[rate]}"),
-        rich.TimeRemainingColumn(),
-    )

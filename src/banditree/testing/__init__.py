@@ -1,7 +1,7 @@
-"""The laws of every policy, ours or yours: `check_policy` runs them with NumPy alone.
+"""Check the laws that every policy must keep, built-in or your own: `check_policy` needs only NumPy.
 
-Statistical laws compare how often arms and clusters are chosen in two samples of equal size, `samples.alike`, or in one
-with given probabilities, `samples.fits`.
+Statistical laws compare how often arms and clusters are chosen: in two samples of equal size (`samples.alike`), or in
+one sample against given probabilities (`samples.fits`).
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ def check_policy(
     require: Collection[str] = (),
     rng: Any = 0,
 ) -> None:
-    """Run the laws on the policies that ``factory(tree, rng=seed)`` makes; raise `LawBroken` where one fails.
+    """Check the laws on the policies that ``factory(tree, rng=seed)`` makes; raise `LawBroken` where one fails.
 
-    A policy needs ``choose(context=None)`` and ``update(arm, reward, context=None)`` and takes rewards 0 and 1. What it
-    has beyond that under the names of `bt.Policy` (``choose_many``, ``update_many``, ``table``, ``save``, ``add_arms``,
+    A policy needs ``choose(context=None)`` and ``update(arm, reward, context=None)``, and accepts rewards 0 and 1. What
+    else it has under the names of `bt.Policy` (``choose_many``, ``update_many``, ``table``, ``save``, ``add_arms``,
     ``move_arms``, ``remove_arms``, ``retree``, ``slate``, ``decide``, ``propensities``, ``forget``, and the parameters
-    ``only``, ``exclude`` and ``plays``) is checked too. ``trees`` are those to try, by default some of every shape;
+    ``only``, ``exclude`` and ``plays``) is checked too. ``trees`` are the trees to try, by default some of every shape;
     ``dim`` is the length of the contexts, by default ``policy.dim`` if there is one; ``load(path, rng=...)`` reads what
-    ``save`` wrote; ``skip`` names laws, keys of `LAWS`, that do not hold on purpose; ``require`` those that must be
-    checked in full: a method that is missing for one of them is an error that names it.
+    ``save`` wrote; ``skip`` names laws, keys of `LAWS`, that are broken on purpose; ``require`` names laws that must be
+    checked in full: if a method is missing for one of them, that is an error.
 
-    Laws of chance are held against some hundred draws: a gross mistake is found, such as ties that always go to the
-    first arm, a bias of a few percent is not.
+    Statistical laws use a few hundred draws. They detect gross errors, such as ties that always go to the first arm,
+    but not a bias of a few percent.
 
     >>> import banditree as bt
     >>> bt.testing.check_policy(lambda tree, rng: bt.TSC(tree, rng=rng))
@@ -67,13 +67,13 @@ def check_policy(
     for what, laws_named in {"skip": skip, "require": require}.items():
         for law in laws_named:
             if law not in LAWS:
-                raise InvalidValue(f"{what}: {law!r} is no law; the laws are {', '.join(map(repr, LAWS))}")
+                raise InvalidValue(f"{what}: {law!r} is not a law; the laws are {', '.join(map(repr, LAWS))}")
     for tree in example_trees().values() if trees is None else trees:
         length = getattr(factory(tree, rng=0), "dim", None) if dim is None else dim
-        for place, (law, check) in enumerate(LAWS.items()):
+        for i, (law, check) in enumerate(LAWS.items()):
             if law in skip:
                 continue
-            stream = np.random.default_rng([place, *_words(rng)])
+            stream = np.random.default_rng([i, *(int(word) for word in seed_sequence(rng).generate_state(4))])
             try:
                 check(Case(law, factory, tree, length, stream, load, law in require))
             except LawBroken:
@@ -84,7 +84,7 @@ def check_policy(
 
 
 def example_trees() -> dict[str, Tree]:
-    """Small trees of every shape.
+    """Return small trees of every shape.
 
     >>> example_trees()["uneven"]
     Tree(7 arms, 4 clusters, depth 3)
@@ -98,7 +98,3 @@ def example_trees() -> dict[str, Tree]:
         "uneven": Tree([{"x": ["a", {"deep": ["b", "c"], "deeper": {"still": ["d", "e"]}}]}, "f", "g"]),
         "chain": Tree({1: ["a", {2: ["b", {3: ["c", {4: ["d", "e"]}]}]}]}),
     }
-
-
-def _words(rng: Any) -> list[int]:
-    return [int(word) for word in seed_sequence(rng).generate_state(4)]

@@ -1,4 +1,4 @@
-"""What a law is checked on, and the words laws are written in: policies that learned something, and what they did."""
+"""Helpers that the laws share: make policies that have learned something, compare their beliefs, report a failure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from banditree.policy import Policy
 from banditree.testing.samples import alike
 from banditree.tree import Tree
 
-DRAWS = 150  # choices compared in distribution where one policy can make them all
-COPIES = 80  # and where each choice needs a policy of its own
+DRAWS = 150  # choices in a sample that one policy makes
+COPIES = 80  # choices in a sample where each needs a policy of its own
 
 
 class LawBroken(BanditreeError, AssertionError):
-    """A policy broke a law; the message names it."""
+    """Raised when a policy breaks a law; the message names the law."""
 
 
 class Event(NamedTuple):
@@ -32,7 +32,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """What a law is checked on."""
+    """One law to check, with a factory of policies, a tree and randomness."""
 
     law: str
     factory: Callable[..., Any]
@@ -40,21 +40,34 @@ class Case:
     dim: int | None
     rng: Any
     load: Callable[..., Any] | None
-    required: bool = False  # what is missing is an error
+    required: bool = False  # a missing method is an error
 
     def policy(self, seed: int = 0, tree: Tree | None = None, events: Iterable[Event] = ()) -> Any:
-        """A policy that has learned from some events."""
+        """Build a policy that has learned from some events."""
         policy = self.factory(self.tree if tree is None else tree, rng=seed)
         for event in events:
             update(policy, event)
         return policy
 
+    def maker(
+        self, events: Iterable[Event] = (), then: Callable[[Any], Any] | None = None, tree: Tree | None = None
+    ) -> Callable[[int], Any]:
+        """Return a function of a seed that makes a policy with some events learned, and calls ``then`` on it."""
+
+        def make(seed: int) -> Any:
+            policy = self.policy(seed, tree, events)
+            if then is not None:
+                then(policy)
+            return policy
+
+        return make
+
     def context(self) -> Any:
-        """About one in every direction, so that a reward tells nearly the same in all contexts."""
+        """Draw a context near (1, ..., 1), so that a reward means about the same in all contexts; None without them."""
         return None if self.dim is None else 1 + 0.2 * self.rng.standard_normal(self.dim)
 
     def history(self) -> list[Event]:
-        """Rewards after which one arm, the last, is clearly the best."""
+        """Make rewards after which the last arm is clearly the best."""
         *others, best = self.tree.arms
         some = self.rng.permutation(len(others))[:11]
         events = [Event(others[i], 0, self.context()) for i in some for _ in range(3)]
@@ -62,53 +75,51 @@ class Case:
         return [events[i] for i in self.rng.permutation(len(events))]
 
     def has(self, policy: Any, *methods: str) -> bool:
-        """Whether a policy has these methods, so that the law can be checked."""
+        """Say whether a policy has these methods, so that the law can be checked."""
         missing = next((name for name in methods if not hasattr(policy, name)), None)
-        return missing is None or self.passed_over(f"{type(policy).__name__} has no method `{missing}`")
+        return missing is None or self.cannot_check(f"{type(policy).__name__} has no method `{missing}`")
 
     def takes(self, policy: Any, method: str, *parameters: str) -> bool:
-        """Whether a method is there and takes these parameters."""
+        """Say whether a policy has this method, with these parameters."""
         if not self.has(policy, method):
             return False
         known = signature(getattr(policy, method)).parameters
         if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
             return True
         missing = next((name for name in parameters if name not in known), None)
-        return missing is None or self.passed_over(f"`{type(policy).__name__}.{method}` takes no `{missing}`")
+        return missing is None or self.cannot_check(f"`{type(policy).__name__}.{method}` takes no `{missing}`")
 
-    def passed_over(self, why: str) -> bool:
-        """False: the law, or a part of it, cannot be checked. An error where it was asked for."""
+    def cannot_check(self, why: str) -> bool:
+        """Return False, as the law or a part of it cannot be checked; raise if the law is required."""
         if self.required:
             raise LawBroken(f"law not checked: {self.law}. {why}")
         return False
 
-    def refused(self, act: Callable[[], Any], what: str) -> None:
-        """Demand that something raises."""
+    def must_raise(self, act: Callable[[], Any], what: str) -> None:
+        """Check that a call raises an exception."""
         try:
             found = act()
         except Exception:
             return
-        self.demand(False, f"{what} gave {found!r:.100}, and should be an error")
+        self.demand(False, f"{what} returned {found!r:.100}, and should raise an error")
 
     def demand(self, kept: bool, what: str) -> None:
+        """Raise LawBroken unless the law is kept."""
         if not kept:
             raise LawBroken(f"law broken: {self.law}. {what} (on {self.tree!r})")
 
 
 def choose(policy: Any, context: Any = None, **limits: Any) -> Any:
-    return policy.choose(**within(context), **limits)
+    return policy.choose(**keyword(context), **limits)
 
 
-def within(context: Any) -> dict[str, Any]:
-    """The context as an argument, where there is one."""
+def keyword(context: Any) -> dict[str, Any]:
+    """Return the context as a keyword argument, if there is one."""
     return {} if context is None else {"context": context}
 
 
 def update(policy: Any, event: Event) -> None:
-    if event.context is None:
-        policy.update(event.arm, event.reward)
-    else:
-        policy.update(event.arm, event.reward, context=event.context)
+    policy.update(event.arm, event.reward, **keyword(event.context))
 
 
 def choose_many(policy: Any, n: int, context: Any, **limits: Any) -> list[Any]:
@@ -123,9 +134,9 @@ def update_many(policy: Any, events: Sequence[Event]) -> None:
 
 
 def beliefs(policy: Any) -> dict[str, Any] | None:
-    """Copies of all the arrays of a policy of this package; None for others, which are known by what they do.
+    """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead.
 
-    Where evidence fades it is given as it counts, without what an engine computes of it only when needed.
+    Evidence that fades is given with its current weight, without what an engine derives from it only when needed.
     """
     if not isinstance(policy, Policy):
         return None
@@ -137,15 +148,15 @@ def beliefs(policy: Any) -> dict[str, Any] | None:
     return {name: getattr(rows, name) * scale.get(name, 1.0) for name in names} | kept
 
 
-def shown(policy: Any, context: Any) -> str | None:
-    """All that ``policy.table()`` says, where it has one; huge ones are left out to save time."""
+def table_text(policy: Any, context: Any) -> str | None:
+    """Return the content of ``policy.table()`` if there is one; None for huge ones, to save time."""
     if not hasattr(policy, "table") or len(getattr(policy, "tree", ())) > 200:
         return None
-    return repr(list(policy.table() if context is None else policy.table(context=context)))
+    return repr(list(policy.table(**keyword(context))))
 
 
 def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any], what: str) -> None:
-    """Demand that policies made in two ways (from a seed) believe the same, but for rounding."""
+    """Check that policies made in two ways from the same seed have the same beliefs, up to rounding."""
     arrays, others = beliefs(one(0)), beliefs(two(0))
     if arrays is not None and others is not None:
         for name, array in arrays.items():
@@ -159,9 +170,9 @@ def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any
 
 @contextmanager
 def unchanged(case: Case, policy: Any, context: Any, what: str) -> Iterator[None]:
-    """Demand that a policy of this package, or one with a table, shows exactly the same afterwards."""
-    arrays, table = beliefs(policy), shown(policy, context)
+    """Check that this block leaves the beliefs and the table of a policy exactly as they are."""
+    arrays, table = beliefs(policy), table_text(policy, context)
     yield
     for name, array in (beliefs(policy) or {}).items():
         case.demand(arrays is not None and np.array_equal(array, arrays[name]), f"{what}: {name} changed")
-    case.demand(table == shown(policy, context), f"{what}: the table changed")
+    case.demand(table == table_text(policy, context), f"{what}: the table changed")

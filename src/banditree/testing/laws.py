@@ -1,4 +1,4 @@
-"""The laws of choosing, learning, changing the catalogue and saving."""
+"""The laws of choosing, learning, changing the catalogue, and saving."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from banditree.testing.cases import (
     choose,
     choose_many,
     same_beliefs,
-    shown,
+    table_text,
     unchanged,
     update,
     update_many,
@@ -34,62 +36,48 @@ def returns_an_arm(case: Case) -> None:
     policy, context = case.policy(), case.context()
     for event in case.history()[:10]:
         arm = choose(policy, context)
-        case.demand(arm in case.tree, f"choose gave {arm!r}")
+        case.demand(arm in case.tree, f"choose returned {arm!r}")
         update(policy, event)
     if case.has(policy, "choose_many"):
         for n in (0, 7):
             arms = choose_many(policy, n, context)
-            case.demand(len(arms) == n, f"choose_many({n}) gave {len(arms)} arms")
-            case.demand(all(arm in case.tree for arm in arms), f"choose_many({n}) gave {arms!r}")
+            case.demand(len(arms) == n, f"choose_many({n}) returned {len(arms)} arms")
+            case.demand(all(arm in case.tree for arm in arms), f"choose_many({n}) returned {arms!r}")
 
 
 def same_seed_same_run(case: Case) -> None:
     contexts = [case.context() for _ in range(30)]
     runs = [_run(case, case.policy(seed=11), case.tree, contexts) for _ in range(2)]
-    case.demand(runs[0] == runs[1], f"two policies of one seed chose {runs[0]} and {runs[1]}")
+    case.demand(runs[0] == runs[1], f"two policies with the same seed chose {runs[0]} and {runs[1]}")
 
 
 def choosing_changes_nothing(case: Case) -> None:
     events, context = case.history(), case.context()
+    choose_often = partial(_choose_often, context=context)
     policy = case.policy(events=events)
     with unchanged(case, policy, context, "after choosing often"):
-        _choose_often(policy, context)
-
-    def chosen_from(seed: int) -> Any:
-        policy = case.policy(seed, events=events)
-        _choose_often(policy, context)
-        return policy
-
-    same_beliefs(
-        case, lambda seed: case.policy(seed, events=events), chosen_from, "a policy that chose, one that did not"
-    )
+        choose_often(policy)
+    what = "a policy that chose, and one that did not"
+    same_beliefs(case, case.maker(events), case.maker(events, choose_often), what)
 
 
 def rewards_add_up(case: Case) -> None:
     events = case.history()
     mixed = [events[i] for i in case.rng.permutation(len(events))]
-
-    def in_order(seed: int) -> Any:
-        return case.policy(seed, events=events)
-
-    def in_a_batch(seed: int) -> Any:
-        policy = case.policy(seed, events=mixed[:5])
-        update_many(policy, mixed[5:])
-        return policy
-
-    same_beliefs(case, in_order, lambda seed: case.policy(seed, events=mixed), "the same rewards in another order")
+    same_beliefs(case, case.maker(events), case.maker(mixed), "the same rewards in another order")
     if case.has(case.policy(), "update_many"):
-        same_beliefs(case, in_order, in_a_batch, "rewards one by one and in a batch")
+        in_a_batch = case.maker(mixed[:5], lambda policy: update_many(policy, mixed[5:]))
+        same_beliefs(case, case.maker(events), in_a_batch, "rewards one by one and in a batch")
 
 
 def renaming_renames(case: Case) -> None:
     n = case.tree.n_arms
-    new = {arm: f"renamed {n - place}" for place, arm in enumerate(case.tree.arms)}
+    new = {arm: f"renamed {n - i}" for i, arm in enumerate(case.tree.arms)}
     renamed = Tree.from_paths([(*path[:-1], new[path[-1]]) for path in case.tree.paths()])
     plain = Tree.from_paths(case.tree.paths())
     contexts = [case.context() for _ in range(30)]
     runs = [_run(case, case.policy(5, tree), tree, contexts) for tree in (plain, renamed)]
-    case.demand([new[arm] for arm in runs[0]] == runs[1], "the run on renamed arms is another one")
+    case.demand([new[arm] for arm in runs[0]] == runs[1], "the run on renamed arms is different")
 
 
 def order_does_not_matter(case: Case) -> None:
@@ -97,7 +85,7 @@ def order_does_not_matter(case: Case) -> None:
     for events, when in (([], "before any reward"), (case.history(), "after some rewards")):
         policies = [case.policy(seed, tree, events) for seed, tree in ((1, case.tree), (2, turned))]
         plain, other = (Counter(choose(policy, context) for _ in range(DRAWS)) for policy in policies)
-        what = f"{when} the arms in reverse order are chosen {other}, not {plain}"
+        what = f"{when} the arms in reverse order are chosen {other}, instead of {plain}"
         case.demand(alike(plain, other, case.tree), what)
 
 
@@ -105,7 +93,7 @@ def save_and_load(case: Case) -> None:
     events, context = case.history(), case.context()
     policy = case.policy(events=events)
     reload = case.load or _loader(policy)
-    if not case.has(policy, "save") or (reload is None and not case.passed_over("pass load= to read what save wrote")):
+    if not case.has(policy, "save") or (reload is None and not case.cannot_check("pass load= to read what save wrote")):
         return
     assert reload is not None
     cold, contexts = case.policy(), [case.context() for _ in range(20)]
@@ -115,14 +103,14 @@ def save_and_load(case: Case) -> None:
             policy.save(path)
         cold.save(cold_path)
         loaded, *twins = reload(path, rng=3), reload(cold_path, rng=3), reload(cold_path, rng=3)
-    case.demand(shown(policy, context) == shown(loaded, context), "the loaded policy has another table")
-    same_beliefs(case, lambda _: policy, lambda _: loaded, "a policy, and the same one saved and loaded")
+    case.demand(table_text(policy, context) == table_text(loaded, context), "the loaded policy has another table")
+    same_beliefs(case, lambda _: policy, lambda _: loaded, "a policy before saving and after loading")
     runs = [_run(case, twin, case.tree, contexts) for twin in twins]
-    case.demand(runs[0] == runs[1], f"loaded twice with one seed it chose {runs[0]} and {runs[1]}")
+    case.demand(runs[0] == runs[1], f"loaded twice with the same seed it chose {runs[0]} and {runs[1]}")
 
 
 def moving_conserves(case: Case) -> None:
-    """Changes of the catalogue: what comes out is a policy built anew on the new tree and fed the same rewards."""
+    """After a change of the catalogue, a policy equals one built on the new tree that learned the same rewards."""
     tree, events = case.tree, case.history()
     arm = _with_siblings(tree)
     changes: list[tuple[str, Any]] = [
@@ -136,25 +124,18 @@ def moving_conserves(case: Case) -> None:
             continue
         new = argument if change == "retree" else getattr(tree, change)(argument)
         stay = [event for event in events if event.arm in new]
-
-        def changed(seed: int, change: str = change, argument: Any = argument) -> Any:
-            policy = case.policy(seed, events=events)
-            getattr(policy, change)(argument)
-            return policy
-
-        def anew(seed: int, new: Tree = new, stay: list[Event] = stay) -> Any:
-            return case.policy(seed, new, stay)
-
-        same_beliefs(case, changed, anew, f"after {change} and built anew on the new tree with the same rewards")
+        changed = case.maker(events, methodcaller(change, argument))
+        what = f"after {change}, and built on the new tree with the same rewards"
+        same_beliefs(case, changed, case.maker(stay, tree=new), what)
 
 
 def bad_rewards_change_nothing(case: Case) -> None:
     events, context = case.history(), case.context()
     some = [*case.tree.arms[:10], case.tree.arms[-1]]
 
-    def learn_nonsense(policy: Any) -> None:
+    def learn_bad_rewards(policy: Any) -> None:
         for bad in [Event(arm, float("nan"), context) for arm in some] + [Event("no such arm", 1, context)]:
-            with suppress(Exception):  # refusing is right
+            with suppress(Exception):  # an error is right
                 update(policy, bad)
         if hasattr(policy, "update_many"):
             with suppress(Exception):
@@ -162,27 +143,25 @@ def bad_rewards_change_nothing(case: Case) -> None:
 
     policy = case.policy(events=events)
     with unchanged(case, policy, context, "after rewards that are NaN or for an unknown arm"):
-        learn_nonsense(policy)
+        learn_bad_rewards(policy)
 
-    def told_nonsense(seed: int) -> Any:
-        policy = case.policy(seed, events=events)
-        learn_nonsense(policy)
+    def learn_and_choose(policy: Any) -> None:
+        learn_bad_rewards(policy)
         try:
             choose(policy, context)
         except Exception as error:
             raise LawBroken(f"law broken: {case.law}. After a NaN reward choose fails: {error!r}") from error
-        return policy
 
-    what = "a policy that was told NaN, and one that was not"
-    same_beliefs(case, lambda seed: case.policy(seed, events=events), told_nonsense, what)
+    what = "a policy that was given NaN, and one that was not"
+    same_beliefs(case, case.maker(events), case.maker(events, learn_and_choose), what)
 
 
 def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[Any]) -> list[Any]:
-    """A run whose rewards depend on the arm's place and the time alone."""
+    """Run a policy with rewards that depend only on the position of the arm and the time."""
     arms = []
     for time, context in enumerate(contexts):
         arm = choose(policy, context)
-        case.demand(arm in tree, f"choose gave {arm!r}, which is no arm")
+        case.demand(arm in tree, f"choose returned {arm!r}, which is not an arm")
         update(policy, Event(arm, (tree.position(arm) + time) % 2, context))
         arms.append(arm)
     return arms
@@ -196,14 +175,14 @@ def _choose_often(policy: Any, context: Any) -> None:
 
 
 def _with_siblings(tree: Tree) -> Any:
-    """An arm that is not alone in its cluster, where there is one, so that its cluster stays when it goes."""
+    """Return an arm that is not alone in its cluster, if there is one, so that removing it leaves the cluster."""
     above = [path[:-1] for path in tree.paths()]
     often = Counter(above)
     return max(zip(tree.arms, above, strict=True), key=lambda pair: often[pair[1]])[0]
 
 
 def _loader(policy: Any) -> Callable[..., Any] | None:
-    """How a policy of this package is loaded; its belief and rule are passed where they are the user's own."""
+    """Return a function that loads a policy of this package, with its belief and rule if they are the user's own."""
     if not isinstance(policy, Policy):
         return None
     belief = None if type(policy.belief) in BELIEFS.values() else policy.belief

@@ -1,7 +1,7 @@
-"""Whether two samples of choices may come from one distribution, or one sample from given probabilities.
+"""Test whether two samples of choices have the same distribution, or one sample has given probabilities.
 
-Given the total n of an arm, its share of the two differs by more than t sqrt(n) with probability at most
-2 exp(-t^2 / 2) (Hoeffding); at t = 5.5 that is 5e-7, so that a policy which keeps the laws passes with practically
+If an arm was chosen n times in all, its counts in the two samples differ by more than t sqrt(n) with probability at
+most 2 exp(-t^2 / 2) (Hoeffding); at t = 5.5 that is 5e-7, so that a policy that keeps the laws passes with practically
 every seed.
 """
 
@@ -14,14 +14,14 @@ import numpy as np
 
 from banditree.tree import Tree
 
-DEVIATIONS = 5.5  # that are not chance
+DEVIATIONS = 5.5  # standard deviations that are not chance
 
 
 def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = None) -> bool:
-    """Whether two samples of equal size may come from one distribution.
+    """Say whether two samples of equal size may come from the same distribution.
 
-    Compared arm by arm, by top clusters of ``tree``, and in the sum over all arms: many small differences are one large
-    one, and an arm chosen 30 times or less cannot stand out by itself.
+    They are compared arm by arm, by top clusters of ``tree``, and in total over all arms, because many small
+    differences add up, and an arm chosen 30 times or less cannot differ significantly by itself.
 
     >>> alike(Counter({"a": 30, "b": 5}), Counter({"a": 25, "b": 10}))
     True
@@ -36,10 +36,10 @@ def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = No
 
 
 def fits(seen: Counter[Hashable], chance: Mapping[Hashable, float], tree: Tree) -> bool:
-    """Whether a sample of independent choices may come from these probabilities, by arms and by top clusters.
+    """Say whether a sample of independent choices may come from these probabilities, by arm and by top cluster.
 
-    Of n choices those of probability p are further than d from n p with probability at most
-    2 exp(-d^2 / (2 n p (1 - p) + 2 d / 3)) (Bernstein); d is where the exponent is -t^2 / 2, with t as above.
+    Among n choices the number of those with probability p differs from n p by more than d with probability at most
+    2 exp(-d^2 / (2 n p (1 - p) + 2 d / 3)) (Bernstein); d is such that the exponent is -t^2 / 2, with t as above.
 
     >>> tree = Tree(["a", "b"])
     >>> fits(Counter(a=40, b=60), {"a": 0.5, "b": 0.5}, tree), fits(Counter(a=10, b=90), {"a": 0.5, "b": 0.5}, tree)
@@ -55,10 +55,10 @@ def fits(seen: Counter[Hashable], chance: Mapping[Hashable, float], tree: Tree) 
 
 
 def _close(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> bool:
-    """Whether pairs of counts differ by chance alone, each of them and all together: (k, 2).
+    """Say whether pairs of counts, (k, 2), may differ by chance alone, each of them and all together.
 
-    Given its sum, a pair's squared difference is the sum on average. So all together are about chi-square with k
-    degrees of freedom, whose far quantile is Wilson and Hilferty's.
+    Given the sum of a pair, the expected square of its difference is that sum. So the total is about chi-square with k
+    degrees of freedom, whose far quantile is approximated by Wilson and Hilferty.
     """
     counts = counts[counts.sum(axis=1) > 0]
     squares = (counts[:, 0] - counts[:, 1]) ** 2 / counts.sum(axis=1)

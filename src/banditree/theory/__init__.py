@@ -1,9 +1,9 @@
-"""Cluster quality and the paper's bounds, Theorems 1 to 7, for Bernoulli arms with known means.
+"""Compute cluster quality and the paper's bounds, Theorems 1 to 7, for Bernoulli arms with known means.
 
 ``means`` is ``{arm: mean}`` or an array in the order of ``tree.arms``. Coefficients multiply the natural log of T; the
 factor (1 + epsilon) and the terms o(log T) of the theorems are left out. The arms of a *top cluster* are the arms
-below one child of the root; an arm that hangs directly from the root is a cluster of one arm, named by its id, so that
-on a flat tree every bound is that of a flat bandit.
+below one child of the root; an arm directly below the root is a cluster of one arm, named by its id, so that on a flat
+tree every bound is that of a flat bandit.
 
 >>> from banditree import theory
 >>> from banditree.tree import Tree
@@ -29,16 +29,6 @@ from banditree.theory.cluster_quality import Quality, quality
 from banditree.theory.curves import bound_curves, curve
 
 __all__ = [
-    "Quality",
-    "arm_plays",
-    "bound_curves",
-    "cluster_plays",
-    "curve",
-    "hts_upper",
-    "lai_robbins",
-    "lower",
-    "minimax_lower",
-    "quality",
-    "tsc_minimax",
-    "tsc_upper",
-]
+    "Quality", "arm_plays", "bound_curves", "cluster_plays", "curve", "hts_upper", "lai_robbins", "lower",
+    "minimax_lower", "quality", "tsc_minimax", "tsc_upper",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The theorems. All natural logarithms; each docstring gives the paper's formula."""
+"""The bounds of Theorems 1 to 7, with natural logarithms; each docstring has the paper's formula."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from banditree.errors.checks import choice, real
+from banditree.theory.arithmetic import kl, over, total
 from banditree.theory.branches import Branches, branches
 from banditree.theory.cluster_quality import Arm, top_names
-from banditree.theory.divergence import kl
 from banditree.theory.means import Means, flat, of_tree
-from banditree.theory.sums import over, total
 from banditree.tree import Tree
 
 
@@ -21,7 +20,7 @@ def arm_plays(means: Means) -> dict[Any, float]:
 
     .. math:: 1 / D(\\mu_a, \\mu^*)
 
-    Keys are the arms of a mapping, or places. Arms as good as the best are not sub-optimal.
+    Keys are the arms of a mapping, or positions. Arms as good as the best are not sub-optimal.
 
     >>> {arm: round(plays, 2) for arm, plays in arm_plays({"a": 0.5, "b": 0.4}).items()}
     {'b': 49.66}
@@ -29,7 +28,7 @@ def arm_plays(means: Means) -> dict[Any, float]:
     arms, mu = flat(means)
     below = np.flatnonzero(mu < mu.max())
     plays = over(1.0, kl(mu[below], mu.max()))
-    return {arms[place]: value for place, value in zip(below.tolist(), plays.tolist(), strict=True)}
+    return {arms[i]: value for i, value in zip(below.tolist(), plays.tolist(), strict=True)}
 
 
 def cluster_plays(tree: Tree, means: Means) -> dict[Arm, float]:
@@ -62,11 +61,11 @@ def tsc_upper(tree: Tree, means: Means, *, form: Literal["kl", "pinsker"] = "kl"
 
 
 def tsc_minimax(tree: Tree, means: Means, *, horizon: float | None = None) -> float:
-    """Theorem 4: the regret of TSC is of the order of the root of this times T log T, for any means.
+    """Theorem 4: for any means, the regret of TSC is of the order of the square root of this times T log T.
 
     .. math:: A^* + K (1 + \\gamma)
 
-    With a horizon T, the whole root :math:`\\sqrt{(A^* + K (1 + \\gamma)) T \\log T}`. It has an unknown constant.
+    With a horizon T, :math:`\\sqrt{(A^* + K (1 + \\gamma)) T \\log T}`, which holds up to an unknown constant.
     """
     found = _dominated(tree, means, 1)
     under = found.n_best + total(1 + found.gammas)
@@ -74,7 +73,7 @@ def tsc_minimax(tree: Tree, means: Means, *, horizon: float | None = None) -> fl
 
 
 def lower(tree: Tree, means: Means) -> float:
-    """Theorem 5: no policy that is good on every instance with strong dominance has less regret than this times log T.
+    """Theorem 5: a policy that is good on all instances with strong dominance has at least this regret times log T.
 
     .. math:: \\sum_{a \\in C^*} \\frac{\\Delta_a}{D(\\mu_a, \\mu^*)}
               + \\sum_{C \\ne C^*} \\frac{\\Delta_C}{D(\\underline\\mu_C, \\mu^*)}
@@ -84,11 +83,11 @@ def lower(tree: Tree, means: Means) -> float:
 
 
 def minimax_lower(tree: Tree, means: Means, *, horizon: float | None = None) -> float:
-    """Theorem 6: the worst-case regret of any policy is at least of the order of the root of this times T.
+    """Theorem 6: the worst-case regret of any policy is at least of the order of the square root of this times T.
 
     .. math:: A^* + K
 
-    With a horizon T, the whole root :math:`\\sqrt{(A^* + K) T}`. It has an unknown constant.
+    With a horizon T, :math:`\\sqrt{(A^* + K) T}`, which holds up to an unknown constant.
     """
     found = _dominated(tree, means, 1)
     under = float(found.n_best + found.is_top.sum())
@@ -100,8 +99,8 @@ def hts_upper(
 ) -> float:
     """Theorem 7: the regret of HTS on the top ``depth`` levels of clusters (default: all) is at most this times log T.
 
-    At every node on the way to the best arm each child j without it stands against the child with it; the last such
-    node compares arms (and clusters, in an uneven tree) with the best arm itself.
+    At every node on the path to the best arm, each child j without it is compared with the child that contains it; at
+    the last such node, arms (and clusters, in an uneven tree) are compared with the best arm itself.
 
     .. math:: \\sum_{i} \\sum_{j} \\frac{\\Delta_i^j}{D(\\max_{a \\in T_i^j} \\mu_a, \\min_{a \\in T_i^*} \\mu_a)}
 

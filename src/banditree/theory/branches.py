@@ -1,4 +1,4 @@
-"""Every choice on the way to the best arm: the one comparison that all the theorems sum over."""
+"""Find the sub-trees that branch off the path to the best arm: the comparisons that all the theorems sum over."""
 
 from __future__ import annotations
 
@@ -9,57 +9,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
-from banditree.theory.divergence import Floats
-from banditree.theory.sums import over
+from banditree.theory.arithmetic import Floats, over
 from banditree.tree import Tree
 
-Places = NDArray[np.intp]
+Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """The sub-trees that hang off the path from the root to the best arm, breadth-first.
+    """The sub-trees that branch off the path from the root to the best arm, breadth-first.
 
-    Each stands against its rival, the child of the same node that holds the best arm. Where an arm hangs beside the
-    best arm its rival is the best arm itself, so the arms of the optimal cluster need no case of their own. Arms
-    beside the best arm that are as good as it are no branches: to play them costs nothing.
+    Each is compared with its rival, the child of the same node that contains the best arm. For siblings of the best
+    arm that is the best arm itself, so the arms of the optimal cluster are not a special case. Siblings that are as
+    good as the best arm are not branches: playing them costs nothing.
     """
 
     tree: Tree
     mu: Floats  # (arms,) in the order of tree.arms
-    star: int  # place of the best arm a*, the first of equals
-    top_floor: int  # place of the worst arm of the optimal top cluster
-    node: Places  # (branches,) the top node of each
-    level: Places  # (branches,) of that node; 1 for the sub-optimal top clusters
-    size: Places  # (branches,) its arms
-    best: Places  # (branches,) place of its best arm
-    worst: Places  # (branches,) place of its worst arm
-    floor: Places  # (branches,) place of the worst arm of its rival
+    star: int  # position of the best arm a*, the first of equals
+    top_floor: int  # position of the worst arm of the optimal top cluster
+    node: Ints  # (branches,) top node of each
+    level: Ints  # (branches,) level of that node; 1 for the sub-optimal top clusters
+    size: Ints  # (branches,) number of arms
+    best: Ints  # (branches,) position of the best arm
+    worst: Ints  # (branches,) position of the worst arm
+    floor: Ints  # (branches,) position of the rival's worst arm
 
     @cached_property
     def gap(self) -> Floats:
-        """Regret of its best arm, the paper's Delta: (branches,)."""
+        """Regret of the best arm of each, the paper's Delta: (branches,)."""
         gap: Floats = self.mu[self.star] - self.mu[self.best]
         return gap
 
     @cached_property
     def distance(self) -> Floats:
-        """The rival's worst arm less its best, the paper's d; positive everywhere under dominance: (branches,)."""
+        """Rival's worst mean minus the best mean of each, the paper's d; positive under dominance: (branches,)."""
         return self.mu[self.floor] - self.mu[self.best]
 
     @cached_property
     def is_top(self) -> NDArray[np.bool_]:
-        """Whether it is a top cluster: (branches,)."""
+        """Whether each is a top cluster: (branches,)."""
         return np.equal(self.level, 1)
 
     @cached_property
     def width(self) -> float:
-        """Of the optimal top cluster, the paper's w*."""
+        """Width of the optimal top cluster, the paper's w*."""
         return float(self.mu[self.star] - self.mu[self.top_floor])
 
     @property
     def n_best(self) -> int:
-        """Arms of the optimal top cluster, the paper's A*."""
+        """Number of arms in the optimal top cluster, the paper's A*."""
         return self.tree.n_arms - int(self.size[self.is_top].sum())
 
     @property
@@ -69,7 +68,7 @@ class Branches:
         return np.where(distance > 0, over(self.width, np.where(distance > 0, distance, 1.0)), np.inf)
 
     def offender(self, *, top_only: bool = False) -> int | None:
-        """The branch that breaks dominance: the worst one of the highest level with any; None where there is none."""
+        """Return a branch that breaks dominance, the worst one on the highest level that has any; None if none does."""
         fails = self.distance <= 0
         if top_only:
             fails &= self.is_top
@@ -79,11 +78,11 @@ class Branches:
         return int(np.where(fails, self.distance, np.inf).argmin())
 
     def pair(self, branch: int) -> tuple[str | int, str | int]:
-        """The rival's worst arm and the branch's best."""
+        """Return the rival's worst arm and the branch's best arm."""
         return self.tree.arms[self.floor[branch]], self.tree.arms[self.best[branch]]
 
     def require_dominance(self) -> None:
-        """Raise where a branch is not dominated by its rival."""
+        """Raise an error if a branch is not dominated by its rival."""
         branch = self.offender()
         if branch is None:
             return
@@ -94,12 +93,12 @@ class Branches:
             f"arm {theirs!r} (mean {self.mu[self.best[branch]]:.6g}) "
             f"of cluster {_show(self.tree.path_of_node(int(self.node[branch])))} is at least as good as "
             f"arm {ours!r} (mean {self.mu[self.floor[branch]]:.6g}) of the optimal cluster {_show(rival)}; "
-            "theory.quality shows all clusters, and theory.lai_robbins needs none"
+            "theory.quality shows all clusters, and theory.lai_robbins needs no dominance"
         )
 
 
 def branches(tree: Tree, mu: Floats) -> Branches:
-    """Walk to the best arm and gather what is passed by: O(arms log arms)."""
+    """Collect the branches off the path to the best arm, in O(arms log arms)."""
     shape = tree.shape
     star = int(mu.argmax())
     leaf = int(shape.node_of[star])
@@ -115,15 +114,15 @@ def branches(tree: Tree, mu: Floats) -> Branches:
     keep = np.flatnonzero(~beside)
     node, level, size, best, worst = node[keep], level[keep], size[keep], best[keep], worst[keep]
 
-    # The rival of a branch holds the branches of all deeper levels and the best arm, which stands last here.
+    # The rival of a branch consists of the branches of all deeper levels and the best arm, which comes last here.
     lowest = _lowest_from(mu, np.append(worst, star))
     floor = lowest[np.searchsorted(level, level, side="right")]
     top_floor = int(lowest[np.searchsorted(level, 1, side="right")])
     return Branches(tree, mu, star, top_floor, node, level, size, best, worst, floor)
 
 
-def _branch_of_node(tree: Tree, path: Places) -> Places:
-    """The child of a path node that each node is or hangs below: (nodes,)."""
+def _branch_of_node(tree: Tree, path: Ints) -> Ints:
+    """Return for each node the child of a path node that it is, or is below: (nodes,)."""
     shape = tree.shape
     on_path = np.zeros(shape.n_nodes, bool)
     on_path[path] = True
@@ -134,12 +133,12 @@ def _branch_of_node(tree: Tree, path: Places) -> Places:
     return branch
 
 
-def _lowest_from(mu: Floats, places: Places) -> Places:
-    """For each entry the place with the lowest mean from there to the end: (places,)."""
-    back = mu[places][::-1]
+def _lowest_from(mu: Floats, positions: Ints) -> Ints:
+    """Return for each entry the position with the lowest mean from there to the end: (positions,)."""
+    back = mu[positions][::-1]
     is_new = back <= np.minimum.accumulate(back)
     entry = np.maximum.accumulate(np.where(is_new, np.arange(len(back)), 0))
-    return places[::-1][entry][::-1]
+    return positions[::-1][entry][::-1]
 
 
 def _show(path: tuple[str | int, ...]) -> str:

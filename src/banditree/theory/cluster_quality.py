@@ -1,4 +1,4 @@
-"""How good a clustering is for the means it groups."""
+"""Measure how well a clustering groups the means: width, distances and strong dominance."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from banditree.errors import InvalidValue
+from banditree.theory.arithmetic import total
 from banditree.theory.branches import Branches, branches
 from banditree.theory.means import Means, of_tree
-from banditree.theory.sums import total
 from banditree.tree import Tree
 
 Arm = str | int
@@ -19,21 +19,21 @@ Pair = tuple[Arm, Arm]
 
 @dataclass(frozen=True, repr=False)
 class Quality:
-    """What the bounds depend on. A sub-optimal cluster is a top cluster without the best arm."""
+    """The quantities that the bounds depend on. A sub-optimal cluster is a top cluster without the best arm."""
 
     best_arm: Arm  # a*; the first of equals
-    best_cluster: Arm  # C*: its top cluster, or the arm itself where it hangs directly from the root
+    best_cluster: Arm  # C*: its top cluster, or the arm itself if it is directly below the root
     n_arms: int  # N
-    n_best: int  # A*: arms of C*
-    n_suboptimal: int  # K: sub-optimal clusters
-    width: float  # w*: best less worst mean in C*
-    distance: dict[Arm, float]  # d_C of each sub-optimal cluster: worst mean of C* less best mean of C
-    gap: dict[Arm, float]  # Delta_C of each sub-optimal cluster: best mean of all less best mean of C
+    n_best: int  # A*: number of arms in C*
+    n_suboptimal: int  # K: number of sub-optimal clusters
+    width: float  # w*: best minus worst mean in C*
+    distance: dict[Arm, float]  # d_C of each sub-optimal cluster: worst mean of C* minus best mean of C
+    gap: dict[Arm, float]  # Delta_C of each sub-optimal cluster: best mean of all minus best mean of C
     gammas: dict[Arm, float]  # gamma_C = w* / d_C; infinite where d_C is not positive
-    gamma: float  # their average; 0 with one cluster only
+    gamma: float  # their average; 0 if there is only one cluster
     dominance: bool  # strong dominance: every d_C is positive
-    offenders: Pair | None  # where it fails: an arm of C*, and an arm outside that is as good or better
-    hierarchical: bool  # the same at every node on the way to the best arm
+    offenders: Pair | None  # where it fails: an arm of C*, and an arm outside C* that is as good or better
+    hierarchical: bool  # strong dominance at every node on the path to the best arm
     hierarchical_offenders: Pair | None  # likewise, at the highest level that fails
 
     def __repr__(self) -> str:
@@ -45,11 +45,11 @@ class Quality:
 
 
 def quality(tree: Tree, means: Means) -> Quality:
-    """Width, distances and dominance of a clustering, given the true (or estimated) means.
+    """Compute width, distances and dominance of a clustering from the true (or estimated) means.
 
-    Where dominance fails this says so, with the pair of arms that breaks it, and raises nothing. Arms directly below
-    the root are clusters of one arm; those of them that are as good as the best arm, if it hangs there too, count as
-    its cluster. An equally good arm in any other cluster breaks dominance.
+    Where dominance fails, the result has the pair of arms that breaks it; no error is raised. Arms directly below the
+    root are clusters of one arm; if the best arm is one of them, those that are as good as it belong to its cluster. An
+    equally good arm in any other cluster breaks dominance.
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -63,7 +63,7 @@ def quality(tree: Tree, means: Means) -> Quality:
 
 
 def quality_of(found: Branches) -> Quality:
-    """The same from branches, whose means may be of any scale."""
+    """Compute the same from branches, whose means may be on any scale."""
     tree = found.tree
     top = np.flatnonzero(found.is_top)
     names = top_names(found)
@@ -89,7 +89,7 @@ def quality_of(found: Branches) -> Quality:
 
 
 def top_names(found: Branches) -> list[Arm]:
-    """The names of the sub-optimal top clusters, in the order of the tree."""
+    """Return the names of the sub-optimal top clusters, in the order of the tree."""
     names = [found.tree.name(node) for node in found.node[found.is_top].tolist()]
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]

@@ -1,4 +1,4 @@
-"""The bounds as curves over time, for plots."""
+"""Compute the bounds as curves over time, for plots."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from banditree.errors import InvalidValue
+from banditree.theory.arithmetic import Floats
 from banditree.theory.bounds import hts_upper, lai_robbins, lower, minimax_lower, tsc_minimax, tsc_upper
 from banditree.theory.cluster_quality import quality
-from banditree.theory.divergence import Floats
 from banditree.theory.means import Means, of_tree
 from banditree.tree import Tree
 
 
 def curve(coefficient: float, times: ArrayLike, *, loglog: bool = False) -> Floats:
-    """``coefficient * log T`` at every time: (times,). ``loglog=True`` adds log log T, as in Theorems 1 and 2.
+    """Return ``coefficient * log T`` at every time: (times,). ``loglog=True`` adds log log T, as in Theorems 1 and 2.
 
-    Before T = e the log log is negative and is taken as 0.
+    Before T = e, where log log T is negative, it counts as 0.
 
     >>> curve(2.0, [1, 10, 100]).round(3).tolist()
     [0.0, 4.605, 9.21]
@@ -26,11 +26,11 @@ def curve(coefficient: float, times: ArrayLike, *, loglog: bool = False) -> Floa
 
 
 def bound_curves(tree: Tree, means: Means, times: ArrayLike, *, minimax: bool = False) -> dict[str, Floats]:
-    """Every bound that applies to this instance, by name, at every time: (times,) each.
+    """Return every bound that applies to this instance, by name, at every time: (times,) each.
 
-    Lai and Robbins always applies; TSC's and the lower bound where strong dominance holds, that of HTS where it holds
-    on the whole tree and the tree has more than one level. ``minimax=True`` adds the roots of Theorems 4 and 6, which
-    are known up to a constant only (drawn as 1).
+    Lai and Robbins always applies; the bounds of Theorems 3 and 5 apply under strong dominance, and that of HTS under
+    hierarchical strong dominance, if the tree has more than one level. ``minimax=True`` adds the square roots of
+    Theorems 4 and 6, which are known only up to a constant (taken as 1).
 
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]})

@@ -104,13 +104,6 @@ struct BetaLogOdds {
         return t;
     }
 
-    // The same below the mode: the odds of failures are the inverse.
-    double bottom(std::size_t i, double depth) const {
-        BetaLogOdds failures;
-        failures.add(b[i], a[i]);
-        return -failures.top(0, depth);
-    }
-
     // The longest panel that ends here and stays clear of the poles of ln(1 + e^t) at +-i pi.
     static double longest(double right) { return std::max({3.0, right / 2.0, -right}); }
 };
@@ -145,7 +138,6 @@ struct NormalDensities {
     }
     BANDITREE_INLINE static double bend(double, double d) { return 0.5 * d * d; }
     double top(std::size_t i, double depth) const { return mode[i] + sd[i] * std::sqrt(2.0 * depth); }
-    double bottom(std::size_t i, double depth) const { return mode[i] - sd[i] * std::sqrt(2.0 * depth); }
     static double longest(double) { return std::numeric_limits<double>::infinity(); }
 };
 

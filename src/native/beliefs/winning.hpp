@@ -78,20 +78,16 @@ class Winning {
         }
         std::vector<std::size_t> order;
         std::vector<double> tops(each.count()), parts(each.count(), 1.0);
-        std::vector<double> bottoms(each.count(), -std::numeric_limits<double>::infinity());
         for (std::size_t i = 0; i < each.count(); ++i) {
             const std::size_t c = i % n_classes;
             if (!shares.empty()) parts[i] = i < n_classes ? 1.0 - shares[c] : shares[c];
             if (parts[i] > 0.0) order.push_back(i);
-            const double depth = negligible + ln(sizes[c] * static_cast<double>(n_classes));
-            tops[i] = each.top(i, depth);
-            if (!shares.empty()) bottoms[i] = each.bottom(i, negligible + depth);
+            tops[i] = each.top(i, negligible + ln(sizes[c] * static_cast<double>(n_classes)));
         }
         k = order.size();
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return tops[i] > tops[j]; });
         each.arrange(order);
         top = taken(tops, order);
-        bottom = taken(bottoms, order);
         part = taken(parts, order);
         std::vector<std::size_t> at(n_classes, none);
         mate.assign(k, none);
@@ -104,6 +100,8 @@ class Winning {
         if (!shares.empty()) waiting.resize(k);
         for (std::size_t i = 0; i < k; ++i) rate.push_back(std::fabs(each.slope(i, Place(top[i]))));
         above.assign(k, 0.0);
+        left_of.assign(k, 1.0);
+        over.assign(k, 0);
         for (auto* values : {&so_far, &share, &peak, &slope}) values->resize(k);
         hazard.resize(k);
         std::vector<double> sum(k, 0.0);
@@ -122,13 +120,13 @@ class Winning {
     static constexpr double small = 1e-3;        // below this, F is integrated from the left, to keep its digits
     static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
     static constexpr double rounding = 1e-6;     // if halving does not remove a difference below this, length is not its cause
+    static constexpr double finished = 1e-18;    // a part of a mixture with less than this left of it is over
     static constexpr double too_narrow = 1e-14;  // relative length of a panel that cannot be halved
 
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
     Densities each;  // in the order of their tops, the highest first, like all that follows
     std::size_t k = 0;
-    std::vector<double> bottom;     // practically no draw is below; -inf where a class has one density: there the panels end
     std::vector<double> part;       // share in its class
     std::vector<std::size_t> mate;  // the other density of its class, or none
     struct Half {
@@ -136,6 +134,8 @@ class Winning {
         double below_left;
     };
     std::vector<Half> waiting;  // of a mixture, until both halves are known
+    std::vector<double> left_of;  // P(a draw is below the current panel)
+    std::vector<char> over;       // whether that is practically 0, so that it need not make the panels short
     std::vector<double> size, top, rate;  // number of children, where they begin, how steep ln f is there
     std::vector<double> above, so_far;  // P(one draw is above the panels to come), without and with the current panel
     std::vector<double> share;          // won in the current panel
@@ -152,7 +152,6 @@ class Winning {
         while (right > floor && log_below > -negligible) {
             double left = right, log_left = 0.0, before = std::numeric_limits<double>::infinity();
             in_vectors([&]() BANDITREE_INLINE { left = std::max(start_of_panel(right), floor); });
-            if (left == -std::numeric_limits<double>::infinity()) break;
             for (;; left = 0.5 * (left + right)) {
                 started = tops_above(left);
                 in_vectors([&]() BANDITREE_INLINE { log_left = panel(left, right); });
@@ -166,6 +165,7 @@ class Winning {
             for (std::size_t i = 0; i < started; ++i) {
                 sum[i] += share[i];
                 above[i] = so_far[i];
+                if (mate[i] != none && left_of[i] < finished) over[i] = 1;
             }
             right = left;
             log_below = log_left;
@@ -187,19 +187,14 @@ class Winning {
         const Place end(right);
         const std::size_t before = tops_above(std::nextafter(right, -std::numeric_limits<double>::infinity()));
         double step = Densities::longest(right);
-        bool going = false;  // those below their bottom have no draws left, and must not shorten the panels
-        for (std::size_t i = 0; i < before; ++i) {
-            if (bottom[i] >= right) continue;
-            going = true;
-            step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
-        }
-        if (!going) return before < k ? top[before] : -std::numeric_limits<double>::infinity();  // where the next one begins
+        for (std::size_t i = 0; i < before; ++i)
+            if (!over[i]) step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
         double left = right - step;
         while (right - left > too_narrow * std::fabs(right)) {
             const Place start(left);
             const std::size_t n = tops_above(left);
             std::size_t old = 0, fresh = before;
-            while (old < before && (bottom[old] >= right || !too_long(right - left, old, start))) ++old;
+            while (old < before && (over[old] || !too_long(right - left, old, start))) ++old;
             while (fresh < n && !too_long(right - left, fresh, start) && rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
                 ++fresh;
             if (old == before && fresh == n) break;
@@ -225,17 +220,17 @@ class Winning {
         for (std::size_t c = 0; c < started; ++c) {
             Nodes f, higher, below;
             const double at_centre = peak[c], along = slope[c], weight = each.weight[c];
-            const bool gone = bottom[c] >= right;
-            for (int i = 0; i < panel_nodes; ++i) f[i] = half * exp_lane(at_centre + along * away[i] - weight * bend[i]);
-            if (gone) f.fill(0.0);
+            const double alive = over[c] ? 0.0 : half;
+            for (int i = 0; i < panel_nodes; ++i) f[i] = alive * exp_lane(at_centre + along * away[i] - weight * bend[i]);
             const double mass = dot(rule.weight, f);
             weighted_sum(f.data(), rule.above[0].data(), panel_nodes, panel_nodes, higher.data(), panel_nodes);
             so_far[c] = above[c] + mass;
             double below_left = 1.0 - so_far[c];
-            if (gone) {
+            if (over[c]) {
+                so_far[c] = 1.0;
                 below_left = 0.0;
-                below.fill(0.0);
                 higher.fill(1.0);
+                below.fill(0.0);
             } else if (below_left < small) {
                 below_left = tail(c, left);
                 for (int i = 0; i < panel_nodes; ++i) {
@@ -249,6 +244,7 @@ class Winning {
                     below[i] = 1.0 - higher[i];
                 }
             }
+            left_of[c] = below_left;
             if (mate[c] != none) {
                 const double p = part[c];
                 for (int i = 0; i < panel_nodes; ++i) f[i] *= p, higher[i] *= p, below[i] *= p;
@@ -267,7 +263,7 @@ class Winning {
                     below_left += 1.0 - p;
                 }
             }
-            for (int i = 0; i < panel_nodes; ++i) f[i] /= below[i];
+            for (int i = 0; i < panel_nodes; ++i) f[i] /= below[i] > 1e-300 ? below[i] : 1e-300;
             hazard[c] = f;
             if (size[c] == 1.0) {
                 for (int i = 0; i < panel_nodes; ++i) product[i] *= below[i];

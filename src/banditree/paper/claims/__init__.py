@@ -1,18 +1,17 @@
-"""The claims of the paper's experiments and appendix, and verdicts on them that are computed, never written by hand.
+"""Judge the claims of the paper's experiments and appendix: verdicts are computed, never written by hand.
 
-Every claim has its statistic and threshold in the code. Thresholds were set before the data they judge were seen; which
-checks and claims were added later, docs/paper.md says. A statistic is a number with a standard error over seeds
-(policies of a setting meet the same instances, so differences are paired). A check passes or fails when the number is
-far enough from its threshold: 99.73% confidence by Student's t, which is about three standard errors. A claim holds
-when all its checks pass; it holds in part when some fail and a part of the claim is shown, does not hold when some fail
-and no part is shown, and otherwise cannot be decided with these seeds.
+Every claim has its statistic and threshold in the code. Thresholds were set before the data they judge were seen;
+docs/paper.md lists the checks and claims that were added later. A statistic is a number with a standard error over
+seeds (policies of a setting meet the same instances, so differences are paired). A check passes or fails when the
+number is far enough from its threshold: 99.73% confidence by Student's t, which is about three standard errors. A claim
+holds when all its checks pass; it holds in part when some fail and a part of the claim is shown, does not hold when
+some fail and no part is shown, and otherwise cannot be decided with these seeds.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from banditree.output.files import write_whole
 from banditree.paper.claims.appendix import APPENDIX
@@ -33,30 +32,18 @@ CLAIMS: dict[str, Claim] = {
 }
 
 __all__ = [
-    "CLAIMS",
-    "Check",
-    "Claim",
-    "FAILS",
-    "Finding",
-    "HOLDS",
-    "NOT_JUDGED",
-    "OPEN",
-    "PART",
-    "VERDICTS",
-    "Verdict",
-    "judge",
-    "judge_claim",
-    "write_claims",
-]
+    "CLAIMS", "Check", "Claim", "FAILS", "Finding", "HOLDS", "NOT_JUDGED", "OPEN", "PART", "VERDICTS", "Verdict",
+    "judge", "judge_claim", "write_claims",
+]  # fmt: skip
 
 
 def judge(results: Source, *, jobs: int | None = -1) -> list[Verdict]:
-    """A verdict on every claim, in the paper's order; claims whose data are missing say so."""
+    """Judge every claim, in the paper's order; verdicts say where data are missing."""
     return [judge_claim(claim, results, jobs=jobs) for claim in CLAIMS.values()]
 
 
 def judge_claim(claim: Claim, results: Source, *, jobs: int | None = -1) -> Verdict:
-    """The verdict under the default readings, at half the horizon, and under each variant whose runs are there."""
+    """Judge a claim under the default readings, at half the horizon, and under each variant that was run."""
     try:
         finding = claim.evaluate(Data(results, jobs=jobs))
     except Missing as missing:
@@ -72,11 +59,10 @@ def judge_claim(claim: Claim, results: Source, *, jobs: int | None = -1) -> Verd
 
 
 def write_claims(verdicts: list[Verdict], out: Path) -> Path:
-    """Write claims.json: a list, one object a claim."""
+    """Write claims.json, a list with one object per claim."""
     path = Path(out) / "claims.json"
-    found: list[dict[str, Any]] = [verdict.to_dict() for verdict in verdicts]
-    text = json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-    write_whole(path, [text.encode()])
+    found = [verdict.to_dict() for verdict in verdicts]
+    write_whole(path, [json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False).encode(), b"\n"])
     return path
 
 
@@ -88,6 +74,6 @@ def _try(claim: Claim, data: Data) -> Finding | None:
 
 
 def _variants(claim: Claim) -> list[str]:
-    """The variants that all the claim's figures know, by the table of figures."""
+    """Return the variants that all figures of a claim have."""
     known = [list(FIGURES[name].variants) for name in claim.figures]
     return [variant for variant in known[0] if variant != DEFAULT and all(variant in each for each in known)]

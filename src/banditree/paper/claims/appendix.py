@@ -1,4 +1,4 @@
-"""Claims of the appendix: where the full tree fails, where it does well, and clusters that mean nothing."""
+"""Claims of the appendix: where the full tree fails, where it does well, and clusters without meaning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from banditree.paper.claims.checks import Check, Finding
 from banditree.paper.claims.claim import Claim, Evaluate
 from banditree.paper.claims.data import Data
 from banditree.paper.claims.shapes import bending, exponent, log_ratio
-from banditree.paper.claims.violation import less
+from banditree.paper.claims.violation import less, means
 
 LINE = 0.9  # growth like t^0.9 or faster is linear, slower is sub-linear
 
@@ -18,7 +18,7 @@ BUMPS = "for this instance HTS exhibits sub-linear regret and performs better th
 
 
 def growth(figure: str, policy: str, *, linear: bool) -> Evaluate:
-    """Whether regret keeps growing in proportion to time."""
+    """Judge whether regret keeps growing in proportion to time."""
 
     def evaluate(data: Data) -> Finding:
         times, regret = data.curve(figure, policy)
@@ -36,19 +36,19 @@ def growth(figure: str, policy: str, *, linear: bool) -> Evaluate:
 
 
 def better(figure: str, ours: str, theirs: str) -> Evaluate:
-    """One policy has less regret than another at the end."""
+    """Judge whether one policy has less regret than another at the end."""
 
     def evaluate(data: Data) -> Finding:
         a, b = data.final(figure, ours), data.final(figure, theirs)
         facts = f"{ours} has a regret of {a.mean():.0f}, {theirs} of {b.mean():.0f}"
-        numbers = {ours: float(a.mean()), theirs: float(b.mean())}
+        numbers = means({ours: a, theirs: b})
         return Finding((less(ours, theirs, a, b),), facts, numbers, len(a), data.horizon(figure))
 
     return evaluate
 
 
 def matters_for_hts(data: Data) -> Finding:
-    """HTS does worse against TSC where its tree is bad, on the surface, than where it is good, on the bumps."""
+    """Judge whether HTS does worse relative to TSC where its tree is bad (surface) than where it is good (bumps)."""
     figures = ("surface-regret", "bumps-regret")
     both = {figure: (data.final(figure, "HTS"), data.final(figure, "TSC")) for figure in figures}
     bad, good = (log_ratio(hts, tsc) for hts, tsc in both.values())
@@ -61,7 +61,7 @@ def matters_for_hts(data: Data) -> Finding:
 
 def _grows(side: str) -> str:
     return (
-        f"Regret gained from T/2 to T minus 2^{LINE:g} times that gained from T/4 to T/2, one number a seed, is "
+        f"Regret gained from T/2 to T minus 2^{LINE:g} times that gained from T/4 to T/2, one number per seed, is "
         f"{side} 0: growth like a + b t^p has p {side} {LINE:g}, whatever was lost at the start."
     )
 

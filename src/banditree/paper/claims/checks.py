@@ -1,4 +1,4 @@
-"""What decides a claim: numbers with standard errors over seeds, held against thresholds that were set beforehand."""
+"""Decide a claim: compare numbers, with standard errors over seeds, with thresholds that were set beforehand."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HOLDS, PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be
 NOT_JUDGED = "not judged"
 VERDICTS = (HOLDS, PART, FAILS, OPEN)
 
-MANY = 10_000  # seeds nobody will run
-SURE = 0.9973  # two-sided confidence that decides: that of three standard errors of a normal distribution
+MANY = 10_000  # more seeds than anybody will run
+SURE = 0.9973  # two-sided confidence that decides: three standard errors of a normal distribution
 
 
 def needed(seeds: int, among: int = 1) -> float:
-    """How many standard errors decide, from this many seeds: Student's t, three as their number grows.
+    """Return how many standard errors decide with this many seeds: by Student's t, three as their number grows.
 
-    Where the number is the extreme one ``among`` several, more are needed (Bonferroni).
+    A number that is the most extreme ``among`` several needs more (Bonferroni).
 
     >>> [round(needed(seeds), 2) for seeds in (5, 25, 50, 100, 10_000)]
     [6.62, 3.34, 3.16, 3.08, 3.0]
@@ -34,28 +34,28 @@ def needed(seeds: int, among: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """A number, its standard error over seeds, and how many seeds there were."""
+    """A number, its standard error over seeds, and the number of seeds."""
 
     value: float
     se: float
     seeds: int
-    among: int = 1  # how many numbers it was picked from, for being extreme
+    among: int = 1  # how many numbers it is the most extreme of
 
     def __sub__(self, other: Measured) -> Measured:
-        """The difference of two numbers from runs that share nothing."""
+        """Subtract a number that comes from independent runs."""
         return Measured(self.value - other.value, sqrt(self.se**2 + other.se**2), min(self.seeds, other.seeds))
 
 
 def mean(sample: Floats) -> Measured:
-    """The mean over seeds: (seeds,)."""
+    """Return the mean over seeds: (seeds,)."""
     found = over_seeds(sample)
     return Measured(found.mean, found.se, found.seeds)
 
 
 def jackknife(function: Callable[[Floats], float], samples: Floats) -> Measured:
-    """A smooth function of means over seeds, ``samples`` being (seeds, numbers): each seed is left out once.
+    """Measure a smooth function of means over seeds by the jackknife; ``samples`` is (seeds, numbers).
 
-    For a function that is linear this is the mean and its usual standard error.
+    For a linear function this gives the mean and its usual standard error.
 
     >>> samples = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 5.0]])
     >>> found, usual = jackknife(lambda means: float(means[0] - means[1]), samples), mean(samples[:, 0] - samples[:, 1])
@@ -73,12 +73,12 @@ def jackknife(function: Callable[[Floats], float], samples: Floats) -> Measured:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing the claim says about one number: it is ``above`` (or below) the threshold.
+    """One thing that a claim says about one number: it is ``above`` (or below) the threshold.
 
-    A check with ``proof=True`` passes when the seeds show it. One with ``proof=False`` passes unless they show the
-    opposite: it guards the words of a claim ("slightly", "vanishes") without asking for proof of a negligible number.
-    With ``core=False`` it is no part of the claim by itself, so that passing it does not make a claim hold in part: a
-    line must rise, yet regret that rises is not partly a line.
+    A check with ``proof=True`` passes if the seeds show it. One with ``proof=False`` passes unless they show the
+    opposite: it guards the words of a claim ("slightly", "vanishes") without asking for proof that a number is
+    negligible. A check with ``core=False`` is not a part of the claim by itself, so passing it does not make a claim
+    hold in part: a line must rise, but regret that rises is not partly a line.
     """
 
     what: str  # completes "the seeds show that ..."
@@ -90,7 +90,7 @@ class Check:
 
     @property
     def margin(self) -> float:
-        """Standard errors between the number and the threshold; positive on the paper's side."""
+        """Distance from the threshold in standard errors; positive on the paper's side."""
         distance = self.estimate.value - self.threshold
         distance = distance if self.above else -distance
         if self.estimate.se == 0:
@@ -99,7 +99,7 @@ class Check:
 
     @property
     def seeds_to_decide(self) -> float:
-        """How many seeds it would take if the number stayed where it is: the margin grows with their root."""
+        """Seeds needed if the number stays as it is; the margin grows with their square root."""
         if not np.isfinite(self.margin) or self.margin == 0:
             return inf
         return max(self.estimate.seeds + 1.0, self.estimate.seeds * (needed(MANY) / self.margin) ** 2)
@@ -116,7 +116,7 @@ class Check:
 
 
 def conclude(checks: Iterable[Check]) -> str:
-    """All pass: holds. Some fail: holds in part where others are shown, else does not hold. Otherwise it is open."""
+    """Return the verdict that these checks give, by the rules in the docstring of this package."""
     checks = list(checks)
     results = {check.result for check in checks}
     if results == {"yes"}:
@@ -127,21 +127,18 @@ def conclude(checks: Iterable[Check]) -> str:
 
 
 def weakest(checks: Iterable[Check]) -> Check:
-    """The check that the verdict hangs on: of those that need proof or failed, the one farthest to the wrong side."""
-    weighty = [check for check in checks if check.proof or check.result == "no"]
-    return min(weighty, key=lambda check: -inf if np.isnan(check.margin) else check.margin)
-
-
-Facts = Mapping[str, float]
+    """Return the check that decides: of those that need proof or failed, the one farthest on the wrong side."""
+    decisive = [check for check in checks if check.proof or check.result == "no"]
+    return min(decisive, key=lambda check: -inf if np.isnan(check.margin) else check.margin)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one look at the data gave: the checks, the facts in a sentence, and the numbers behind it."""
+    """The outcome for a claim: the checks, the facts in a sentence, and the numbers behind it."""
 
     checks: tuple[Check, ...]
     facts: str
-    numbers: Facts
+    numbers: Mapping[str, float]
     seeds: int
     horizon: int
 
@@ -155,20 +152,21 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The facts, and where the claim is not simply met, what stands against it."""
-        against = [check.what for check in self.checks if check.result == "no"]
-        unclear = [check.what for check in self.checks if check.result == "open"]
+        """The facts, and what contradicts the claim or is left open."""
+        failed = [check.what for check in self.checks if check.result == "no"]
+        unclear = [check for check in self.checks if check.result == "open"]
         said = self.facts
-        if against:
-            said += f"; it is not so that {', nor that '.join(against)}"
+        if failed:
+            said += f"; it is not true that {', nor that '.join(failed)}"
         if unclear:
-            said += f"; the seeds leave open whether {', and whether '.join(unclear)} ({self._would_tell()})"
+            what = ", and whether ".join(check.what for check in unclear)
+            said += f"; these seeds do not decide whether {what} ({_would_decide(unclear)})"
         return said + "."
 
-    def _would_tell(self) -> str:
-        """How many seeds would settle all that is open, were the numbers to stay as they are."""
-        unclear = [check for check in self.checks if check.result == "open"]
-        if any(check.estimate.seeds == 1 for check in unclear):
-            return "one seed cannot tell"
-        seeds = max(check.seeds_to_decide for check in unclear)
-        return f"about {seeds:,.0f} would tell" if seeds <= MANY else "no number of seeds in sight would tell"
+
+def _would_decide(unclear: list[Check]) -> str:
+    """Say how many seeds would decide these checks, if the numbers stayed as they are."""
+    if any(check.estimate.seeds == 1 for check in unclear):
+        return "one seed cannot"
+    seeds = max(check.seeds_to_decide for check in unclear)
+    return f"about {seeds:,.0f} would" if seeds <= MANY else "no feasible number of seeds would"

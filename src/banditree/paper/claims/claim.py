@@ -23,18 +23,18 @@ class Claim:
     figures: tuple[str, ...]
     statistic: str
     evaluate: Evaluate
-    over_time: bool = True  # whether looking at half the horizon makes sense
-    of_instances: bool = False  # about the instances and not the runs: what counts as seeds are instances looked at
+    over_time: bool = True  # whether it can be judged at half the horizon too
+    of_instances: bool = False  # whether it is about instances rather than runs; its seeds are then instances
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the data say of a claim, under the default readings and under each variant that was run."""
+    """What the data say about a claim, under the default readings and under each variant that was run."""
 
     claim: Claim
     finding: Finding | None  # None where data are missing
     missing: str = ""
-    half: str | None = None  # the verdict at half the horizon, where it can be told
+    half: str | None = None  # the verdict at half the horizon, if there is one
     variants: dict[str, Finding] = field(default_factory=dict)
 
     @property
@@ -52,18 +52,18 @@ class Verdict:
 
     @property
     def reading_decides(self) -> bool:
-        """Whether another reading of the paper gives another verdict, both being decided."""
+        """Whether another reading of the paper gives a different verdict, both of them decided."""
         return self.verdict not in (NOT_JUDGED, OPEN) and bool(self.otherwise)
 
     @property
     def otherwise(self) -> dict[str, str]:
-        """The decided verdicts of readings that differ from this one, decided or not: {variant: verdict}."""
+        """The decided verdicts of other readings that differ from this verdict: {variant: verdict}."""
         verdicts = {name: found.verdict for name, found in self.variants.items()}
         return {name: verdict for name, verdict in verdicts.items() if verdict not in (OPEN, self.verdict)}
 
     @property
     def sentence(self) -> str:
-        """The verdict in plain words, made from the numbers."""
+        """The verdict in words, made from the numbers."""
         if self.finding is None:
             return f"Not judged: there are no runs of {self.missing}."
         said = self.finding.sentence
@@ -75,7 +75,7 @@ class Verdict:
         return said
 
     def to_dict(self) -> dict[str, Any]:
-        """For claims.json: numbers that are not finite become None."""
+        """Return the content of claims.json, with None for numbers that are not finite."""
         found = self.finding
         return {
             "id": self.claim.id,

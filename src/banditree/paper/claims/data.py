@@ -1,4 +1,4 @@
-"""Where claims get their numbers: the runs of each figure, under one variant, up to one time."""
+"""Read the numbers that claims need from the runs of each figure, under one variant, up to one time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class Source(Protocol):
-    """What a reproduction left: the runs of a figure under a variant, by setting."""
+    """The results of a reproduction: the runs of a figure under a variant, by setting."""
 
     def __contains__(self, key: object, /) -> bool: ...
 
@@ -24,17 +24,17 @@ class Source(Protocol):
 
 
 class Missing(Exception):
-    """Data that a claim needs and that were not run."""
+    """Raised when data that a claim needs were not run."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """A view of results. ``half=True`` sees the runs up to half their horizon only, to tell what T does."""
+    """A view of results. ``half=True`` sees the runs only up to half their horizon, to show the effect of T."""
 
     results: Source
     variant: str = DEFAULT
     half: bool = False
-    jobs: int | None = -1  # workers, for what a claim simulates itself
+    jobs: int | None = -1  # workers, for claims that simulate something themselves
 
     def settings(self, figure: str) -> Mapping[str, Runs]:
         if (figure, self.variant) not in self.results:
@@ -42,58 +42,58 @@ class Data:
         return self.results.runs(figure, self.variant)
 
     def only(self, figure: str) -> Runs:
-        """The runs of a figure in which nothing varies."""
+        """Return the runs of a figure that has a single setting."""
         (runs,) = self.settings(figure).values()
         return runs
 
     def at(self, runs: Runs) -> int:
-        """The place of the time at which regret is read."""
+        """Return the index of the time at which regret is read."""
         if not self.half:
             return len(runs.times) - 1
-        places = np.flatnonzero(2 * runs.times <= runs.times[-1])
-        if len(places) == 0:
+        first_half = np.flatnonzero(2 * runs.times <= runs.times[-1])
+        if len(first_half) == 0:
             raise Missing("regret at half the horizon")
-        return int(places[-1])
+        return int(first_half[-1])
 
     def horizon(self, figure: str) -> int:
-        """The time at which regret is read; the same in all settings of a figure."""
+        """Return the time at which regret is read; the same in all settings of a figure."""
         runs = next(iter(self.settings(figure).values()))
         return int(runs.times[self.at(runs)])
 
     def final(self, figure: str, policy: str) -> Floats:
-        """Regret at the end, where nothing varies: (seeds,)."""
-        return self._regret(self.only(figure), policy, figure)[:, self.at(self.only(figure))]
+        """Return regret at the end in a figure with a single setting: (seeds,)."""
+        return self._final(self.only(figure), policy, figure)
 
     def sweep(self, figure: str, policy: str, key: str) -> tuple[Floats, Floats]:
-        """The values of the parameter, ascending, and the regret at the end: (settings,), (seeds, settings)."""
+        """Return the values of the parameter, ascending, and regret at the end: (settings,), (seeds, settings)."""
         found = sorted((parameter(label, key), label) for label in self.settings(figure))
         if len(found) < 3:
             raise Missing(f"three settings of {figure}")
-        columns = []
-        for _, label in found:
-            runs = self.settings(figure)[label]
-            columns.append(self._regret(runs, policy, figure)[:, self.at(runs)])
+        columns = [self._final(self.settings(figure)[label], policy, figure) for _, label in found]
         return np.array([value for value, _ in found]), np.stack(columns, axis=1)
 
     def depths(self, figure: str) -> tuple[Floats, list[Floats]]:
-        """Numbers of arms, ascending, and regret of HTS at the end by depth: (sizes,), each size (seeds, depths)."""
+        """Return numbers of arms, ascending, and regret of HTS at the end: (sizes,), and (seeds, depths) per size."""
         found: dict[float, dict[float, Floats]] = {}
         for label, runs in self.settings(figure).items():
-            regret = self._regret(runs, "HTS", figure)[:, self.at(runs)]
-            found.setdefault(parameter(label, "n_arms"), {})[parameter(label, "depth")] = regret
+            by_depth = found.setdefault(parameter(label, "n_arms"), {})
+            by_depth[parameter(label, "depth")] = self._final(runs, "HTS", figure)
         if len(found) < 3:
             raise Missing(f"three settings of {figure}")
         sizes = sorted(found)
         return np.array(sizes), [np.stack([found[n][depth] for depth in sorted(found[n])], axis=1) for n in sizes]
 
     def curve(self, figure: str, policy: str) -> tuple[NDArray[np.int64], Floats]:
-        """Times and regret, where nothing varies: (times,), (seeds, times)."""
+        """Return times and regret in a figure with a single setting: (times,), (seeds, times)."""
         runs = self.only(figure)
         end = self.at(runs) + 1
         return runs.times[:end], self._regret(runs, policy, figure)[:, :end]
 
     def policies(self, figure: str) -> tuple[str, ...]:
         return next(iter(self.settings(figure).values())).policies
+
+    def _final(self, runs: Runs, policy: str, figure: str) -> Floats:
+        return self._regret(runs, policy, figure)[:, self.at(runs)]
 
     @staticmethod
     def _regret(runs: Runs, policy: str, figure: str) -> Floats:
@@ -103,7 +103,7 @@ class Data:
 
 
 def parameter(label: str, key: str) -> float:
-    """The value of a key in a setting such as "n_arms=64 depth=2".
+    """Return the value of a key in the label of a setting, such as "n_arms=64 depth=2".
 
     >>> parameter("n_arms=64 depth=2", "depth")
     2.0

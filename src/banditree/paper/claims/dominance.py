@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from banditree.paper.claims.checks import Check, Finding, Floats, jackknife, mean
@@ -20,22 +22,17 @@ LINEAR = "the linear dependence in N for TS is changed to a linear dependence in
 
 
 def trend(figure: str, key: str, symbol: str, *, rising: bool) -> Evaluate:
-    """TSC's regret goes one way with a parameter."""
+    """Judge whether the regret of TSC rises, or falls, with a parameter."""
     goes, turns = ("rises", "falls") if rising else ("falls", "rises")
 
     def evaluate(data: Data) -> Finding:
         x, regret = data.sweep(figure, "TSC", key)
-        found = slope(x, regret)
+        found, against = slope(x, regret), steps(regret, rising=rising)
         means = regret.mean(axis=0)
         checks = (
             Check(f"the regret of TSC {goes} with {symbol} by its slope", found, above=rising),
             Check(f"it {goes} from the first {symbol} to the last", mean(regret[:, -1] - regret[:, 0]), above=rising),
-            Check(
-                f"it never {turns} from one {symbol} to a larger one",
-                steps(regret, rising=rising),
-                above=False,
-                proof=False,
-            ),
+            Check(f"it never {turns} from one {symbol} to a larger one", against, above=False, proof=False),
         )
         top = int(means.argmax())
         facts = (
@@ -43,14 +40,14 @@ def trend(figure: str, key: str, symbol: str, *, rising: bool) -> Evaluate:
             f"{x[-1]:g}, is highest at {symbol} = {x[top]:g} with {means[top]:.0f}, and has a slope of "
             f"{found.value:.0f} ± {found.se:.0f}"
         )
-        numbers = {"slope": found.value, "slope_se": found.se} | _by_setting("TSC", key, x, means)
+        numbers = {"slope": found.value, "slope_se": found.se} | by_setting("TSC", key, x, means)
         return Finding(checks, facts, numbers, len(regret), data.horizon(figure))
 
     return evaluate
 
 
 def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
-    """Regret is a straight line in a parameter."""
+    """Judge whether regret is a straight line in a parameter."""
 
     def evaluate(data: Data) -> Finding:
         x, regret = data.sweep(figure, policy, key)
@@ -66,20 +63,20 @@ def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
         half = len(x) // 2
         low, high = (means[half] - means[0]) / (x[half] - x[0]), (means[-1] - means[half]) / (x[-1] - x[half])
         facts = (
-            f"The regret of {policy} grows by {low:.2g} for each one of {symbol} up to {x[half]:g} and by {high:.2g} "
+            f"The regret of {policy} grows by {low:.2g} per unit of {symbol} up to {x[half]:g} and by {high:.2g} "
             f"from there to {x[-1]:g}; a line explains {share.value:.0%} of it"
         )
         if key == "n_arms":
-            facts += f" (at N = {x[-1]:g}, T is {data.horizon(figure) / x[-1]:.2g} plays an arm)"
+            facts += f" (at N = {x[-1]:g}, T is {data.horizon(figure) / x[-1]:.2g} plays per arm)"
         numbers = {"line or log": from_log.value, "line or square": from_square.value, "r_squared": share.value}
         numbers |= {"slope_low": low, "slope_high": high}
-        return Finding(checks, facts, numbers | _by_setting(policy, key, x, means), len(regret), data.horizon(figure))
+        return Finding(checks, facts, numbers | by_setting(policy, key, x, means), len(regret), data.horizon(figure))
 
     return evaluate
 
 
 def great_reduction(data: Data) -> Finding:
-    """TSC beats TS by more and more as N grows."""
+    """Judge whether TSC beats TS by more and more as N grows."""
     x, ts = data.sweep("1c", "TS", "n_arms")
     _, tsc = data.sweep("1c", "TSC", "n_arms")
     ratios = ts.mean(axis=0) / tsc.mean(axis=0)
@@ -94,36 +91,33 @@ def great_reduction(data: Data) -> Finding:
         f"TS has {ratios[0]:.2f} times the regret of TSC at N = {x[0]:g} and {ratios[-1]:.2f} times at N = {x[-1]:g}, "
         f"or {gaps[0]:.0f} and {gaps[-1]:.0f} more"
     )
-    numbers = _by_setting("TS/TSC", "n_arms", x, ratios)
+    numbers = by_setting("TS/TSC", "n_arms", x, ratios)
     return Finding(checks, facts, numbers, len(ts), data.horizon("1c"))
 
 
 def gain_vanishes(data: Data) -> Finding:
-    """What TSC saves of the regret of TS goes to nothing as the best cluster takes all arms."""
+    """Judge whether the share of regret that TSC saves vanishes as the best cluster grows to all arms."""
     x, ts = data.sweep("1e", "TS", "n_best")
     _, tsc = data.sweep("1e", "TSC", "n_best")
     n = len(x)
     gains = 1 - tsc.mean(axis=0) / ts.mean(axis=0)
     both = np.concatenate([ts, tsc], axis=1)  # (seeds, 2 settings)
     trend = jackknife(lambda means: float(slope_weights(x) @ (1 - means[n:] / means[:n])), both)
+    at_end = mean(tsc[:, -1] - (1 - GONE) * ts[:, -1])
     checks = (
         Check(f"TSC has less regret than TS at A* = {x[0]:g}", mean(ts[:, 0] - tsc[:, 0])),
         Check("the share that TSC saves falls with A*", trend, above=False),
-        Check(
-            f"at A* = {x[-1]:g} TSC saves no more than {GONE:.0%}",
-            mean(tsc[:, -1] - (1 - GONE) * ts[:, -1]),
-            proof=False,
-        ),
+        Check(f"at A* = {x[-1]:g} TSC saves no more than {GONE:.0%}", at_end, proof=False),
     )
     facts = (
         f"TSC has {less_or_more(gains[0])} regret than TS at A* = {x[0]:g}, {less_or_more(gains[n // 2])} at A* = "
         f"{x[n // 2]:g} and {less_or_more(gains[-1])} at A* = {x[-1]:g}"
     )
-    return Finding(checks, facts, _by_setting("gain", "n_best", x, gains), len(ts), data.horizon("1e"))
+    return Finding(checks, facts, by_setting("gain", "n_best", x, gains), len(ts), data.horizon("1e"))
 
 
 def less_or_more(saved: float, digits: int = 0) -> str:
-    """A share of regret that is saved, in words.
+    """Put the share of regret that is saved into words.
 
     >>> less_or_more(0.25), less_or_more(-0.125, digits=1)
     ('25% less', '12.5% more')
@@ -131,7 +125,8 @@ def less_or_more(saved: float, digits: int = 0) -> str:
     return f"{abs(saved):.{digits}%} {'less' if saved >= 0 else 'more'}"
 
 
-def _by_setting(name: str, key: str, x: Floats, values: Floats) -> dict[str, float]:
+def by_setting(name: str, key: str, x: Floats, values: Sequence[float] | Floats) -> dict[str, float]:
+    """Name the values of a sweep by the parameter."""
     return {f"{name} at {key}={at:g}": float(value) for at, value in zip(x, values, strict=True)}
 
 
@@ -140,7 +135,7 @@ def _shape_words(policy: str, symbol: str) -> str:
         f"Mean regret of {policy} at T over the grid of {symbol}: (1) its least-squares slope on {symbol} is above 0; "
         f"(2) a straight line in {symbol} leaves a smaller residual sum of squares than one in log {symbol}, and (3) "
         f"than one in the square of {symbol}, each as (r_other - r_line) / (r_other + r_line) > 0 with the standard "
-        "error by the jackknife over seeds; (4) unless refuted, the line has R² >= 0.9. No one of them is a part of "
+        "error by the jackknife over seeds; (4) unless refuted, the line has R² >= 0.9. None of them is a part of "
         "the claim by itself."
     )
 
@@ -151,7 +146,7 @@ DOMINANCE = (
         "Regret falls as clusters move apart",
         QUALITY,
         ("1a",),
-        "(1) The least-squares slope of the regret of TSC at T on d, one slope a seed, is below 0; (2) regret is "
+        "(1) The least-squares slope of the regret of TSC at T on d, one slope per seed, is below 0; (2) regret is "
         "lower at the last d than at the first; (3) unless refuted, it does not rise from any d to a larger one.",
         trend("1a", "distance", "d", rising=False),
     ),
@@ -160,7 +155,7 @@ DOMINANCE = (
         "Regret rises with the width of the best cluster",
         QUALITY,
         ("1b",),
-        "(1) The least-squares slope of the regret of TSC at T on w*, one slope a seed, is above 0; (2) regret is "
+        "(1) The least-squares slope of the regret of TSC at T on w*, one slope per seed, is above 0; (2) regret is "
         "higher at the last w* than at the first; (3) unless refuted, it does not fall from any w* to a larger one.",
         trend("1b", "width", "w*", rising=True),
     ),

@@ -7,13 +7,14 @@ import numpy as np
 from banditree.paper.claims.checks import Check, Finding, Floats, Measured, mean
 from banditree.paper.claims.claim import Claim
 from banditree.paper.claims.data import Data
+from banditree.paper.claims.dominance import by_setting
 from banditree.paper.claims.shapes import ratio_slope, straighter
 
 BENT = 1.5  # O(log N): a doubling of many arms costs at most this times a doubling of few
 
 
 def full_and_flat(data: Data) -> tuple[Floats, Floats, Floats, list[Floats]]:
-    """N, regret at T without a tree, with the full one, and at every depth: (sizes,), twice (seeds, sizes), a list."""
+    """Return N, (sizes,), regret at T without and with the full tree, (seeds, sizes), and by depth for each size."""
     sizes, depths = data.depths("1f")
     flat = np.stack([regret[:, 0] for regret in depths], axis=1)
     full = np.stack([regret[:, -1] for regret in depths], axis=1)
@@ -21,7 +22,7 @@ def full_and_flat(data: Data) -> tuple[Floats, Floats, Floats, list[Floats]]:
 
 
 def depth_helps_more(data: Data) -> Finding:
-    """The more arms, the more the full tree saves."""
+    """Judge whether the full tree saves more the more arms there are."""
     sizes, flat, full, depths = full_and_flat(data)
     saved = flat.mean(axis=0) / full.mean(axis=0)
     best = [int(regret.mean(axis=0).argmin()) for regret in depths]
@@ -34,13 +35,12 @@ def depth_helps_more(data: Data) -> Finding:
         f"{saved[-1]:.2f} times at N = {sizes[-1]:g}; the depth with the least regret goes from {best[0]} to "
         f"{best[-1]}"
     )
-    numbers = {f"flat/full at n_arms={n:g}": float(value) for n, value in zip(sizes, saved, strict=True)}
-    numbers |= {f"best depth at n_arms={n:g}": float(value) for n, value in zip(sizes, best, strict=True)}
+    numbers = by_setting("flat/full", "n_arms", sizes, saved) | by_setting("best depth", "n_arms", sizes, best)
     return Finding(checks, facts, numbers, len(full), data.horizon("1f"))
 
 
 def log_n(data: Data) -> Finding:
-    """With the full tree regret grows no faster than log N."""
+    """Judge whether regret with the full tree grows no faster than log N."""
     sizes, flat, full, _ = full_and_flat(data)
     means, x = full.mean(axis=0), np.log2(sizes)
     half = len(x) // 2
@@ -58,10 +58,10 @@ def log_n(data: Data) -> Finding:
     )
     facts = (
         f"With the full tree, regret goes from {means[0]:.0f} at N = {sizes[0]:g} to {means[-1]:.0f} at N = "
-        f"{sizes[-1]:g} (without a tree {flat[:, 0].mean():.0f} to {flat[:, -1].mean():.0f}): {early.value:.1f} a "
+        f"{sizes[-1]:g} (without a tree {flat[:, 0].mean():.0f} to {flat[:, -1].mean():.0f}): {early.value:.1f} per "
         f"doubling up to N = {sizes[half]:g}, {late.value:.1f} from there on"
     )
-    numbers = {f"full at n_arms={n:g}": float(value) for n, value in zip(sizes, means, strict=True)}
+    numbers = by_setting("full", "n_arms", sizes, means)
     numbers |= {"early_doubling": early.value, "late_doubling": late.value, "log or line": curve.value}
     return Finding(checks, facts, numbers, len(full), data.horizon("1f"))
 
@@ -69,7 +69,7 @@ def log_n(data: Data) -> Finding:
 def _doubling(
     regret: Floats, x: Floats, start: int, end: int, *, minus: float = 0.0, of: tuple[int, int] = (0, 1)
 ) -> Measured:
-    """What a doubling costs from one size to another, less some times what it costs between two others; x is log2 N."""
+    """Measure the cost of a doubling between two sizes, minus a multiple of that between two others; x is log2 N."""
     cost = (regret[:, end] - regret[:, start]) / (x[end] - x[start])
     other = (regret[:, of[1]] - regret[:, of[0]]) / (x[of[1]] - x[of[0]])
     return mean(cost - minus * other)

@@ -1,8 +1,9 @@
-"""Claims about the instances themselves: the dominance that the theorems assume, widths, distances and diameters."""
+"""Claims about the instances rather than the runs: dominance, widths, distances and diameters of clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,16 +15,16 @@ from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.paper.results import another_problem, instance
 from banditree.problems import Instance
 
-FEW, SOME = 5, 25  # instances looked at: of each setting of a sweep, of a figure where nothing varies
-ALL_SEEDS = ("2a",)  # figures whose instances are cheap enough to look at every one
+FEW, SOME = 5, 25  # instances examined of each setting of a sweep, and of a figure with a single setting
+ALL_SEEDS = ("2a",)  # figures whose instances are cheap enough to examine all of them
 SIMILAR = 0.5  # "similar expected rewards": arms of a cluster spread at most half as much as all arms
 SWEEPS = ("1a", "1b", "1c", "1d", "1e")
 
 Holds = Callable[[Setting, Instance], bool]
 
 
-def looked_at(data: Data, figure: str) -> Iterator[tuple[Setting, Instance]]:
-    """The instances that the first seeds of every setting met; settings that share theirs are looked at once."""
+def examined(data: Data, figure: str) -> Iterator[tuple[Setting, Instance]]:
+    """Yield the instances of the first seeds of every setting; those that settings share are yielded once."""
     n_seeds = len(next(iter(data.settings(figure).values())).seeds)
     settings = FIGURES[figure].settings(data.variant)
     if data.variant != DEFAULT and not any(another_problem(figure, data.variant, each) for each in settings):
@@ -36,21 +37,20 @@ def looked_at(data: Data, figure: str) -> Iterator[tuple[Setting, Instance]]:
 
 
 def counted(figures: Sequence[str], holds: Holds, what: str, *, expected: bool = True) -> Evaluate:
-    """Whether something holds in every instance looked at, or in none. ``what`` is its name, with a verb."""
+    """Judge whether something holds in every examined instance, or in none. ``what`` names it, with a verb."""
 
     def evaluate(data: Data) -> Finding:
         checks: list[Check] = []
         numbers: dict[str, float] = {}
         listed = []
         for figure in figures:
-            found = [holds(setting, drawn) for setting, drawn in looked_at(data, figure)]
+            found = [holds(setting, drawn) for setting, drawn in examined(data, figure)]
             n, true = len(found), sum(found)
-            right = true if expected else n - true
+            estimate = Measured((true if expected else n - true) / n, 0.0, n)
             side = "all" if expected else "none"
-            estimate = Measured(right / n, 0.0, n)
             checks.append(Check(f"{what} {side} of those of {figure}", estimate, threshold=1 - 0.5 / n))
             numbers |= {f"instances of {figure}": float(n), f"instances of {figure} where it holds": float(true)}
-            listed.append(f"{_out_of(true, n)} instances looked at of {figure}")
+            listed.append(f"{_out_of(true, n)} examined instances of {figure}")
         facts = f"{what[0].upper()}{what[1:]} {', '.join(listed)}"
         return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds, data.horizon(figures[0]))
 
@@ -58,24 +58,24 @@ def counted(figures: Sequence[str], holds: Holds, what: str, *, expected: bool =
 
 
 def similar(data: Data) -> Finding:
-    """Arms of a cluster have means nearer to each other than arms at large."""
+    """Judge whether arms of a cluster have means closer to each other than all arms have."""
     checks, numbers = [], {}
     for figure in ("2a", "2b"):
-        shares = np.array([_spread_within(drawn) for _, drawn in looked_at(data, figure)])  # (instances,)
+        shares = np.array([_spread_within(drawn) for _, drawn in examined(data, figure)])  # (instances,)
         what = f"arms of a cluster spread less than {SIMILAR:g} times as much as all arms in {figure}"
         checks.append(Check(what, mean(shares), SIMILAR, above=False))
         numbers[f"spread within clusters in {figure}"] = float(shares.mean())
-    small, large = numbers.values()
+    in_2a, in_2b = numbers.values()
     facts = (
-        f"The means of a cluster's arms spread {small:.2f} times as much as those of all arms in 2a, {large:.2f} in 2b"
+        f"The means of a cluster's arms spread {in_2a:.2f} times as much as those of all arms in 2a, {in_2b:.2f} in 2b"
     )
     return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds, data.horizon("2a"))
 
 
 def diameters(data: Data) -> Finding:
-    """Clusters are wider where ε is larger, with the same number of arms and clusters."""
+    """Judge whether clusters are wider where ε is larger, with the same number of arms and clusters."""
     found = {
-        figure: mean(np.array([_diameter(drawn) for _, drawn in looked_at(data, figure)])) for figure in ("2e", "2f")
+        figure: mean(np.array([_diameter(drawn) for _, drawn in examined(data, figure)])) for figure in ("2e", "2f")
     }
     check = Check("clusters have a larger diameter in 2e than in 2f", found["2e"] - found["2f"])
     numbers = {f"diameter in {figure}": each.value for figure, each in found.items()}
@@ -104,105 +104,94 @@ def _hierarchical(_: Setting, drawn: Instance) -> bool:
 
 
 def _as_set(setting: Setting, drawn: Instance) -> bool:
-    """Whether the best cluster has the width, and every other the distance, that the setting asks for."""
+    """Say whether the best cluster has the width, and every other the distance, that the setting asks for."""
     quality, wanted = theory.quality(drawn.tree, _means(drawn)), setting.problem.parameters
     far = np.array(list(quality.distance.values()))  # (clusters,)
     return bool(np.isclose(quality.width, wanted["width"]) and np.allclose(far, wanted["distance"]))
 
 
 def _groups(drawn: Instance) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Which arms each top cluster has: (arms,) each."""
+    """Return a mask of the arms of each top cluster: (arms,) each."""
     top = np.asarray(drawn.tree.top_cluster())
     return [top == cluster for cluster in np.unique(top)]
 
 
 def _spread_within(drawn: Instance) -> float:
-    """The standard deviation of means around those of their clusters, over that of all means."""
+    """Return the standard deviation of means around those of their clusters, over that of all means."""
     means = _means(drawn)
     within = sum(float(((means[arms] - means[arms].mean()) ** 2).sum()) for arms in _groups(drawn))
     return float(np.sqrt(within / len(means) / means.var()))
 
 
 def _diameter(drawn: Instance) -> float:
-    """The greatest distance between two arms of a cluster, averaged over clusters."""
+    """Return the greatest distance between two arms of a cluster, averaged over clusters."""
     assert drawn.theta is not None
     theta = drawn.theta  # (arms, dim)
     return float(np.mean([np.linalg.norm(theta[a][:, None] - theta[a][None], axis=2).max() for a in _groups(drawn)]))
 
 
-def _words(what: str, where: str, looked: str) -> str:
-    return (
-        f"{what} on the instances of {looked}; it must {where}. A count over these instances: others are not looked at."
-    )
+def _statistic(what: str, where: str, which: str) -> str:
+    return f"{what} on the instances of {which}; it must {where}. A count over these instances: no others are examined."
+
+
+_claim = partial(Claim, over_time=False, of_instances=True)
 
 
 FIRST = f"the first {FEW} seeds of every setting"
 KMEANS = f"all seeds of 2a and the first {SOME} of 2b"
 
 INSTANCES = (
-    Claim(
+    _claim(
         "instances-strong-dominance",
         "The instances have strong dominance",
         "We generate synthetic data, for which strong dominance holds",
         SWEEPS,
-        _words("Strong dominance is computed", "hold in all", FIRST),
+        _statistic("Strong dominance is computed", "hold in all", FIRST),
         counted(SWEEPS, _dominance, "strong dominance holds in"),
-        over_time=False,
-        of_instances=True,
     ),
-    Claim(
+    _claim(
         "instances-width-and-distance",
         "The instances have the width and the distance they are given",
         "The optimal cluster will then have a width of w* and the distance from each sub-optimal cluster to the "
         "optimal cluster will be d.",
         SWEEPS,
-        _words("Width and distances are computed by the paper's definitions", "be w* and d in all", FIRST),
+        _statistic("Width and distances are computed by the paper's definitions", "be w* and d in all", FIRST),
         counted(SWEEPS, _as_set, "width and distances are w* and d in"),
-        over_time=False,
-        of_instances=True,
     ),
-    Claim(
+    _claim(
         "instances-hierarchical-dominance",
         "The trees of figure 1f have hierarchical strong dominance",
         "recursively sorting and merging the arms into a balanced binary tree, which has the hierarchical strong "
         "dominance property.",
         ("1f",),
-        _words("Hierarchical strong dominance is computed", "hold in all", FIRST),
+        _statistic("Hierarchical strong dominance is computed", "hold in all", FIRST),
         counted(("1f",), _hierarchical, "hierarchical strong dominance holds in"),
-        over_time=False,
-        of_instances=True,
     ),
-    Claim(
+    _claim(
         "instances-similar-rewards",
         "Arms of a k-means cluster have similar rewards",
         "the smoothness of the function ensures arms within the same cluster to have similar expected rewards",
         ("2a", "2b"),
         "In 2a and in 2b: the standard deviation of expected rewards around the mean of their cluster, over that of "
-        f"all expected rewards, one number an instance, is below {SIMILAR:g}; on the instances of {KMEANS}.",
+        f"all expected rewards, one number per instance, is below {SIMILAR:g}; on the instances of {KMEANS}.",
         similar,
-        over_time=False,
-        of_instances=True,
     ),
-    Claim(
+    _claim(
         "instances-violate-dominance",
         "The k-means instances violate strong dominance",
         "the periodicity of sin yields many local optima and the optimal cluster won't strongly dominate the other "
         "clusters.",
         ("2a", "2b"),
-        _words("Strong dominance is computed", "hold in none", KMEANS),
+        _statistic("Strong dominance is computed", "hold in none", KMEANS),
         counted(("2a", "2b"), _dominance, "strong dominance holds in", expected=False),
-        over_time=False,
-        of_instances=True,
     ),
-    Claim(
+    _claim(
         "instances-diameter",
         "The parameter ε sets how wide a cluster is",
         "we can control the expected diameter of a cluster by varying ε.",
         ("2e", "2f"),
         "The greatest distance between the coefficients of two arms of a cluster, averaged over clusters, one number "
-        f"an instance, is larger in 2e (ε = 0.5) than in 2f (ε = 0.1); on the instances of the first {SOME} seeds.",
+        f"per instance, is larger in 2e (ε = 0.5) than in 2f (ε = 0.1); on the instances of the first {SOME} seeds.",
         diameters,
-        over_time=False,
-        of_instances=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Questions of shape: does it rise, is it a straight line or a logarithm, does a curve stay straight to its end."""
+"""Measure shapes: whether regret rises, is a line or a logarithm in a parameter, and bends over time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from banditree.paper.claims.data import Missing
 
 
 def slope_weights(x: Floats) -> Floats:
-    """What makes a least-squares slope on x of numbers at x, as their weighted sum: (settings,) both."""
+    """Return the weights whose weighted sum of numbers at x is their least-squares slope on x: (settings,) both."""
     centred = x - x.mean()
     weights: Floats = centred / (centred**2).sum()
     return weights
 
 
 def slope(x: Floats, y: Floats) -> Measured:
-    """Least-squares slope of regret on a parameter, from x (settings,) and y (seeds, settings)."""
+    """Measure the least-squares slope of regret on a parameter, from x (settings,) and y (seeds, settings)."""
     return mean(y @ slope_weights(x))
 
 
 def steps(y: Floats, *, rising: bool) -> Measured:
-    """The step from one setting to any later one that goes most clearly the wrong way: y is (seeds, settings).
+    """Measure the step from one setting to a later one that goes most clearly the wrong way: y is (seeds, settings).
 
-    Its sign is turned so that a step against the trend is positive.
+    A step against the trend is positive.
     """
     pairs = list(combinations(range(y.shape[1]), 2))
     found = [mean(y[:, i] - y[:, j] if rising else y[:, j] - y[:, i]) for i, j in pairs]
@@ -36,14 +36,14 @@ def steps(y: Floats, *, rising: bool) -> Measured:
 
 
 def residual(x: Floats, y: Floats) -> float:
-    """What a straight line in x leaves of y: the sum of squares, both (settings,)."""
+    """Return the residual sum of squares of a straight line in x fitted to y: (settings,) both."""
     line = np.column_stack([np.ones_like(x), x])
     fitted = line @ np.linalg.lstsq(line, y, rcond=None)[0]
     return float(((y - fitted) ** 2).sum())
 
 
 def straighter(x: Floats, than: Floats, y: Floats) -> Measured:
-    """Whether regret is a line in x rather than in another scale: from -1 (in that exactly) to 1 (in x exactly).
+    """Measure whether regret is a line in x rather than in another scale, from -1 (exactly that) to 1 (exactly x).
 
     (r_than - r_x) / (r_than + r_x) of the residual sums of squares of the two fits, from x and ``than`` (settings,)
     and y (seeds, settings).
@@ -57,7 +57,7 @@ def straighter(x: Floats, than: Floats, y: Floats) -> Measured:
 
 
 def explained(x: Floats, y: Floats) -> Measured:
-    """The share of the variance between settings that a straight line in x explains: R squared."""
+    """Measure R squared, the share of the variance between settings that a straight line in x explains."""
 
     def share(means: Floats) -> float:
         spread = float(((means - means.mean()) ** 2).sum())
@@ -67,12 +67,12 @@ def explained(x: Floats, y: Floats) -> Measured:
 
 
 def log_ratio(a: Floats, b: Floats) -> Measured:
-    """log of mean a over mean b, paired: (seeds,) both."""
+    """Measure the log of mean a over mean b, paired: (seeds,) both."""
     return jackknife(lambda means: float(np.log(means[0] / means[1])), np.stack([a, b], axis=1))
 
 
 def ratio_slope(x: Floats, a: Floats, b: Floats) -> Measured:
-    """Slope on x of the log of mean a over mean b: x (settings,), a and b (seeds, settings), paired."""
+    """Measure the slope on x of the log of mean a over mean b: x (settings,), a and b (seeds, settings), paired."""
     n = len(x)
     weights = slope_weights(x)
     both = np.concatenate([a, b], axis=1)  # (seeds, 2 settings)
@@ -80,29 +80,29 @@ def ratio_slope(x: Floats, a: Floats, b: Floats) -> Measured:
 
 
 def quarters(times: NDArray[np.int64], regret: Floats) -> tuple[Floats, Floats]:
-    """Regret gained from T/4 to T/2 and from T/2 to T: (seeds,) each, from regret (seeds, times)."""
+    """Return regret gained from T/4 to T/2 and from T/2 to T: (seeds,) each, from regret (seeds, times)."""
     end = times[-1]
-    places = []
+    found = []
     for part in (4, 2):
         at = np.flatnonzero(part * times <= end)
         if len(at) == 0 or part * times[at[-1]] < 0.95 * end:
             raise Missing(f"regret at T/{part}")
-        places.append(int(at[-1]))
-    quarter, half = places
+        found.append(int(at[-1]))
+    quarter, half = found
     return regret[:, half] - regret[:, quarter], regret[:, -1] - regret[:, half]
 
 
 def bending(times: NDArray[np.int64], regret: Floats, exponent: float) -> Measured:
-    """How much more regret the second half of a run brings than growth like t^exponent would: above 0 is straighter.
+    """Measure how much more regret the second half of a run adds than growth like t^exponent would.
 
     Regret that grows like a + b t^exponent gains 2^exponent times as much from T/2 to T as from T/4 to T/2, whatever a
-    and b, so that what was lost while the policy knew nothing does not count.
+    and b are, so that regret from the start of the run does not count.
     """
     before, after = quarters(times, regret)
     return mean(after - 2**exponent * before)
 
 
 def exponent(times: NDArray[np.int64], regret: Floats) -> float:
-    """That exponent, for the sentence: log2 of the ratio of the gains; minus infinity where the second is nothing."""
+    """Estimate that exponent: log2 of the ratio of the gains, minus infinity if either is not positive."""
     before, after = (float(gain.mean()) for gain in quarters(times, regret))
     return float(np.log2(after / before)) if before > 0 and after > 0 else -np.inf

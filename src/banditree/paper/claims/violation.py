@@ -10,7 +10,7 @@ from banditree.paper.claims.data import Data
 from banditree.paper.claims.dominance import BIG, less_or_more
 from banditree.paper.claims.shapes import log_ratio
 
-SLIGHTLY = 0.15  # "slightly better": better, and not by more than this share
+SLIGHTLY = 0.15  # "slightly better": better, but not by more than this share
 
 OUTPERFORMS = (
     "TSC outperforms the other algorithms on both instances and especially on the larger instance where there is a "
@@ -20,18 +20,18 @@ SLIGHT = "The HTS performs well on this problem and is slightly better than TSC 
 
 
 def less(better: str, than: str, a: Floats, b: Floats, where: str = "") -> Check:
-    """One policy has less regret than another, paired by seed: (seeds,) both."""
+    """Check that one policy has less regret than another, paired by seed: (seeds,) both."""
     return Check(f"{better} has less regret than {than}{where}", mean(b - a))
 
 
 def slightly(better: str, than: str, a: Floats, b: Floats, where: str = "") -> tuple[Check, Check]:
-    """... and not much less."""
+    """Check that it has less, but not much less."""
     what = f"{better} has no more than {SLIGHTLY:.0%} less regret than {than}{where}"
     return less(better, than, a, b, where), Check(what, mean(a - (1 - SLIGHTLY) * b), proof=False)
 
 
 def best(figure: str) -> Evaluate:
-    """TSC has less regret than every other policy of the figure."""
+    """Judge whether TSC has less regret than every other policy of the figure."""
 
     def evaluate(data: Data) -> Finding:
         tsc = data.final(figure, "TSC")
@@ -40,13 +40,13 @@ def best(figure: str) -> Evaluate:
         ranked = sorted(others, key=lambda name: float(others[name].mean()))
         listed = ", ".join(f"{name} {others[name].mean():.0f}" for name in ranked)
         facts = f"TSC has a regret of {tsc.mean():.0f}; {listed}"
-        return Finding(checks, facts, _means({"TSC": tsc, **others}), len(tsc), data.horizon(figure))
+        return Finding(checks, facts, means({"TSC": tsc, **others}), len(tsc), data.horizon(figure))
 
     return evaluate
 
 
 def big_gap(data: Data) -> Finding:
-    """In 2b every other policy has far more regret than TSC, and the gap is wider than in 2a."""
+    """Judge whether every other policy has far more regret than TSC in 2b, with a wider gap than in 2a."""
     tsc = data.final("2b", "TSC")
     others = {name: data.final("2b", name) for name in data.policies("2b") if name != "TSC"}
     second = min(others, key=lambda name: float(others[name].mean()))
@@ -74,7 +74,7 @@ def _of_2c(data: Data) -> dict[str, Floats]:
 
 
 def hts_slightly_better(data: Data) -> Finding:
-    """HTS beats TSC by a little, at both depths."""
+    """Judge whether HTS is slightly better than TSC, at both depths."""
     regret = _of_2c(data)
     deep = ("HTS L=2", "HTS L=3")
     checks = [check for name in deep for check in slightly(name, "TSC", regret[name], regret["TSC"])]
@@ -82,23 +82,24 @@ def hts_slightly_better(data: Data) -> Finding:
     facts = f"TSC has a regret of {regret['TSC'].mean():.0f}, " + " and ".join(
         f"{name} {regret[name].mean():.0f} ({less_or_more(shares[name], digits=1)})" for name in deep
     )
-    return Finding(tuple(checks), facts, _means(regret), len(regret["TSC"]), data.horizon("2c"))
+    return Finding(tuple(checks), facts, means(regret), len(regret["TSC"]), data.horizon("2c"))
 
 
 def both_beat_uct(data: Data) -> Finding:
-    """HTS at each depth and TSC have less regret than UCT at each depth."""
+    """Judge whether HTS at each depth and TSC have less regret than UCT at each depth."""
     regret = _of_2c(data)
     ours, theirs = ("TSC", "HTS L=2", "HTS L=3"), ("UCT L=2", "UCT L=3")
     checks = tuple(less(name, rival, regret[name], regret[rival]) for name in ours for rival in theirs)
     facts = f"Regret is {_said(ours, regret)}, against {_said(theirs, regret)}"
-    return Finding(checks, facts, _means(regret), len(regret["TSC"]), data.horizon("2c"))
+    return Finding(checks, facts, means(regret), len(regret["TSC"]), data.horizon("2c"))
 
 
 def _said(names: Sequence[str], regret: dict[str, Floats]) -> str:
     return ", ".join(f"{name} {regret[name].mean():.0f}" for name in names)
 
 
-def _means(regret: dict[str, Floats]) -> dict[str, float]:
+def means(regret: dict[str, Floats]) -> dict[str, float]:
+    """Return the mean regret of each policy."""
     return {name: float(each.mean()) for name, each in regret.items()}
 
 

@@ -1,4 +1,4 @@
-"""The figures of the paper, in its order. A new one is a file here, and a line in ``FIGURES``.
+"""The figures of the paper, in its order. A new one is a file in this folder, and a line in ``FIGURES``.
 
 >>> list(FIGURES)[:6], FIGURES["2b"].seeds
 (['1a', '1b', '1c', '1d', '1e', '1f'], 100)

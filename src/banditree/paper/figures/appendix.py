@@ -1,4 +1,4 @@
-"""The appendix's regret: where the full tree fails, where it does well, and clusters that mean nothing."""
+"""The appendix's figures of regret: on the surface, on the bumps, and with clusters that mean nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _figure(
         caption=caption,
         kind="curves",
         settings_of=lambda _: [Setting("", problem, policies)],
-        readings=(reading, "The instance is drawn anew for every seed."),
+        readings=(reading, "Every seed has a new instance."),
         horizon=horizon,
         seeds=25,
         seconds=1.5,

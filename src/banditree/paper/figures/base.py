@@ -1,4 +1,4 @@
-"""What a figure is: settings to run, and what to write on the picture."""
+"""The classes of a figure and its settings: what to run, and the texts of the picture."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Setting:
-    """One problem and the policies that meet it."""
+    """One problem and the policies that run on it."""
 
-    label: str  # what varies, as `key=value` pairs with the problem's parameter names; empty where nothing does
+    label: str  # what varies, as `key=value` pairs with the problem's parameter names; empty if nothing does
     problem: Problem
     policies: Mapping[str, Factory]  # {name in the table: factory}, as `bt.simulate` wants them
-    x: float = 0.0  # its place on the axis of a sweep
-    line: str = ""  # the line of a sweep it belongs to, where lines are not policies
-    instances: str = ""  # settings with the same word here meet the same instances; the label where empty
+    x: float = 0.0  # its position on the axis of a sweep
+    line: str = ""  # the line of a sweep that it belongs to, if lines are not policies
+    instances: str = ""  # settings with the same text here have the same instances; the label if empty
 
     @property
     def stream(self) -> str:
@@ -39,13 +39,13 @@ class Figure:
     caption: str  # the paper's, in short
     kind: str  # "sweep": regret at T against a parameter; "curves": regret over time; "function": f and arms on it
     settings_of: Callable[[str], list[Setting]]
-    readings: Sequence[str]  # where the paper is silent, what was chosen
-    options: Mapping[str, str] = field(default_factory=dict)  # {variant: description}, the default apart
+    readings: Sequence[str]  # what was chosen where the paper does not say
+    options: Mapping[str, str] = field(default_factory=dict)  # {variant: description}, without the default
     horizon: int = 0  # the paper's T
     seeds: int = 0
     seconds: float = 0.0  # about how long a run with the paper's seeds takes on two cores, for the bar
     x_label: str = ""
-    function: Callable[[Any], Any] | None = None  # of a figure that shows one
+    function: Callable[[Any], Any] | None = None  # of a figure of kind "function"
 
     @property
     def variants(self) -> dict[str, str]:
@@ -53,9 +53,9 @@ class Figure:
         return {DEFAULT: "the readings chosen here", **self.options}
 
     def settings(self, variant: str = DEFAULT) -> list[Setting]:
-        """What the figure shows, in the order of its axis."""
+        """Return the settings of a variant, in the order of the axis."""
         return self.settings_of(variant)
 
     def n_seeds(self, *, quick: bool = False) -> int:
-        """How many seeds a run has: the paper's, or a tenth."""
+        """Return the number of seeds: the paper's, or a tenth of them."""
         return max(5, self.seeds // 10) if quick else self.seeds

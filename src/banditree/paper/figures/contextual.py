@@ -34,10 +34,7 @@ def _figure(name: str, n_arms: int, n_clusters: int, spread: float) -> Figure:
             "Arms fall into the clusters uniformly. Regret is max θ·x over all arms minus θ·x of the arm played.",
             "v scales the variance of the Thompson sample; nothing is forced on an untried arm of LinUCB.",
         ),
-        options={
-            "uniform": "contexts uniform in [0, 1]^5",
-            "unit": "contexts of length 1 in a uniform direction",
-        },
+        options={"uniform": "contexts uniform in [0, 1]^5", "unit": "contexts of length 1 in a uniform direction"},
         horizon=3000,
         seeds=25,
         seconds=2.0,

@@ -16,18 +16,12 @@ def _settings(variant: str) -> list[Setting]:
     for n_arms in SIZES:
         whole = hierarchical_dominance(n_arms)
         for depth in range(n_arms.bit_length() - 1):  # 0 ... log2 N - 1
-            # The top levels are a cut of one tree; the options' trees are no cut, so each depth is a problem.
+            # The top levels are a cut of one tree; those of the other variants are not, so each depth is a problem.
             problem = whole if variant == DEFAULT else hierarchical_dominance(n_arms, levels=variant, depth=depth)
             policy = partial(HTS, depth=depth) if variant == DEFAULT else HTS
+            same = f"n_arms={n_arms}"  # the instances are those of all depths
             found.append(
-                Setting(
-                    f"n_arms={n_arms} depth={depth}",
-                    problem,
-                    {"HTS": policy},
-                    x=float(depth),
-                    line=f"N = {n_arms}",
-                    instances=f"n_arms={n_arms}",
-                )
+                Setting(f"{same} depth={depth}", problem, {"HTS": policy}, float(depth), f"N = {n_arms}", same)
             )
     return found
 
@@ -40,8 +34,8 @@ FIGURES = (
         kind="sweep",
         settings_of=_settings,
         readings=(
-            "Depth L keeps the top L levels of the binary tree; below, the arms hang directly (L = 1: two clusters).",
-            "HTS runs at every depth L = 0, 1, ..., log2 N - 1; all depths meet the same instance of a seed.",
+            "Depth L keeps the top L levels of the binary tree, with the arms directly below (L = 1: two clusters).",
+            "HTS runs at every depth L = 0, 1, ..., log2 N - 1; all depths have the same instance per seed.",
         ),
         options={
             "bottom": "depth L keeps the L levels nearest to the arms",

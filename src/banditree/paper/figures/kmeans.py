@@ -1,4 +1,4 @@
-"""Figures 2a to 2c: arms on a line, clustered by k-means, where no cluster dominates."""
+"""Figures 2a to 2c: arms on a line in k-means clusters, none of which dominates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from banditree.paper.figures.base import Factory, Figure, Setting
 from banditree.problems import sine_kmeans
 
 READINGS = (
-    "Clusters come from scikit-learn's KMeans with n_init=10; places and clusters are drawn anew for every seed.",
+    "Clusters come from scikit-learn's KMeans with n_init=10; positions and clusters are new for every seed.",
     "UCB indices are mean + sqrt(2 ln n / n_i); inside a cluster the cluster's own plays are the clock n.",
 )
 TSMAX = "In TSMax a cluster stands for its arm with the highest empirical mean among the arms tried."

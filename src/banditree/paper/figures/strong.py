@@ -1,4 +1,4 @@
-"""Figures 1a to 1e: TS and TSC under strong dominance, one parameter of the instance varied at a time."""
+"""Figures 1a to 1e: TS and TSC under strong dominance, with one parameter of the problem varied at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRIDS: dict[str, list[Any]] = {
 READINGS = (
     "K counts all clusters, the optimal one included.",
     "A sub-optimal cluster that gets no arm is dropped; with a single arm it has the best value, 0.6 - w* - d.",
-    "The instance is drawn anew for every seed; TS and TSC meet the same one.",
+    "Every seed has a new instance; TS and TSC run on the same one.",
     "Regret is the expected one: the sum over t of mu* minus the mean of the arm played.",
 )
 
@@ -46,7 +46,7 @@ def _figure(name: str, varied: str, title: str, caption: str, x_label: str) -> F
         kind="sweep",
         settings_of=settings,
         readings=READINGS,
-        options={"suboptimal": "K counts the sub-optimal clusters alone"},
+        options={"suboptimal": "K counts only the sub-optimal clusters"},
         horizon=3000,
         seeds=50,
         seconds=1.5,

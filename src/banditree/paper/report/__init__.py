@@ -1,4 +1,4 @@
-"""The report of a reproduction: report.html, claims.json and claims.md, and the copies that the documentation shows."""
+"""Write the report of a reproduction: report.html, claims.json, claims.md, and copies for the documentation."""
 
 from __future__ import annotations
 
@@ -21,16 +21,12 @@ __all__ = ["HEADLINES", "Theory", "update_docs", "write_report"]
 
 
 def write_report(
-    out: str | Path,
-    results: Results | None = None,
-    verdicts: Sequence[Verdict] | None = None,
-    *,
-    jobs: int | None = -1,
+    out: str | Path, results: Results | None = None, verdicts: Sequence[Verdict] | None = None, *, jobs: int | None = -1
 ) -> Path:
-    """Judge the claims and write ``report.html``, ``claims.json`` and ``claims.md`` to ``out``; the path of the page.
+    """Judge the claims, write ``report.html``, ``claims.json`` and ``claims.md`` to ``out``; return the page's path.
 
-    ``results`` are those of the folder, unless given; ``verdicts`` are computed from them, unless given. What is
-    simulated for them runs on ``jobs`` workers.
+    By default ``results`` are those of the folder, and ``verdicts`` are computed from them. What has to be simulated
+    runs on ``jobs`` workers.
     """
     started = time.perf_counter()
     folder = Path(out)
@@ -47,22 +43,22 @@ def write_report(
 
 
 def update_docs(out: str | Path, docs: str | Path, more: str | Path | None = None) -> list[Path]:
-    """Put the claims table and the headline pictures of a reproduction into the documentation; the files written.
+    """Copy the claims table and the headline pictures of a reproduction into the documentation; return the files.
 
     The table goes between the two marks in ``paper.md``, the pictures to ``images``. ``more`` is the folder of a
-    reproduction with more seeds, of some figures or all: what was judged there follows in a table of its own.
+    reproduction of some or all figures with more seeds; what was judged there follows in a table of its own.
     """
     folder, target = Path(out), Path(docs) / "paper.md"
     sources = [folder / "claims.md", *(folder / f"{name}.png" for name in HEADLINES)]
     sources += [] if more is None else [Path(more) / "claims.md"]
     absent = [str(path) for path in sources if not path.exists()]
     if absent:
-        raise InvalidValue(f"there is no {', '.join(absent)}; `banditree reproduce --out DIR` writes them to DIR")
+        raise InvalidValue(f"cannot find {', '.join(absent)}; `banditree reproduce --out DIR` writes them to DIR")
     text = target.read_text(encoding="utf-8")
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
     if not start or not end:
-        raise BadFile(f"{target} has lost the marks {START} and {END}, between which the claims go")
+        raise BadFile(f"{target} has no marks {START} and {END}, between which the claims go")
     tables = sources[0].read_text(encoding="utf-8")
     if more is not None:
         lines = sources[-1].read_text(encoding="utf-8").splitlines()

@@ -1,6 +1,6 @@
-"""``python -m banditree.paper.report reproduction docs [more]``: claims and headline pictures into the documentation.
+"""Copy claims and headline pictures to the docs: ``python -m banditree.paper.report REPRODUCTION DOCS [MORE]``.
 
-``more`` is the folder of a reproduction with more seeds.
+MORE is the folder of a reproduction with more seeds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from banditree.paper.report import update_docs
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0, or 2 where something is wrong, with a sentence that says what."""
+    """Run the command; return the exit code: 0, or 2 after an error message."""
     if len(arguments) not in (2, 3):
         print("usage: python -m banditree.paper.report REPRODUCTION DOCS [MORE]", file=sys.stderr)
         return 2

@@ -1,14 +1,14 @@
-"""A claim on the page: its verdict's sign, the facts beside it, the checks and numbers behind it."""
+"""What the page shows about a claim: the sign of its verdict, facts, checks and numbers."""
 
 from __future__ import annotations
 
 from banditree.output.html import number
 from banditree.paper.claims import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, Finding, Verdict
 from banditree.paper.claims.checks import needed
-from banditree.paper.report.grid import Grid
 from banditree.paper.report.markdown import margin
+from banditree.paper.report.numbers import Grid
 
-# A word, a sign and a colour each, so that none of them has to carry the verdict alone.
+# A sign and a CSS class for each verdict, so that it never depends on the colour alone.
 SIGNS = {
     HOLDS: ("✓", "holds"),
     PART: ("◐", "part"),
@@ -19,7 +19,7 @@ SIGNS = {
 
 
 def facts(verdict: Verdict) -> list[str]:
-    """The margin and what it rests on, in a few words each; none where the claim is not judged."""
+    """Return the margin and what it is based on; nothing if the claim is not judged."""
     found = verdict.finding
     if found is None:
         return []
@@ -35,7 +35,7 @@ def facts(verdict: Verdict) -> list[str]:
 
 
 def checks(found: Finding) -> Grid:
-    """One row per check."""
+    """Return one row per check."""
     rows = [
         (
             check.what,
@@ -53,5 +53,5 @@ def checks(found: Finding) -> Grid:
 
 
 def behind(found: Finding) -> Grid:
-    """The numbers that the sentence was made from."""
+    """Return the numbers behind the sentence."""
     return Grid(("number", "value"), [(name, number(value)) for name, value in found.numbers.items()], "Numbers")

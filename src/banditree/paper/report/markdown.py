@@ -1,4 +1,4 @@
-"""The claims as a Markdown table."""
+"""Write the claims as a Markdown table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = (
 
 
 def claims_table(verdicts: Sequence[Verdict]) -> str:
-    """One row per claim: what is claimed, the verdict, what the numbers say, and the command that runs it again."""
+    """Return one row per claim: the quote, the verdict, what the numbers say, and the command that repeats it."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for verdict in verdicts:
         claim = verdict.claim
@@ -33,7 +33,7 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
 
 
 def again(verdict: Verdict) -> str:
-    """The command that gives this verdict: its seeds where they are not the paper's, and the readings that were run."""
+    """Return the command that gives this verdict, with its seeds if they are not the paper's, and its readings."""
     claim, found = verdict.claim, verdict.finding
     command = f"banditree reproduce {' '.join(claim.figures)}"
     if found is not None and not claim.of_instances and found.seeds not in {FIGURES[f].seeds for f in claim.figures}:
@@ -42,7 +42,7 @@ def again(verdict: Verdict) -> str:
 
 
 def margin(value: float | None) -> str:
-    """Standard errors on the paper's side of the threshold; a count has none.
+    """Format a margin, in standard errors on the paper's side of the threshold; a count has none.
 
     >>> margin(12.345), margin(-3.2), margin(None), margin(float("inf"))
     ('+12.3', '-3.2', '–', 'count')

@@ -1,17 +1,27 @@
-"""The table of numbers under each figure."""
+"""Make the table of numbers below each figure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from banditree.output.html import number
 from banditree.paper.claims.data import parameter
-from banditree.paper.report.grid import Grid
 from banditree.simulation.runs import Runs
 
 
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts; the first ``words`` columns are words, the others numbers. ``label`` is for screen readers."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    label: str
+    words: int = 1
+
+
 def numbers(figure: str, runs: Mapping[str, Runs]) -> Grid:
-    """Regret at T over seeds: one row per policy, or one per setting where something varies."""
+    """Return regret at T over seeds: one row per policy, or one per setting if there are several."""
     if list(runs) == [""]:
         return _policies(figure, runs[""])
     if all("depth=" in label for label in runs):
@@ -40,7 +50,7 @@ def _settings(figure: str, runs: Mapping[str, Runs]) -> Grid:
 
 
 def _depths(figure: str, runs: Mapping[str, Runs]) -> Grid:
-    """One row per number of arms, one column per depth: mean regret and its standard error."""
+    """Return mean regret and its standard error: one row per number of arms, one column per depth."""
     found: dict[int, dict[int, str]] = {}
     for label, each in runs.items():
         row = each.table()[0]

@@ -1,9 +1,9 @@
-"""The theory part: the bounds on the default instance of figures 1a to 1e, and what policies did on it."""
+"""Compute the theory part of the report: bounds on one instance of figures 1a to 1e, and regret measured on it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from banditree import TS, TSC, plots, problems
 from banditree import theory as bounds
+from banditree.output.html import number
+from banditree.paper.report.numbers import Grid
 from banditree.paper.results import Results
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
@@ -19,22 +21,21 @@ from banditree.tree import Tree
 
 HORIZON = 30_000  # ten times that of the figures, so that growth can be seen
 N_HIERARCHY = 64  # arms of the tree on which Theorem 7 is computed
-Row = tuple[str, str, float]  # (where it is from, what it is, the number)
 
 
 @dataclass(frozen=True)
 class Theory:
-    """Tables and a picture."""
+    """The tables and the picture of the theory part."""
 
     picture: Path
     seeds: int
-    coefficients: Sequence[Row]
-    levels: Sequence[tuple[int, float, float, float]]  # Theorem 7: (depth, kl, pinsker, printed)
-    growth: Sequence[tuple[str, float, float, float]]  # (policy, regret at T/10, at T, growth a unit of log T)
+    bounds: Grid
+    growth: Grid
+    levels: Grid
 
 
 def theory(results: Results, *, jobs: int | None = -1) -> Theory:
-    """Compute it, with as many seeds as figure 1a has (ten where that was not run)."""
+    """Compute the theory part, with as many seeds as figure 1a has (ten if that was not run)."""
     drawn = problems.strong_dominance().instance(0)
     problem = problems.bernoulli(drawn.tree, drawn.means)
     seeds = results.kept["1a", "default"].seeds if "1a" in results else 10
@@ -53,52 +54,46 @@ def theory(results: Results, *, jobs: int | None = -1) -> Theory:
     axes = plots.regret(runs, bounds=True, log_time=True, ax=plots.sheet(), title=title)
     picture, _ = plots.save(axes, results.out / "theory")
     assert drawn.means is not None
-    return Theory(picture, seeds, _coefficients(drawn.tree, drawn.means), _levels(), _growth(runs))
+    return Theory(picture, seeds, _bounds(drawn.tree, drawn.means), _growth(runs), _levels())
 
 
-def _coefficients(tree: Tree, means: NDArray[np.float64]) -> list[Row]:
-    quality = bounds.quality(tree, means)
-    return [
+def _bounds(tree: Tree, means: NDArray[np.float64]) -> Grid:
+    quality, plays = bounds.quality(tree, means), bounds.cluster_plays(tree, means)
+    upper = bounds.tsc_minimax(tree, means, horizon=HORIZON)
+    rows = [
         ("definition", "width of the best cluster, w*", quality.width),
         ("definition", "least distance to it, d", min(quality.distance.values())),
         ("definition", "mean of w*/d_C, γ", quality.gamma),
         ("Theorem 1", "plays of an arm by TS, over log T + log log T, at most", max(bounds.arm_plays(means).values())),
-        (
-            "Theorem 2",
-            "plays of a cluster by TSC, over log T + log log T",
-            max(bounds.cluster_plays(tree, means).values()),
-        ),
+        ("Theorem 2", "plays of a cluster by TSC, over log T + log log T", max(plays.values())),
         ("Theorem 3", "regret of TSC over log T, at most", bounds.tsc_upper(tree, means)),
         ("Theorem 3", "... after Pinsker's inequality", bounds.tsc_upper(tree, means, form="pinsker")),
-        (
-            "Theorem 4",
-            f"√((A* + K(1 + γ)) T log T) at T = {HORIZON:,}",
-            bounds.tsc_minimax(tree, means, horizon=HORIZON),
-        ),
+        ("Theorem 4", f"√((A* + K(1 + γ)) T log T) at T = {HORIZON:,}", upper),
         ("Theorem 5", "regret of any good policy over log T, at least", bounds.lower(tree, means)),
         ("Theorem 6", f"√((A* + K) T) at T = {HORIZON:,}", bounds.minimax_lower(tree, means, horizon=HORIZON)),
         ("Lai and Robbins", "regret of TS over log T", bounds.lai_robbins(means)),
     ]
+    return Grid(("from", "what", "number"), [(*words, number(value)) for *words, value in rows], "Bounds", words=2)
 
 
-def _levels() -> list[tuple[int, float, float, float]]:
+def _levels() -> Grid:
+    """Compute the bound of Theorem 7 for every depth, in its three forms."""
     instance = problems.hierarchical_dominance(N_HIERARCHY).instance(0)
     assert instance.means is not None
-    return [
-        (
-            depth,
-            bounds.hts_upper(instance.tree, instance.means, depth=depth),
-            bounds.hts_upper(instance.tree, instance.means, depth=depth, form="pinsker"),
-            bounds.hts_upper(instance.tree, instance.means, depth=depth, form="printed"),
-        )
+    upper = partial(bounds.hts_upper, instance.tree, instance.means)
+    rows = [
+        (str(depth), *(number(upper(depth=depth, form=form)) for form in ("kl", "pinsker", "printed")))
         for depth in range(instance.tree.depth + 1)
     ]
+    return Grid(("depth L", "divergence", "Pinsker", "as printed"), rows, "Theorem 7")
 
 
-def _growth(runs: Runs) -> list[tuple[str, float, float, float]]:
+def _growth(runs: Runs) -> Grid:
+    """Measure the growth of regret from T/10 to T."""
     before = int(np.flatnonzero(runs.times == HORIZON // 10)[0])
-    found = []
+    rows = []
     for name, regret in runs.regret.items():
         early, late = float(regret[:, before].mean()), float(regret[:, -1].mean())
-        found.append((name, early, late, (late - early) / log(10)))
-    return found
+        rows.append((name, *map(number, (early, late, (late - early) / log(10)))))
+    columns = ("policy", f"regret at {HORIZON // 10:,}", f"at {HORIZON:,}", "growth over log T")
+    return Grid(columns, rows, "Growth measured")

@@ -1,4 +1,4 @@
-"""The user's own tree and truth: the same instance for every seed."""
+"""Problems with a given tree and given means: the same instance for every seed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Trees = Tree | Mapping[str, Tree]
 
 
 def bernoulli(tree: Trees, means: Any) -> Problem:
-    """Rewards of 0 or 1. ``means`` are {arm: mean}, or in the order of ``tree.arms``.
+    """Rewards of 0 or 1. ``means`` is {arm: mean}, or an array in the order of ``tree.arms``.
 
-    Several trees over the same arms go in as {name: tree}; then the first one's arms give the order.
+    Several trees over the same arms are given as {name: tree}; the order of the arms is that of the first.
 
     >>> bernoulli(Tree({"hats": ["h1", "h2"], "shoes": ["s1"]}), {"h1": 0.1, "h2": 0.2, "s1": 0.3})
     bernoulli(trees={'tree': Tree(3 arms, 2 clusters, depth 1)}, rewards=Bernoulli(), means=array(3,))
@@ -27,7 +27,7 @@ def bernoulli(tree: Trees, means: Any) -> Problem:
 
 
 def bounded(tree: Trees, means: Any, concentration: float) -> Problem:
-    """Rewards anywhere in [0, 1], Beta(mean c, (1 - mean) c): the higher the concentration c, the nearer to the mean.
+    """Rewards in [0, 1], Beta(mean c, (1 - mean) c): the higher the concentration c, the closer to the mean.
 
     >>> bounded(Tree(2), [0.1, 0.5], concentration=4.0).instance(0).rewards
     Bounded(concentration=4.0)
@@ -45,7 +45,7 @@ def gaussian(tree: Trees, means: Any, sd: float = 1.0) -> Problem:
 
 
 def linear_from(tree: Trees, theta: Any, contexts: str = "normal") -> Problem:
-    """Rewards U(0, 2 theta.x) for contexts x. ``theta`` is {arm: coefficients}, or has a row an arm.
+    """Rewards U(0, 2 theta.x) for contexts x. ``theta`` is {arm: coefficients}, or has one row per arm.
 
     >>> linear_from(Tree(["a", "b"]), {"a": [1.0, 0.0], "b": [0.0, 1.0]}).instance(0).expected("b", [3.0, 4.0])
     4.0
@@ -65,7 +65,7 @@ def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, con
     if contexts is not None:
         parameters["contexts"] = contexts
     problem = Problem(name, _given, parameters, fixed=True)
-    problem.instance(0)  # bad values are told now, not when the first run starts
+    problem.instance(0)  # so that bad values are reported now, not when the first run starts
     return problem
 
 

@@ -1,0 +1,179 @@
+"""Beyond the paper: ATS on the paper's figures without contexts, on the same instances as the paper's algorithms.
+
+It is run and kept apart, in the folder ``beyond``, so that the paper's own numbers and claims stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import log2
+from pathlib import Path
+
+import numpy as np
+
+from banditree import ATS, plots
+from banditree.output.words import count
+from banditree.paper import pictures
+from banditree.paper.claims.data import parameter
+from banditree.paper.figures import DEFAULT, Figure, Setting
+from banditree.paper.figures import FIGURES as OF_PAPER
+from banditree.paper.figures.appendix import ON_TREES
+from banditree.paper.results import Results, load_results, stem
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import on
+from banditree.simulation.statistics import over_seeds
+
+FOLDER = "beyond"
+OURS = "ATS"
+ON_WARD = "ATS on Ward's tree"
+BEYOND_NOISE = 3.0  # standard errors
+
+
+def _settings(figure: Figure, _: str) -> list[Setting]:
+    """One setting for each set of instances, whatever the number of depths that the paper's algorithm runs at."""
+    found: dict[str, Setting] = {}
+    for setting in figure.settings():
+        policies = {OURS: ATS} | ({ON_WARD: on("ward", ATS)} if setting.policies == ON_TREES else {})
+        found.setdefault(setting.stream, replace(setting, label=setting.stream, line="", policies=policies))
+    return list(found.values())
+
+
+FIGURES: dict[str, Figure] = {
+    name: replace(
+        figure,
+        title=f"{figure.title}, and ATS",
+        settings_of=partial(_settings, figure),
+        options={},
+        seconds=8 * figure.seconds,
+    )
+    for name, figure in OF_PAPER.items()
+    if figure.kind != "function" and not any(name.startswith("Lin") for name in figure.settings()[0].policies)
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """ATS in one setting, beside that algorithm of the paper which has the least regret in it."""
+
+    figure: str
+    setting: str
+    policy: str  # ATS, or ATS on Ward's tree
+    regret: float  # its mean at the horizon
+    best: str  # the algorithm of the paper with the least regret
+    best_regret: float
+    ratio: float  # of the two
+    se: float  # of the ratio, over seeds, which both have in common
+
+    @property
+    def outcome(self) -> str:
+        """Return "less", "more" or "alike": alike means within three standard errors."""
+        if not abs(self.ratio - 1) > BEYOND_NOISE * self.se:  # nor if one seed leaves it open
+            return "alike"
+        return "less" if self.ratio < 1 else "more"
+
+
+def kept(out: Path, results: Results) -> dict[str, dict[str, Runs]]:
+    """Load the runs of ATS joined with the paper's: {figure: {setting: runs}}, where both were run in the same way."""
+    ours = load_results(out / FOLDER)
+    found = {}
+    for name, figure in FIGURES.items():
+        if name in ours and name in results and ours.kept[name, DEFAULT].inputs == results.kept[name, DEFAULT].inputs:
+            found[name] = beside(figure, results.runs(name), ours.runs(name))
+    return found
+
+
+def seconds(out: Path) -> float:
+    """Return the wall time that the runs of ATS took."""
+    return sum(how.seconds for how in load_results(out / FOLDER).kept.values())
+
+
+def beside(figure: Figure, paper: Mapping[str, Runs], ours: Mapping[str, Runs]) -> dict[str, Runs]:
+    """Join the runs of each setting. Depths, which the paper has as settings, become policies: HTS L=2."""
+    found = {}
+    for setting in figure.settings():
+        for name, runs in paper.items():
+            if name == setting.label:
+                found[setting.label] = runs
+            elif name.startswith(f"{setting.label} depth="):
+                deep = runs.rename({"HTS": f"HTS L={parameter(name, 'depth'):g}"})
+                found[setting.label] = found[setting.label] | deep if setting.label in found else deep
+        found[setting.label] = found[setting.label] | ours[setting.label]
+    return found
+
+
+def compared(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
+    """Compare ATS with the paper's best in each setting; the best is chosen by the same seeds, which favours it."""
+    found = []
+    for label, each in runs.items():
+        final = {policy: regret[:, -1] for policy, regret in each.regret.items()}  # (seeds,) each
+        adaptive = [policy for policy in final if policy in (OURS, ON_WARD)]
+        best = min((policy for policy in final if policy not in adaptive), key=lambda policy: final[policy].mean())
+        for policy in adaptive:
+            mean, least = final[policy].mean(), final[best].mean()
+            ratio = mean / least
+            noise = over_seeds(final[policy] - ratio * final[best]).se if len(each.seeds) > 1 else np.nan
+            found.append(
+                Compared(
+                    figure=name,
+                    setting=label.replace("=", " = "),
+                    policy=policy,
+                    regret=float(mean),
+                    best=best,
+                    best_regret=float(least),
+                    ratio=float(ratio),
+                    se=float(noise / least),
+                )
+            )
+    return found
+
+
+def said(rows: Sequence[Compared]) -> str:
+    """Count the outcomes in a sentence."""
+    outcomes = [row.outcome for row in rows]
+    mean = float(np.exp(np.mean(np.log([row.ratio for row in rows]))))
+    worst = max(rows, key=lambda row: row.ratio)
+    where = f"figure {worst.figure}" + (f", {worst.setting}" if worst.setting else "")
+    return (
+        f"Of {count(len(rows), 'comparison')}, ATS has less regret than the best of the paper's algorithms in "
+        f"{outcomes.count('less')}, more in {outcomes.count('more')}, and is within three standard errors of it in "
+        f"{outcomes.count('alike')}. The geometric mean of the ratios is {mean:.2f}; the worst is {worst.ratio:.2f} "
+        f"({where})."
+    )
+
+
+def draw(name: str, runs: Mapping[str, Runs], out: Path, *, again: bool = False) -> Path:
+    """Draw the figure with ATS in it, unless that is done; return the path of the PNG file."""
+    path = out / FOLDER / stem(name)
+    if again or not pictures.drawn(path):
+        plots.save(_axes(FIGURES[name], runs), path)
+    return path.parent / f"{path.name}.png"
+
+
+def _axes(figure: Figure, runs: Mapping[str, Runs]) -> object:
+    if figure.kind == "curves":
+        return plots.regret(next(iter(runs.values())), ax=plots.sheet(), title=figure.title)
+    if "HTS L=0" not in next(iter(runs.values())).policies:
+        return pictures.axes(figure, DEFAULT, runs)
+    series: dict[str, tuple[list[float], list[float], list[float]]] = {}  # {line: x, mean, sd}
+    for label, each in runs.items():
+        over = {policy: over_seeds(regret[:, -1]) for policy, regret in each.regret.items()}
+        depths = [policy for policy in over if policy != OURS]
+        best = min(depths, key=lambda policy: over[policy].mean)
+        lines = {"TS": depths[0], "HTS": depths[-1], "HTS, best depth": best, OURS: OURS}
+        for line, policy in lines.items():
+            for values, value in zip(
+                series.setdefault(line, ([], [], [])),
+                (log2(parameter(label, "n_arms")), over[policy].mean, over[policy].sd if len(each.seeds) > 1 else 0.0),
+                strict=True,
+            ):
+                values.append(float(value))
+    return plots.sweep(
+        series,
+        x_label="number of arms N, as log2 N",
+        y_label=f"cumulative regret at T = {figure.horizon:,} (reward)",
+        seeds=len(next(iter(runs.values())).seeds),
+        ax=plots.sheet(),
+        title=f"{figure.title}; HTS: on the full tree",
+    )
