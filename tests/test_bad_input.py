@@ -92,7 +92,7 @@ BATCHES: list[tuple[Any, Any, type[Exception], str]] = [
     (None, [1], TypeError, "arms must be a list or an array of arm ids, not None"),
     (["h1", "h2"], [1, NAN], ValueError, "reward nan for arm 'h2' is not finite"),
     (["h1", "h2"], [1, INF], ValueError, "reward inf for arm 'h2'"),
-    (["h1", "h2"], [1, None], TypeError, "reward None is a NoneType"),
+    (["h1", "h2"], [1, None], ValueError, "reward None is missing, in row 1"),
     (["h1", "h2"], [1, "0"], TypeError, "reward '0' is a str"),
     (["h1", "h2"], np.array(["a", "b"]), TypeError, "reward .*a.* is a str"),
 ]

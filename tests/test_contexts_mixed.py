@@ -97,3 +97,37 @@ def test_arrays_that_hold_scalars_of_their_own_name_arms() -> None:
     one.update_many(Arrow([0, 5]), [1.0, 0.0], contexts=NUMBERS)
     two.update_many([0, 5], [1.0, 0.0], contexts=NUMBERS)
     assert repr(one.table()) == repr(two.table())
+
+
+@pytest.mark.parametrize(
+    "clicks",
+    [
+        np.array([True, np.False_], object),
+        pd.array([True, False], "boolean"),
+        pd.Series([1, 0], dtype=object),
+        pd.array([1, 0], "Int64"),
+        pl.Series([True, False]),
+    ],
+    ids=["bools as objects", "nullable booleans", "ints as objects", "nullable ints", "Polars"],
+)
+def test_rewards_are_the_numbers_they_stand_for(clicks: Any) -> None:
+    one, two = (bt.TSC(bt.Tree({"a": 2, "b": [5, 6]}), rng=3) for _ in range(2))
+    one.update_many([0, 5], clicks)
+    two.update_many([0, 5], [1.0, 0.0])
+    assert repr(one.table()) == repr(two.table())
+
+
+@pytest.mark.parametrize(
+    ("rewards", "error", "words"),
+    [
+        (pd.array([True, None], "boolean"), ValueError, "reward <NA> is missing, in row 1; leave out rows"),
+        (pd.Series([1, None], dtype=object), ValueError, "reward None is missing, in row 1"),
+        (pd.Series([True, "no"], dtype=object), TypeError, "reward 'no' is a str, in row 1; give numbers"),
+        ([0, 10**400], ValueError, "reward inf for arm 5 is not finite"),
+        ({0, 1}, TypeError, "rewards is a set, which has no order"),
+    ],
+)
+def test_what_is_in_the_way_of_rewards_is_named(rewards: Any, error: type[Exception], words: str) -> None:
+    policy = bt.TSC(bt.Tree({"a": 2, "b": [5, 6]}), rng=3)
+    with pytest.raises(error, match=words):
+        policy.update_many([0, 5], rewards)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import banditree as bt
-from banditree.errors import BadFile, BadPath, BanditreeError
+from banditree.errors import BadFile, BadPath, BanditreeError, InvalidType
 from tests.helpers import SHOP
 
 RUNS = bt.simulate([bt.TS], bt.problems.bernoulli(SHOP, [0.5] * SHOP.n_arms), horizon=5, seeds=1)
@@ -87,3 +87,8 @@ def test_names_that_no_file_can_have(tmp_path: Path) -> None:
         with pytest.raises(BadPath, match=f"^cannot read .*{says}"):
             bt.load(tmp_path / path)
     assert names(tmp_path) == []
+    for odd in (0, None, b"bytes"):
+        with pytest.raises(InvalidType, match=r"it is of type .*; give the name of a file"):
+            bt.load(odd)  # type: ignore[arg-type]
+        with pytest.raises(InvalidType, match=r"it is of type .*; give the name of a file"):
+            bt.TS(SHOP).save(odd)  # type: ignore[arg-type]

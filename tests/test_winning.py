@@ -140,6 +140,37 @@ def test_by_hand(engine: Any) -> None:
 
 
 @engines
+@pytest.mark.parametrize("many", [1e12, 1e20, 1e30, 1e99])
+@pytest.mark.parametrize("few", [(1, 2), (0.5, 7), (40, 55)])
+def test_with_failures_without_end_betas_are_gammas(engine: Any, few: tuple[float, float], many: float) -> None:
+    """many Beta(a, many) tends to a Gamma(a), and one of two Gammas is higher with a chance that is a Beta's."""
+    first, second = special.betainc(few[1], few[0], 0.5), special.betainc(few[0], few[1], 0.5)
+    assert_close(engine.beta_wins(*floats(few, [many, many])), np.array([first, second]), 1e-8)
+    assert_close(engine.beta_wins(*floats([many, many], few)), np.array([second, first]), 1e-8)
+    assert engine.beta_wins(*floats([7, *few], [6, many, many])) == pytest.approx([1, 0, 0], abs=1e-9)
+
+
+@engines
+@pytest.mark.parametrize("far", [30.0, 1e3, 1e6, 1e12])
+def test_mixtures_of_densities_far_apart(engine: Any, far: float) -> None:
+    """A draw is high with chance h and else far below; of two that are both high, or both low, each wins half."""
+    h = np.array([0.3, 0.6])
+    both, lone = h.prod() + (1 - h).prod(), h * (1 - h[::-1])
+    ones, low = np.ones(2), np.full(2, -far)
+    found = engine.normal_mixed_wins(np.zeros(2), ones, low, ones, 1 - h, ones)
+    assert found == pytest.approx(lone + both / 2, rel=1e-9)
+    high, rare = np.full(2, 600.0), np.full(2, 1e3 * far)
+    found = engine.beta_mixed_wins(high, high, ones, rare, 1 - h, ones)
+    assert found == pytest.approx(lone + both / 2, rel=1e-9)
+
+
+@engines
+def test_a_normal_that_is_next_to_sure_is_sure(engine: Any) -> None:
+    found = engine.normal_wins(*floats([0, 0, 0], [1e-300, 1, 1]))
+    assert found == pytest.approx([1 / 4, 3 / 8, 3 / 8], rel=1e-9)
+
+
+@engines
 @pytest.mark.parametrize(
     ("m", "s"), [((0, 0), (1, 5)), ((0, 1), (1, 2)), ((5, -5), (1, 2)), ((1e6, 1e6 + 1), (1, 1e-3))]
 )

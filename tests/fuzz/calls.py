@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import banditree as bt
+from banditree.beliefs.adaptive import AdaptiveRows
 from tests.fuzz.oracle import Path
 
 if TYPE_CHECKING:
@@ -198,8 +199,10 @@ def table(world: World, bad: bool) -> Call:
         nodes = world.oracle.nodes()
         for row in policy.table(x):
             sums = nodes[row.path]
-            wanted = world.oracle.mean(policy.belief, sums, x)
             world.demand(row.plays == sums[0], f"shows {row.plays} plays of {row.path}, not {sums[0]}")
+            if isinstance(policy._state.rows, AdaptiveRows):
+                continue  # a mean depends on the whole tree; tests/test_adaptive.py has its numbers
+            wanted = world.oracle.mean(policy.belief, sums, x)
             close = math.isclose(row.mean, wanted, rel_tol=1e-9, abs_tol=1e-9)
             world.demand(close, f"shows a mean of {row.mean} for {row.path}, not {wanted}")
 

@@ -243,6 +243,14 @@ class Rows(ABC):
             if name in self.NON_NEGATIVE and ((array < 0) | (array > MOST)).any():
                 raise InvalidValue(f"{name} has entries that are not from 0 to {MOST:g}")
 
+    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
+        """Return what rounding may leave in an array where terms of both signs cancel: (k,), or 0 where none can.
+
+        What is left is relative to the terms, of which nothing is stored. A millionth of the rewards' noise allows for
+        rewards 10^7 times as large as that, and makes no difference to any decision.
+        """
+        return 0.0
+
     def native_arrays(self) -> list[NDArray[Any]]:
         """Return the same arrays for the native engine, contiguous; the prior, which never changes, may be a copy."""
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]

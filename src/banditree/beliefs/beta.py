@@ -30,7 +30,7 @@ class Beta(Belief):
 
     def __post_init__(self) -> None:
         for what, value in {"a": self.a, "b": self.b}.items():
-            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1e-300, LARGEST)
+            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1 / LARGEST, LARGEST)
 
     def beside(self, rows: Rows, leaves: NDArray[Any]) -> Beta | None:
         found = siblings(rows.plays(leaves), rows.rewards(leaves))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums
+from banditree.beliefs.base import ROUNDING, Belief, Floats, Nodes, Rows, check_sums
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST
 
@@ -49,6 +49,9 @@ class CountsRows(Rows):
     def check_evidence(self) -> None:
         super().check_evidence()
         check_sums("total", self.total, self.count, LARGEST)
+
+    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
+        return ROUNDING * self.count[nodes] if name == "total" else 0.0
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes] * self.scale

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Points = NDArray[np.float64] | np.float64  # one for all classes, one per class, or (classes, points)
 
-MOST_PLAYS = 1e18  # with more plays, one standard deviation is lost in the rounding of the log odds
+MOST_PLAYS = 1e18  # with more successes and more failures, one sd is lost in the rounding of the log odds
+LEAST = 1e-100  # least sd of a Normal relative to the widest: a smaller one overflows in its square, and wins as often
 NARROWEST = 1e-13  # least sd of a Normal relative to its distance from the highest mean, which rounding limits
 
 
@@ -55,7 +56,7 @@ class BetaLogOdds:
     """
 
     def __init__(self, a: Floats, b: Floats) -> None:  # (classes,) each
-        fewer = np.minimum(1.0, MOST_PLAYS / (a + b))
+        fewer = np.minimum(1.0, MOST_PLAYS / np.minimum(a, b))
         a, b = a * fewer, b * fewer
         self.a, self.b = a, b
         self.weight = n = a + b
@@ -104,13 +105,15 @@ class BetaLogOdds:
     def top(self, depth: Floats) -> Floats:
         """Find where ln f is ``depth`` (classes,) below its peak, above the mode. About e^-depth lies beyond."""
         # Newton from beyond the root of a convex function: ln f is below its asymptote and, near the mode, a parabola.
+        # Where ln f falls like -e^t a step is about 1, and the way to go at most ln(a / b), some hundreds.
         steep = np.sqrt(2 * np.e * depth / (self.weight * self.p * self.q))
         u = np.where(steep <= 1, steep, (depth - self.weight * np.log(self.p)) / self.b)
         t = self.mode + u
-        for _ in range(60):
-            step = (self.drop(t) - depth) / -self.slope(t)
+        for _ in range(1000):
+            over = self.drop(t) - depth
+            step = over / -self.slope(t)
             t = t - step
-            if (np.abs(step) < 1e-2 * (t - self.mode)).all():
+            if ((np.abs(step) < 1e-2 * (t - self.mode)) & (over < depth)).all():
                 break
         return t
 

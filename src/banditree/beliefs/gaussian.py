@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, check_sums, per_node
+from banditree.beliefs.base import ROUNDING, Belief, Floats, Nodes, Rows, check_sums, per_node
 from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
@@ -76,6 +76,9 @@ class GaussianRows(Rows):
     def check_evidence(self) -> None:
         super().check_evidence()
         check_sums("total", self.total, self.count, LARGEST)
+
+    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
+        return np.asarray(ROUNDING * self.count[nodes] * self.sd[nodes]) if name == "total" else 0.0
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes] * self.scale

@@ -348,6 +348,17 @@ class LinearRows(Rows):
         except np.linalg.LinAlgError:
             raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
 
+    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
+        count, noise = self.count[nodes], ROUNDING * np.sqrt(self.v)
+        if name == "total":
+            return np.asarray(noise * count)
+        if name == "moment":
+            return np.asarray(noise * np.sqrt(count * np.trace(self.gram[nodes], axis1=1, axis2=2)))
+        if name == "coefficients":
+            variance = self.triangle[nodes][:, self._triangle_index.diagonal()].max(axis=1)
+            return np.asarray(noise * np.sqrt(count * variance))
+        return 0.0
+
     def native_arrays(self) -> list[NDArray[Any]]:
         *others, triangle, coefficients = super().native_arrays()
         return [*others, triangle.T, coefficients.T, self.rooted]

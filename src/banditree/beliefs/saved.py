@@ -66,7 +66,8 @@ def _check_sums(shape: Shape, rows: Rows) -> None:
             if (off > ROUNDING * counted).any():
                 raise InvalidValue(f"{name} of a cluster is not the sum over its arms")
         else:
-            differs = ~(off <= ROUNDING * shape.sum_up(sizes).reshape(len(stored), -1).max(axis=1))
+            size = shape.sum_up(sizes).reshape(len(stored), -1).max(axis=1)
+            differs = ~(off <= ROUNDING * size + rows.residue(name, np.arange(len(stored))))
             stored[differs] = sums[differs]
 
 
@@ -84,6 +85,6 @@ def _check_derived(rows: Rows) -> None:
             if not np.isfinite(new).all():
                 raise InvalidValue(f"{name} cannot be computed from the evidence")
             off, size = (np.abs(x).reshape(len(nodes), -1).max(axis=1) for x in (old - new, new))
-            agree &= off <= ROUNDING * size
+            agree &= off <= ROUNDING * size + rows.residue(name, nodes)
         for name, old in stored.items():
             getattr(rows, name)[nodes[agree]] = old[agree]

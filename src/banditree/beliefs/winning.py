@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.densities import NARROWEST, BetaLogOdds, Densities, Normal
+from banditree.beliefs.densities import LEAST, NARROWEST, BetaLogOdds, Densities, Normal
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,8 @@ def normal_wins(mean: Floats, sd: Floats) -> Floats:
     if not sure.all():
         sd = np.maximum(sd, NARROWEST * -mean)[~sure]
         scale = sd.max()
-        found[~sure], rest = _wins(Normal(mean[~sure] / scale, sd / scale), size[~sure], floor / scale)
+        each = Normal(mean[~sure] / scale, np.maximum(sd / scale, LEAST))
+        found[~sure], rest = _wins(each, size[~sure], floor / scale)
     best = sure & (mean == floor)
     if best.any():
         found[best] = rest / size[best].sum()
@@ -95,7 +96,8 @@ def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats,
     means, sds = np.append(mean, other), np.append(sd, other_sd)
     means = means - means.max()
     sds = np.maximum(sds, NARROWEST * -means)
-    return _wins(Normal(means / sds.max(), sds / sds.max()), size, share=share)[0]
+    each = Normal(means / sds.max(), np.maximum(sds / sds.max(), LEAST))
+    return _wins(each, size, share=share)[0]
 
 
 def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
@@ -158,6 +160,7 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     over = np.zeros(k)  # (classes,) share of the parts that have ended: all their draws are above
     right, log_below = top[0], 0.0
     while right > floor and log_below > -NEGLIGIBLE:
+        right = min(right, float(top[0]))  # there may be a gap below the parts that have ended
         left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))

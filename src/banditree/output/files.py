@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from banditree.errors import BadFile, BadPath, MissingFile, NotAFile
+from banditree.errors import BadFile, BadPath, InvalidType, MissingFile, NotAFile
 
 try:
     import fcntl
@@ -23,7 +23,7 @@ ROOM = 16  # numbered scratch files per target; if more processes save at the sa
 
 def place(path: str | os.PathLike[str]) -> Path:
     """Find the file that writing to this path would create or replace, following links, or say why it cannot."""
-    _refuse_nul(path, "write")
+    _refuse_odd(path, "write")
     try:
         target = Path(os.path.realpath(path))
         if not target.parent.is_dir():
@@ -136,7 +136,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 def read_whole(path: str | os.PathLike[str], start: bytes = b"") -> bytes:
     """Read a whole file. If it does not begin with ``start``, return only its first bytes."""
-    _refuse_nul(path, "read")
+    _refuse_odd(path, "read")
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
@@ -158,6 +158,9 @@ def read_whole(path: str | os.PathLike[str], start: bytes = b"") -> bytes:
         raise BadFile(f"{path} is larger than the memory of this machine") from None
 
 
-def _refuse_nul(path: str | os.PathLike[str], what: str) -> None:
+def _refuse_odd(path: str | os.PathLike[str], what: str) -> None:
+    """Refuse what no file can be named."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidType(f"cannot {what} {path!r}: it is of type {type(path).__name__}; give the name of a file")
     if "\0" in str(path):
         raise BadPath(f"cannot {what} {str(path)!r}: a path cannot have a NUL character in it; leave it out")

@@ -12,6 +12,7 @@ from banditree.errors import InvalidType, InvalidValue
 
 RECIPE = "docs/contexts.md shows how to make numbers of such features with scikit-learn's ColumnTransformer"
 NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+NOT_BOOLS = (int, float, np.integer, np.floating)
 
 
 def refuse_named(value: Any, what: str, need: str) -> None:
@@ -39,6 +40,22 @@ def from_objects(array: Any, value: Any, what: str, need: str) -> Floats:
             raise InvalidType(
                 f"{need}; {_place(value, where)} of {what} is {each!r:.60}, a {type(each).__name__}; {RECIPE}"
             )
+    return found
+
+
+def from_column(column: Any, what: str, kinds: tuple[type, ...]) -> Floats:
+    """Numbers held as Python objects, (n,), as floats; ``kinds`` says what a number is."""
+    found = np.empty(len(column))
+    for row, each in enumerate(column):
+        if _is_missing(each):
+            raise InvalidValue(f"{what} {each} is missing, in row {row}; leave out rows without a value")
+        is_number = isinstance(each, kinds) and not (isinstance(each, bool) and bool not in kinds)
+        if isinstance(each, np.timedelta64) or not is_number:
+            raise InvalidType(f"{what} {each!r:.60} is a {type(each).__name__}, in row {row}; give numbers")
+        try:
+            found[row] = float(each)
+        except OverflowError:
+            found[row] = np.inf
     return found
 
 

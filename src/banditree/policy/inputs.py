@@ -28,7 +28,7 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating | np.bool_):
-        raise InvalidType(f"reward {value!r} for arm {arm!r} is a {type(value).__name__}; give a number")
+        raise InvalidType(f"reward {value!r:.60} for arm {arm!r} is a {type(value).__name__}; give a number")
     try:
         number = float(value)
     except OverflowError:
@@ -46,34 +46,30 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
 
 def rewards(values: Any, n: int) -> Floats:
     """Return many rewards as floats, one for each of n arms, in a new array; the engines check the support."""
-    refuse_masked("rewards", values)
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InvalidValue(
-            f"{n} arms but rewards in lists of different lengths; give one number for each arm"
-        ) from None
-    if array.ndim != 1 or len(array) != n:
-        raise InvalidValue(f"{n} arms but rewards of shape {array.shape}; give one reward for each arm, in a flat list")
-    if n and array.dtype.kind not in "biuf":
-        odd = next((value for value in values if not isinstance(value, int | float)), values)
-        raise InvalidType(f"reward {odd!r} is a {type(odd).__name__}; give numbers")
-    return np.array(array, np.float64, order="C")
+    return _one_each(values, n, "rewards", "reward", features.NUMBERS)
 
 
 def plays(values: Any, n: int) -> Floats:
     """Return how many rewards each of n rows stands for, in a new array; the engines check the range."""
-    refuse_masked("plays", values)
+    return _one_each(values, n, "plays", "plays", features.NOT_BOOLS)
+
+
+def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
+    """Return one number for each of n arms as floats in a new array; ``kinds`` says what a number is."""
+    refuse_masked(what, values)
+    if isinstance(values, set | frozenset):
+        raise InvalidType(f"{what} is a set, which has no order; give a list")
     try:
         array = np.asarray(values)
     except ValueError:
-        raise InvalidValue(f"{n} arms but plays in lists of different lengths; give one number for each arm") from None
+        raise InvalidValue(f"{n} arms but {what} in lists of different lengths; give one number for each arm") from None
     if array.shape != (n,):
-        raise InvalidValue(f"{n} arms but plays of shape {array.shape}; give one number for each arm, in a flat list")
-    if n and array.dtype.kind not in "iuf":
-        odd = next((value for value in values if isinstance(value, bool) or not isinstance(value, int | float)), values)
-        raise InvalidType(f"plays {odd!r} is a {type(odd).__name__}; give numbers")
-    return np.array(array, np.float64)
+        raise InvalidValue(f"{n} arms but {what} of shape {array.shape}; give one number for each arm, in a flat list")
+    if n and array.dtype.kind not in ("iuf" if bool not in kinds else "biuf"):
+        # each as it was given: one text among numbers makes text of all
+        kept = array if array.dtype.kind in "mM" else np.asarray(values, dtype=object)
+        return features.from_column(kept, one, kinds)
+    return np.array(array, np.float64, order="C")
 
 
 def refuse_sum(total: float, count: float | None, rows: Rows, arm: Any) -> None:

@@ -35,12 +35,12 @@ inline double stirling_rest(double x) {
 
 // The log odds t of Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
 struct BetaLogOdds {
-    static constexpr double most_plays = 1e18;  // with more plays, one standard deviation is lost in the rounding of t
+    static constexpr double most_plays = 1e18;  // with more successes and more failures, one sd is lost in the rounding of t
 
     std::vector<double> a, b, weight, p, q, mode, log_peak;  // (classes,)
 
     void add(double successes, double failures) {
-        const double fewer = std::min(1.0, most_plays / (successes + failures));
+        const double fewer = std::min(1.0, most_plays / std::min(successes, failures));
         const double x = successes * fewer, y = failures * fewer, n = x + y;
         a.push_back(x);
         b.push_back(y);
@@ -96,10 +96,10 @@ struct BetaLogOdds {
     double top(std::size_t i, double depth) const {
         const double steep = 5.43656365691809 * depth / (weight[i] * p[i] * q[i]);  // 2 e
         double t = mode[i] + (steep <= 1.0 ? std::sqrt(steep) : (depth - weight[i] * ln(p[i])) / b[i]);
-        for (int turn = 0; turn < 60; ++turn) {
-            const double step = (drop(i, t) - depth) / -slope(i, Place(t));
+        for (int turn = 0; turn < 1000; ++turn) {  // where ln f falls like -e^t, a step is about 1 of the ln(a / b) to go
+            const double over = drop(i, t) - depth, step = over / -slope(i, Place(t));
             t -= step;
-            if (std::fabs(step) < 1e-2 * (t - mode[i])) break;
+            if (std::fabs(step) < 1e-2 * (t - mode[i]) && over < depth) break;
         }
         return t;
     }
@@ -110,6 +110,7 @@ struct BetaLogOdds {
 
 // ln f(t) = -(t - mean)^2 / (2 sd^2) - ln(sd sqrt(2 pi)), sd > 0.
 struct NormalDensities {
+    static constexpr double least = 1e-100;  // least sd relative to the widest: a smaller one overflows in its square, and wins as often
     static constexpr double narrowest = 1e-13;  // least sd relative to the distance from the highest mean, which rounding limits
 
     std::vector<double> mode, sd, weight, log_peak;  // (classes,)

@@ -100,7 +100,7 @@ std::vector<double> normal_shares(const Alike& alike) {
             if (mean[c] == floor) alone += alike.size[c];
             continue;
         }
-        each.add(mean[c] / scale, sd[c] / scale);
+        each.add(mean[c] / scale, std::max(sd[c] / scale, NormalDensities::least));
         size.push_back(alike.size[c]);
         from.push_back(c);
     }
@@ -215,7 +215,7 @@ void bind_winning(nb::module_& m) {
             }
             NormalDensities each;
             for (std::size_t i = 0; i < 2 * k; ++i)
-                each.add(((i < k ? mean(i) : other(i - k)) - highest) / scale, sds[i] / scale);
+                each.add(((i < k ? mean(i) : other(i - k)) - highest) / scale, std::max(sds[i] / scale, NormalDensities::least));
             return mixed(std::move(each), share, size);
         },
         "mean"_a, "sd"_a, "other"_a, "other_sd"_a, "share"_a, "size"_a,
