@@ -193,6 +193,26 @@ def test_two_settings_of_one_estimator_have_names_of_their_own() -> None:
     assert result.table()["setting"] == ["depth=1", "depth=2"]
 
 
+class Half(ope.Estimator):
+    """An estimator of a user's own."""
+
+    name = "half"
+
+    def scores(self, rows: Any) -> NDArray[np.float64]:
+        return np.asarray(rows.rewards * rows.weights / 2)
+
+
+def test_an_estimator_of_ones_own_is_told_like_the_others() -> None:
+    """The verdict is based on it only if there is no other."""
+    target = [0.1, 0.1, 0.1, 0.4, 0.3]
+    alone, beside = (bt.evaluate(made(500, 3), target, tree=TREE, estimators=e) for e in ([Half()], [Half(), "ips"]))
+    assert alone.trusted.estimator.name == "half"
+    assert beside.trusted.estimator.name == "ips"
+    assert alone["half"].value == pytest.approx(beside["ips"].value / 2)
+    assert "half" in str(alone)
+    assert alone.verdict
+
+
 def test_rates_are_shrunk_towards_their_clusters() -> None:
     """Five arms of which one has never been shown: it takes its cluster's rate; a well-known one keeps its own."""
     rows = np.array([1000.0, 1000, 0, 1000, 1000])

@@ -1,4 +1,4 @@
-"""The estimators as classes with a name and settings: add a new one here and to ``ESTIMATORS``."""
+"""The estimators as classes with a name and settings: add a new one here, to ``ESTIMATORS`` and to ``TRUSTED``."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from banditree.output.words import count
 from banditree.tree import Tree
 
 Z = 1.96  # standard errors to either side in a 95% interval
-# The verdict uses the first one available.
+# The verdict uses the first one available; a user's own estimator only if there is no other.
 TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")
 
 
@@ -76,7 +76,8 @@ class Evaluation:
     @property
     def trusted(self) -> Estimate:
         """The estimate that the verdict is based on: dr if available, else the next best."""
-        return min(self.estimates, key=lambda each: TRUSTED.index(each.estimator.name))
+        ranks = {name: rank for rank, name in enumerate(TRUSTED)}
+        return min(self.estimates, key=lambda each: ranks.get(each.estimator.name, len(TRUSTED)))
 
     def judge(self, name: str = "The target", confidence: float = 0.95) -> Judgement:
         """Compare the target with the logging policy at the given confidence."""

@@ -126,7 +126,7 @@ class Walk:
         self._lock = RLock()
 
     def reset(self) -> None:
-        """Complete a change that was interrupted, or take back some. Nothing else here derives from the evidence."""
+        """Finish an interrupted change, or undo a batch applied in part. No other state derives from the evidence."""
         with self._lock:
             if self._undo is not None:
                 self._apply(self._undo)

@@ -1,4 +1,4 @@
-"""Whose turn it is with a policy: one thread at a time, and all is whole again after an exception such as Ctrl-C."""
+"""Lock a policy: one thread at a time, and a consistent state after an exception such as Ctrl-C."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Held:
     def held(self, *, changes: bool = True) -> Iterator[State]:
         """Exclusive access: calls from other threads block until it ends.
 
-        ``changes`` says that the evidence may be another afterwards; the engine then forgets what it derived from it.
+        ``changes`` says that the evidence may have changed afterwards; the engine then forgets what it derived from it.
         """
         closed = self._closed(changes=changes)
         with self._lock, closed as state:
@@ -40,7 +40,7 @@ class Held:
         return Closed(self, outermost=not self._is_held(), changes=changes)
 
     def _free_lock(self) -> Any:
-        """The lock, for steps that the engine makes whole; an error inside of `held`."""
+        """Return the lock, for steps that the engine completes or leaves undone; raise inside of `held`."""
         if self._is_held():
             raise InvalidValue(f"this {self._name} is held; call choose or update outside `with policy.held()`")
         return self._lock

@@ -265,7 +265,7 @@ class Policy(Held):
         )
         with self._free_lock():
             state = self._mended()
-            if state.tree is not tree:  # another thread has changed it meanwhile, or what was passed as it was read
+            if state.tree is not tree:  # another thread has changed it meanwhile, or reading the input has
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
             answer = state.walk.learn(positions, *ready)
             if answer == descent.LEFT:

@@ -145,7 +145,7 @@ struct Walker final : CommonWalk<Rows> {
                std::size_t n) override {
         const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0;
         if constexpr (Rows::contextual) {
-            if (many) return false;  // NumPy multiplies large matrices sooner
+            if (many) return false;  // NumPy multiplies large matrices faster: Python learns this batch
             const bool sure = rows.meet(contexts, plays, n);
             for (std::size_t i = 0; i < n && !sure; ++i) {
                 find(static_cast<std::int32_t>(arms[i]));
