@@ -16,8 +16,8 @@ from banditree.policy import engines
 from tests.helpers import DIM, NAMES, SHOP, TREES, make, needs_native, run, same, state
 
 
-def test_the_algorithms_are_thirteen() -> None:
-    plain = ["TS", "TSC", "HTS", "UCB1", "UCBC", "UCT", "TSMax"]
+def test_the_algorithms_are_fourteen() -> None:
+    plain = ["ATS", "TS", "TSC", "HTS", "UCB1", "UCBC", "UCT", "TSMax"]
     assert list(bt.ALGORITHMS) == [*plain, "LinTS", "LinTSC", "LinHTS", "LinUCB", "LinUCBC", "LinUCT"]
     assert all(getattr(bt, name) is kind for name, kind in bt.ALGORITHMS.items())
 
