@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ class Growth:
         """List the time, mean, standard error and maximum of what each factor of ten adds to a policy's regret."""
         decades = [int(t) for t in self.runs.times if t >= 10 and np.log10(t) % 1 == 0]
         found = []
-        for start, end in zip(decades, decades[1:], strict=False):
+        for start, end in pairwise(decades):
             first, last = (int(np.flatnonzero(self.runs.times == t)[0]) for t in (start, end))
             more = self.runs.regret[policy][:, last] - self.runs.regret[policy][:, first]  # (seeds,)
             over = over_seeds(more)
@@ -65,10 +66,21 @@ def growth_table(growths: Sequence[Growth]) -> str:
     rows = []
     for growth in growths:
         for policy in growth.runs.policies:
-            cells = [f"{figures(mean)} ± {figures(se, 2)} ({figures(most)})" for _, mean, se, most in growth.added(policy)]
+            cells = [
+                f"{figures(mean)} ± {figures(se, 2)} ({figures(most)})" for _, mean, se, most in growth.added(policy)
+            ]
             rows.append((growth.world.name, policy, *cells))
     ends = [end for end, *_ in growths[0].added(growths[0].runs.policies[0])]
     return table(Table(("world", "policy", *(f"{end // 10:,} to {end:,}" for end in ends)), rows, left=2))
+
+
+def last_decade(growths: Sequence[Growth]) -> str:
+    """Say how the last factor of ten compares with the one before."""
+    parts = []
+    for growth in growths:
+        before, last = growth.added(OURS)[-2:]
+        parts.append(f"{figures(last[1] / before[1], 2)} times as much on *{growth.world.name}*")
+    return "The last factor of ten adds, compared with the one before, " + " and ".join(parts) + ", for ATS."
 
 
 def draw(growths: Sequence[Growth], path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import banditree as bt
 from benchmarks.findings import Table
 from benchmarks.report.markdown import table
 from benchmarks.words import figures
-from docs.robustness_growth import Growth, draw, growth_table
+from docs.robustness_growth import Growth, draw, growth_table, last_decade
 from docs.robustness_numbers import FLAT, OURS, Point, geometric_mean
-from docs.robustness_worlds import OTHER_TREE, UNKNOWN, Drawn
+from docs.robustness_worlds import OTHER_TREE, TRUSTED, UNKNOWN, Drawn
 
 BEST_AIM, MEAN_AIM, FLAT_AIM = 1.25, 0.9, 1.05
 PICTURE = Path("images") / "robustness.png"
@@ -19,25 +20,30 @@ Worlds = Sequence[Sequence[Point]]  # for each world its points in time
 
 HEAD = """# How robust is ATS?
 
-Made by `make robustness` with the {engine} engine: `bt.ATS` with its defaults beside flat TS, TSC, and HTS at every depth
-of the tree, which a user would have to choose. On trees whose depth differs by seed, HTS with the greatest depth is
-called HTS, and takes the whole tree. All policies meet the same instances. A number is the cumulative regret, mean
-± standard error over seeds; p99 is its 99th percentile over seeds, which with 50 seeds or fewer is nearly the maximum.
-A ratio is the mean regret of ATS over that of another policy, with a standard error that is paired over seeds. The best
-of the others is the one with the least mean regret *on these very seeds*, at this very time: no user can choose so well,
-and it is favoured by luck, so that ratios to it err to the disadvantage of ATS.
+Made by `make robustness` with the {engine} engine: `bt.ATS` with its defaults beside flat TS, TSC, and HTS at every
+depth of the tree, which a user would have to choose. HTS 3 uses three levels of clusters, HTS the whole tree. All
+policies meet the same instances. A number is the cumulative regret, mean ± standard error over seeds; p99 is its 99th
+percentile over seeds, which with 100 seeds or fewer is nearly the maximum. A ratio is the mean regret of ATS over that
+of another policy, with a standard error that is paired over seeds. The best of the others is the one with the least
+mean regret *on these very seeds*, at this very time: no user can choose so well, and luck had a say in it, so that
+ratios to it err to the disadvantage of ATS.
 
-The defaults of ATS were set on the kinds of worlds in the first table, with other instances of them, and on random
-worlds other than those in the second.
+The defaults of ATS were set on the kinds of worlds in the first table, with other seeds, and on random worlds other
+than those in the second.
 """
+
+PRICE = """
+With {seeds} seeds and several rivals, part of that is the luck of the best one. The rest is what ATS pays for not being
+told: how far to trust each level has to be learned, and arms that were never tried are drawn more widely than their
+cluster may warrant, in case one of them is better than it looks."""
 
 WORLDS = """
 ## Worlds of the paper, and worlds made against ATS
 
-- *Strong dominance*, *k-means* on a sine, *no structure* (50 arms in 10 clusters), the *binary tree*, *bumps* and *surface*
-  are the paper's kinds of instances, a new one for each seed. On bumps and surface all use Ward's tree; TSC on the tree
-  of k-means is one more rival.
-- *Open Bandit* is the shop of `bt.problems.open_bandit`: 80 items, click rates below 0.5%.
+- *Strong dominance*, *k-means* on a sine, *no structure* (50 arms in 10 clusters), the *binary tree*, *bumps* and
+  *surface* are the paper's kinds of instances, a new one for each seed. On bumps and surface all use Ward's tree; TSC
+  on the tree of k-means is one more rival.
+- *Open Bandit* is the shop of `bt.problems.open_bandit`: 80 items, click rates of 0.09% to 0.5%.
 - *Misplaced arm*: 10 clusters of 10 arms around rates from 0.1 to 0.5, or to 0.7, and one arm of 0.8 in the poorest.
 - *Two arms*: the tree says nothing at all, and an unlucky start can make the better arm look worse for long.
 """
@@ -45,10 +51,10 @@ WORLDS = """
 RANDOM = """
 ## Worlds drawn at random
 
-10 to 2,000 arms on trees of 1 to 6 levels of clusters, 2 to 8 wide. Each level, and the arms, have effects that add up on
-the logit scale; sd is the standard deviation of these effects, from the top level to the arms, so that 0 is a level that
-means nothing. In some worlds arms have a chance to be outliers, with 2 to 10 times their rate. Rates are between 0.001
-and 0.9. A new tree with new rates for each of the {seeds} seeds.
+10 to 2,000 arms on trees of 1 to 6 levels of clusters, 2 to 8 wide. Each level, and the arms, have effects that add up
+on the logit scale; sd is the standard deviation of these effects, from the top level to the arms, so that 0 is a level
+that means nothing. In some worlds arms have a chance to be outliers, with 2 to 10 times their rate. Rates are between
+0.001 and 0.9. There is a new tree with new rates for each seed.
 """
 
 GROWTH = """
@@ -57,6 +63,18 @@ GROWTH = """
 A policy that stops learning pays the same again at every step: each factor of ten in time then adds ten times as much
 regret as the one before. One that learns adds about the same, or less: its regret grows like log T. Here is what each
 factor of ten adds, mean ± standard error over {seeds} seeds, and in brackets what it adds on the worst seed.
+"""
+
+EVERYONE = """
+## Every policy
+
+Mean ± standard error (p99), the least mean in bold.
+"""
+
+ON_RANDOM = """
+### Worlds drawn at random, every policy
+
+At the last time of each world, without p99.
 """
 
 
@@ -69,19 +87,22 @@ def page(worlds: Worlds, drawn: Worlds, growths: Sequence[Growth], out: Path) ->
     )
     parts = [
         HEAD.format(engine=bt.engine()),
-        "\n## In short\n",
+        "## In short\n",
         summary(first, second),
         "\n## Where it loses, and why\n",
         losses(first, second),
         WORLDS,
         contest(first),
-        RANDOM.format(seeds=drawn[0][0].world.seeds),
+        RANDOM,
         contest(second, shape),
         GROWTH.format(seeds=growths[0].world.seeds),
         growth_table(growths),
-        f"\n![{alt}]({PICTURE.as_posix()})\n",
-        "\n## Every policy\n\nMean ± standard error (p99), the least mean in bold.\n",
-        *(everyone(points) for points in [*worlds, *drawn]),
+        f"\n{last_decade(growths)}\n",
+        f"![{alt}]({PICTURE.as_posix()})",
+        EVERYONE,
+        "\n\n".join(everyone(points) for points in worlds),
+        ON_RANDOM,
+        side_by_side([points[-1] for points in drawn]),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -90,24 +111,37 @@ def summary(first: Sequence[Point], second: Sequence[Point]) -> str:
     """The worst and the mean of all ratios, beside what was aimed at."""
     both = (first, second)
     rows = [
-        ("worst ratio to the best of the others", *(_worst(p, "to_best") for p in both), f"at most {BEST_AIM}"),
-        ("geometric mean of the ratios to the best", *(_mean(p, "to_best") for p in both), f"at most {MEAN_AIM}"),
-        ("worst ratio to TS", *(_worst(p, "to_flat") for p in both), f"at most {FLAT_AIM}"),
+        (
+            "worst ratio to the best of the others",
+            *(_worst(p, "to_best", BEST_AIM) for p in both),
+            f"at most {BEST_AIM}",
+        ),
+        (
+            "geometric mean of the ratios to the best",
+            *(_mean(p, "to_best", MEAN_AIM) for p in both),
+            f"at most {MEAN_AIM}",
+        ),
+        ("worst ratio to TS", *(_worst(p, "to_flat", FLAT_AIM) for p in both), f"at most {FLAT_AIM}"),
         ("geometric mean of the ratios to TS", *(_mean(p, "to_flat") for p in both), ""),
         ("worst p99 over the p99 of TS", *(_worst_tail(p) for p in both), ""),
-        ("points above the aim, to the best", *(_above(p, "to_best", BEST_AIM) for p in both), "none"),
-        ("points above the aim, to TS", *(_above(p, "to_flat", FLAT_AIM) for p in both), "none"),
+        (f"lines above {BEST_AIM} times the best", *(_above(p, "to_best", BEST_AIM) for p in both), "none"),
+        (f"lines above {FLAT_AIM} times TS", *(_above(p, "to_flat", FLAT_AIM) for p in both), "none"),
     ]
     return table(Table(("", "worlds of the first table", "random worlds", "aim"), rows))
 
 
-def _worst(points: Sequence[Point], which: str) -> str:
+def _worst(points: Sequence[Point], which: str, aim: float) -> str:
     worst = max(points, key=lambda point: getattr(point, which).value)
-    return f"{getattr(worst, which)} ({_place(worst)})"
+    return f"{getattr(worst, which)}{_missed(getattr(worst, which).value, aim)} ({_place(worst)})"
 
 
-def _mean(points: Sequence[Point], which: str) -> str:
-    return f"{geometric_mean([getattr(point, which).value for point in points]):.2f}"
+def _mean(points: Sequence[Point], which: str, aim: float = math.inf) -> str:
+    found = geometric_mean([getattr(point, which).value for point in points])
+    return f"{found:.2f}{_missed(found, aim)}"
+
+
+def _missed(value: float, aim: float) -> str:
+    return " **missed**" if value > aim else ""
 
 
 def _worst_tail(points: Sequence[Point]) -> str:
@@ -129,16 +163,20 @@ def _place(point: Point) -> str:
 def losses(first: Sequence[Point], second: Sequence[Point]) -> str:
     """List where ATS is behind the best of the others, or behind TS, by more than noise."""
     behind = [point for point in first if _clear(point)]
-    lines = [f"On {len(behind)} of {len(first)} lines of the first table ATS is behind by more than two standard errors:\n"]
-    lines += [f"- {_place(point)}: {_said(point)}. {reason(point)}" for point in behind]
+    where = f"{len(behind) or 'none'} of the {len(first)} lines"
+    lines = [f"On {where} of the first table ATS is behind by more than two standard errors.\n"]
+    by_reason: dict[tuple[str, str], list[Point]] = {}
+    for point in behind:
+        by_reason.setdefault((point.world.name, reason(point)), []).append(point)
+    for (name, why), points in by_reason.items():
+        lines.append(f"- *{name}*: {'; '.join(f'at T = {each.time:,} {_said(each)}' for each in points)}. {why}")
     others = [point for point in second if _clear(point)]
     lines.append(
-        f"\nOn random worlds it is behind on {len(others)} of {len(second)} lines"
-        + (": " + "; ".join(f"{_place(point)} ({_said(point)})" for point in others) if others else "")
-        + f". With {second[0].world.seeds} seeds and several rivals part of that is the luck of the best one. The rest is "
-        "what ATS pays for not being told: how far to trust each level has to be learned, and arms that were never tried "
-        "are drawn more widely than their cluster may warrant, in case one of them is better than it looks."
+        f"\nOn {len(others) or 'none'} of the {len(second)} lines of the random worlds it is behind by as much."
     )
+    lines += [f"- {_place(point)}: {_said(point)}" for point in others]
+    if others:
+        lines.append(PRICE.format(seeds=second[0].world.seeds))
     return "\n".join(lines)
 
 
@@ -155,7 +193,9 @@ def reason(point: Point) -> str:
     """Say why ATS loses here, as far as it is known."""
     if point.best == f"TSC on {point.world.rival}":
         return OTHER_TREE
-    return point.world.why or UNKNOWN
+    if point.best == FLAT:
+        return point.world.why or UNKNOWN
+    return TRUSTED.format(best=point.best) if point.world.tells else UNKNOWN
 
 
 def contest(points: Sequence[Point], more: Callable[[Point], dict[str, str]] = lambda point: {}) -> str:
@@ -202,13 +242,26 @@ def mean(point: Point, policy: str) -> str:
 
 def everyone(points: Sequence[Point]) -> str:
     """The regret of every policy on one world."""
-    rows = []
-    for policy in points[0].regret:
-        cells = []
-        for point in points:
-            least = min(point.regret, key=lambda name: float(point.regret[name].mean()))
-            text = mean(point, policy)
-            cells.append(f"{f'**{text}**' if policy == least else text} ({figures(point.tail(policy))})")
-        rows.append((policy, *cells))
+    rows = [
+        (policy, *(f"{_bold(point, policy)} ({figures(point.tail(policy))})" for point in points))
+        for policy in points[0].regret
+    ]
     times = (f"T = {point.time:,}" for point in points)
-    return f"\n### {points[0].world.name.capitalize()}\n\n" + table(Table(("policy", *times), rows))
+    return f"### {points[0].world.name[0].upper()}{points[0].world.name[1:]}\n\n" + table(
+        Table(("policy", *times), rows)
+    )
+
+
+def side_by_side(points: Sequence[Point]) -> str:
+    """The regret of every policy on many worlds, one row per world."""
+    policies = max((list(point.regret) for point in points), key=len)
+    rows = [
+        (point.world.name, *(_bold(point, policy) if policy in point.regret else "" for policy in policies))
+        for point in points
+    ]
+    return table(Table(("world", *policies), rows))
+
+
+def _bold(point: Point, policy: str) -> str:
+    least = min(point.regret, key=lambda name: float(point.regret[name].mean()))
+    return f"**{mean(point, policy)}**" if policy == least else mean(point, policy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Drawn:
         means *= np.where(rng.random(self.n_arms) < self.outliers, rng.uniform(2, 10, self.n_arms), 1.0)
         means = np.clip(means, SMALLEST_RATE, LARGEST_RATE)
         tree = bt.Tree.from_paths([(*path, f"a{arm}") for arm, path in enumerate(paths.tolist())])
-        return Instance({"tree": tree}, Bernoulli(), means=[means[int(str(arm)[1:])] for arm in tree.arms])
+        return Instance({"tree": tree}, Bernoulli(), means=means[[int(str(arm)[1:]) for arm in tree.arms]])
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,16 @@ class World:
     long_seeds: int = 0  # how many of the seeds go on to ten times the horizon
     tree: str | None = None  # which of the instance's trees is used, None for the first
     rival: str | None = None  # a tree on which TSC is one more rival
-    why: str = ""  # why ATS may lose here, for the page
+    tells: bool = True  # whether the tree says something about most arms
+    why: str = ""  # why ATS may lose to TS here, for the page
 
     def policies(self) -> dict[str, Callable[..., Any]]:
         """ATS, TS, TSC, and HTS at every depth; the deepest is called HTS and takes the whole tree."""
         found: dict[str, Callable[..., Any]] = {"ATS": bt.ATS, "TS": bt.TS, "TSC": bt.TSC}
-        depth = depth_of(self.problem, self.tree)
-        found |= {f"HTS {level}": partial(bt.HTS, depth=level) for level in range(2, depth)}
-        if depth > 1:
+        found |= {f"HTS {level}": partial(bt.HTS, depth=level) for level in range(2, self.depth)}
+        if self.depth > 1:
             found["HTS"] = bt.HTS
-        if depth == 0:
+        if self.depth == 0:
             del found["TSC"]
         if self.tree is not None:
             found = {name: bt.on(self.tree, policy) for name, policy in found.items()}
@@ -107,26 +107,27 @@ class World:
             found[f"TSC on {self.rival}"] = bt.on(self.rival, bt.TSC)
         return found
 
-
-@cache
-def depth_of(problem: AnyProblem, tree: str | None) -> int:
-    """Return the depth of the deepest tree among some instances."""
-    instances = (problem.instance(seed) for seed in range(1 if getattr(problem, "fixed", False) else DRAWN))
-    return max((each.tree if tree is None else each.trees[tree]).depth for each in instances)
+    @cached_property
+    def depth(self) -> int:
+        """The depth of the deepest tree among some instances."""
+        instances = (
+            self.problem.instance(seed) for seed in range(1 if getattr(self.problem, "fixed", False) else DRAWN)
+        )
+        return max((each.tree if self.tree is None else each.trees[self.tree]).depth for each in instances)
 
 
 # Why ATS may lose, shown only where it does.
-LEARNS = (
-    "The tree is worth following down to the arms from the first decision on. HTS takes that for granted; ATS has to "
-    "learn it, and tries arms that might not follow their cluster."
+TRUSTED = (
+    "{best} takes for granted that the tree can be trusted, and here it can. ATS has to learn how far, and tries arms "
+    "that might not follow their cluster."
 )
 HIDDEN = (
     "The best arm is expected to be as poor as its cluster until it has been tried. TS, which expects nothing of a "
     "cluster, tries every arm early; ATS tries such arms rarely, the more often the longer it runs."
 )
-FLAT = (
-    "The tree says nothing here. ATS has to learn that, and its draws, sharper than those of TS, cost time where the "
-    "best arm had an unlucky start."
+SHARP = (
+    "The tree says nothing here. ATS has to learn that, and its draws, which are sharper than those of TS, cost time "
+    "where the best arm had an unlucky start."
 )
 OTHER_TREE = "The rival has a tree which suits this world better than the one that ATS was given."
 UNKNOWN = "We do not know why."
@@ -140,14 +141,14 @@ def table_worlds() -> list[World]:
         World("strong dominance", problems.strong_dominance(), 3000, 200, 100),
         World("k-means, 100 arms", problems.sine_kmeans(100, 10), 3000, 200, 100),
         World("k-means, 1,000 arms", problems.sine_kmeans(1000, 32), 3000, 200, 50),
-        World("no structure", problems.unstructured(50, 10), 25_000, 200, 50, why=FLAT),
-        World("binary tree, 256 arms", problems.hierarchical_dominance(256), 3000, 200, 50, why=LEARNS),
-        World("bumps, Ward", problems.bumps(), 25_000, 200, 50, tree="ward", rival="kmeans", why=LEARNS),
+        World("no structure", problems.unstructured(50, 10), 25_000, 200, 50, tells=False, why=SHARP),
+        World("binary tree, 256 arms", problems.hierarchical_dominance(256), 3000, 200, 50),
+        World("bumps, Ward", problems.bumps(), 25_000, 200, 50, tree="ward", rival="kmeans"),
         World("surface, Ward", problems.surface(), 20_000, 200, 50, tree="ward", rival="kmeans"),
         World("Open Bandit", problems.open_bandit(), 100_000, 200, 50),
         World("misplaced arm, clusters to 0.5", Misplaced(0.5), 4000, 200, 100, why=HIDDEN),
         World("misplaced arm, clusters to 0.7", Misplaced(0.7), 4000, 200, 100, why=HIDDEN),
-        World("two arms, 0.9 and 0.8", two, 3000, 500, 500, why=FLAT),
+        World("two arms, 0.9 and 0.8", two, 3000, 500, 500, tells=False, why=SHARP),
     ]
 
 
@@ -160,6 +161,6 @@ def random_worlds(number: int, seeds: int) -> list[World]:
 def growing_worlds(horizon: int, seeds: int) -> list[World]:
     """List the worlds that are played for long: in neither can the tree be trusted."""
     return [
-        World("no structure, long", bt.problems.unstructured(50, 10), horizon, seeds),
-        World("misplaced arm, clusters to 0.5, long", Misplaced(0.5), horizon, seeds),
+        World("no structure", bt.problems.unstructured(50, 10), horizon, seeds),
+        World("misplaced arm, clusters to 0.5", Misplaced(0.5), horizon, seeds),
     ]
