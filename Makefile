@@ -18,8 +18,8 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture estimator-table robustness clean \
-  fuzz torture sanitize test-lowest test-newest constraints
+.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture estimator-table \
+  robustness clean fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

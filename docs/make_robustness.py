@@ -20,7 +20,7 @@ from docs.robustness_worlds import World, growing_worlds, random_worlds, table_w
 
 RANDOM, RANDOM_SEEDS = 24, 20
 END, GROWTH_SEEDS = 1_000_000, 20
-QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 100, 3, 1000  # with --quick: enough to see that all works
+QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
 
 

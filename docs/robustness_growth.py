@@ -22,6 +22,7 @@ from docs.robustness_numbers import FLAT, OURS
 from docs.robustness_worlds import World
 
 PER_DECADE = 20  # times per factor of ten, even on a log axis
+LIKE = 2.0  # up to this ratio of what two factors of ten add, which is ten for a straight line, growth is called log T
 SIZE = (6.4, 3.6)  # inches, of one panel
 
 
@@ -69,18 +70,27 @@ def growth_table(growths: Sequence[Growth]) -> str:
             cells = [
                 f"{figures(mean)} ± {figures(se, 2)} ({figures(most)})" for _, mean, se, most in growth.added(policy)
             ]
-            rows.append((growth.world.name, policy, *cells))
-    ends = [end for end, *_ in growths[0].added(growths[0].runs.policies[0])]
-    return table(Table(("world", "policy", *(f"{end // 10:,} to {end:,}" for end in ends)), rows, left=2))
+            total = growth.runs.over_seeds(policy)
+            rows.append((growth.world.name, policy, *cells, f"{figures(total.mean[-1])} ± {figures(total.se[-1], 2)}"))
+    ends = [end for end, *_ in growths[0].added(OURS)]
+    header = ("world", "policy", *(f"{end // 10:,} to {end:,}" for end in ends), f"1 to {ends[-1]:,}")
+    return table(Table(header, rows, left=2))
 
 
-def last_decade(growths: Sequence[Growth]) -> str:
-    """Say how the last factor of ten compares with the one before."""
-    parts = []
+def verdict(growths: Sequence[Growth]) -> str:
+    """Say how the last factor of ten compares with the one before, and what that means."""
+    lines = []
     for growth in growths:
-        before, last = growth.added(OURS)[-2:]
-        parts.append(f"{figures(last[1] / before[1], 2)} times as much on *{growth.world.name}*")
-    return "The last factor of ten adds, compared with the one before, " + " and ".join(parts) + ", for ATS."
+        before, last = (added for _, added, _, _ in growth.added(OURS)[-2:])
+        grows = (
+            "no faster than log T" if last <= before else "like log T" if last <= LIKE * before else "faster than log T"
+        )
+        times = figures(last / before, 2)
+        lines.append(
+            f"On *{growth.world.name}* the last factor of ten adds {times} times as much to the regret of ATS as the one "
+            f"before: it grows {grows}."
+        )
+    return "\n".join(lines)
 
 
 def draw(growths: Sequence[Growth], path: Path) -> None:

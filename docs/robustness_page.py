@@ -10,7 +10,7 @@ import banditree as bt
 from benchmarks.findings import Table
 from benchmarks.report.markdown import table
 from benchmarks.words import figures
-from docs.robustness_growth import Growth, draw, growth_table, last_decade
+from docs.robustness_growth import Growth, draw, growth_table, verdict
 from docs.robustness_numbers import FLAT, OURS, Point, geometric_mean
 from docs.robustness_worlds import OTHER_TREE, TRUSTED, UNKNOWN, Drawn
 
@@ -58,11 +58,12 @@ that means nothing. In some worlds arms have a chance to be outliers, with 2 to 
 """
 
 GROWTH = """
-## Regret grows like log T
+## Does regret grow like log T?
 
 A policy that stops learning pays the same again at every step: each factor of ten in time then adds ten times as much
-regret as the one before. One that learns adds about the same, or less: its regret grows like log T. Here is what each
-factor of ten adds, mean ± standard error over {seeds} seeds, and in brackets what it adds on the worst seed.
+regret as the one before. One that learns adds about the same: its regret grows like log T. Here is what each factor of
+ten adds, mean ± standard error over {seeds} seeds, and in brackets what it adds on the worst seed; the last column is
+the whole regret.
 """
 
 EVERYONE = """
@@ -97,7 +98,7 @@ def page(worlds: Worlds, drawn: Worlds, growths: Sequence[Growth], out: Path) ->
         contest(second, shape),
         GROWTH.format(seeds=growths[0].world.seeds),
         growth_table(growths),
-        f"\n{last_decade(growths)}\n",
+        f"\n{verdict(growths)}\n",
         f"![{alt}]({PICTURE.as_posix()})",
         EVERYONE,
         "\n\n".join(everyone(points) for points in worlds),
@@ -163,21 +164,22 @@ def _place(point: Point) -> str:
 def losses(first: Sequence[Point], second: Sequence[Point]) -> str:
     """List where ATS is behind the best of the others, or behind TS, by more than noise."""
     behind = [point for point in first if _clear(point)]
-    where = f"{len(behind) or 'none'} of the {len(first)} lines"
-    lines = [f"On {where} of the first table ATS is behind by more than two standard errors.\n"]
+    lines = [f"In the first table ATS is behind by more than two standard errors on {_of(behind, first)}.\n"]
     by_reason: dict[tuple[str, str], list[Point]] = {}
     for point in behind:
         by_reason.setdefault((point.world.name, reason(point)), []).append(point)
     for (name, why), points in by_reason.items():
         lines.append(f"- *{name}*: {'; '.join(f'at T = {each.time:,} {_said(each)}' for each in points)}. {why}")
     others = [point for point in second if _clear(point)]
-    lines.append(
-        f"\nOn {len(others) or 'none'} of the {len(second)} lines of the random worlds it is behind by as much."
-    )
+    lines.append(f"\nOn random worlds it is behind by as much on {_of(others, second)}.\n")
     lines += [f"- {_place(point)}: {_said(point)}" for point in others]
     if others:
         lines.append(PRICE.format(seeds=second[0].world.seeds))
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip()
+
+
+def _of(some: Sequence[Point], every: Sequence[Point]) -> str:
+    return f"{len(some) or 'none'} of the {len(every)} lines"
 
 
 def _clear(point: Point) -> bool:

@@ -118,8 +118,8 @@ class World:
 
 # Why ATS may lose, shown only where it does.
 TRUSTED = (
-    "{best} takes for granted that the tree can be trusted, and here it can. ATS has to learn how far, and tries arms "
-    "that might not follow their cluster."
+    "{best} takes for granted that the tree can be trusted. ATS has to learn how far, and tries arms that might not "
+    "follow their cluster."
 )
 HIDDEN = (
     "The best arm is expected to be as poor as its cluster until it has been tried. TS, which expects nothing of a "

@@ -12,6 +12,7 @@ import pytest
 import banditree as bt
 from banditree.simulation.statistics import over_seeds
 from docs.make_robustness import main, plan
+from docs.robustness_growth import Growth, verdict
 from docs.robustness_numbers import Point, Ratio, geometric_mean, measure
 from docs.robustness_page import losses, mean, summary
 from docs.robustness_worlds import HIDDEN, OTHER_TREE, UNKNOWN, Drawn, Misplaced, World, random_worlds, table_worlds
@@ -47,7 +48,7 @@ def test_the_page_has_its_parts_and_its_picture(page: Path) -> None:
         "Where it loses, and why",
         "Worlds of the paper, and worlds made against ATS",
         "Worlds drawn at random",
-        "Regret grows like log T",
+        "Does regret grow like log T?",
         "Every policy",
     ]
     assert not re.search(r"\bnan\b", text)
@@ -60,7 +61,7 @@ def test_the_page_has_its_parts_and_its_picture(page: Path) -> None:
 def test_every_world_is_there_with_every_time_and_every_policy(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     _, _, *rows = tables(text, "Worlds of the paper, and worlds made against ATS")
-    expected = [(world.name, t) for world in TABLE for t in (10, 100, 1000)[: 3 if world.long_seeds else 2]]
+    expected = [(world.name, t) for world in TABLE for t in (5, 50, 500)[: 3 if world.long_seeds else 2]]
     assert [(row[0], int(row[1].replace(",", ""))) for row in rows] == expected
     _, _, *rows = tables(text, "Worlds drawn at random")
     assert [row[0] for row in rows] == [world.name for world in RANDOM for _ in range(2)]
@@ -75,8 +76,8 @@ def test_every_world_is_there_with_every_time_and_every_policy(page: Path) -> No
 def test_the_numbers_are_those_of_the_runs(page: Path) -> None:
     """A world of the page, run here by hand: the same seeds give the same regret, and the page shows it."""
     world = TABLE[0]
-    long = bt.simulate([bt.ATS, bt.TS], world.problem, horizon=1000, seeds=2, checkpoints=[10, 100])
-    rest = bt.simulate([bt.ATS, bt.TS], world.problem, horizon=100, seeds=[2], checkpoints=[10])
+    long = bt.simulate([bt.ATS, bt.TS], world.problem, horizon=500, seeds=2, checkpoints=[5, 50])
+    rest = bt.simulate([bt.ATS, bt.TS], world.problem, horizon=50, seeds=[2], checkpoints=[5])
     _, _, *rows = tables(page.read_text(encoding="utf-8"), "Worlds of the paper, and worlds made against ATS")
     for place, row in enumerate(rows[:3]):
         for name, cell in (("ATS", row[3]), ("TS", row[6])):
@@ -91,13 +92,28 @@ def test_the_numbers_are_those_of_the_runs(page: Path) -> None:
 
 
 def test_the_growth_of_regret_adds_up(page: Path) -> None:
-    header, _, *rows = tables(page.read_text(encoding="utf-8"), "Regret grows like log T")
-    assert header[2:] == ["10 to 100", "100 to 1,000"]
+    header, _, *rows = tables(page.read_text(encoding="utf-8"), "Does regret grow like log T?")
+    assert header[2:] == ["10 to 100", "100 to 1,000", "1 to 1,000"]
     runs = bt.simulate([bt.ATS, bt.TS], GROWING[1].problem, horizon=1000, seeds=3, checkpoints=[10, 100])
     assert [row[1] for row in rows] == ["ATS", "TS"] * 2
     for name, row in zip(runs.policies, rows[2:], strict=True):
-        added = [float(cell.split(" ± ")[0]) for cell in row[2:]]
+        *added, total = [float(cell.split(" ± ")[0]) for cell in row[2:]]
         assert added == pytest.approx(np.diff(runs.regret[name].mean(axis=0)), rel=0.01)
+        assert total == pytest.approx(runs.over_seeds(name).mean[-1], rel=0.01)
+
+
+def test_the_page_says_whether_regret_grows_like_log_t() -> None:
+    """A straight line adds ten times as much with every factor of ten, log T the same."""
+    times = np.array([1, 10, 100, 1000])
+    runs = bt.simulate([bt.ATS], bt.problems.unstructured(4, 2), horizon=1000, seeds=2, checkpoints=times[:-1])
+    kinds = {
+        "no faster than log T": np.array([1.0, 10.0, 15.0, 16.0]),
+        "like log T": 1.0 + np.log(times) * 1.01 ** np.arange(4),
+        "faster than log T": times.astype(float),
+    }
+    for said, curve in kinds.items():
+        curves = {"ATS": np.array([[0.9], [1.1]]) * curve}
+        assert f"it grows {said}." in verdict([Growth(GROWING[0], replace(runs, regret=curves))])
 
 
 def test_a_ratio_is_paired_over_seeds() -> None:
@@ -123,11 +139,11 @@ def test_the_page_says_where_ats_loses_and_only_there() -> None:
     wins = point("easy", 100, ats=50.0, ts=80.0, tsc=60.0, why=UNKNOWN)
     loses = point("hard", 1000, ats=90.0, ts=60.0, tsc=75.0, why=HIDDEN)
     text = losses([wins, loses], [wins])
-    assert "On 1 of the 2 lines of the first table" in text
+    assert "on 1 of the 2 lines." in text
     assert "- *hard*: at T = 1,000 1.50 ± 0.01 times the regret of TS. " + HIDDEN in text
     assert "easy" not in text
-    assert "On none of the 1 lines of the random worlds" in text
-    assert "1.50 ± 0.01 times" in losses([wins], [loses]).split("random worlds")[1]
+    assert "On random worlds it is behind by as much on none of the 1 lines." in text
+    assert "1.50 ± 0.01 times" in losses([wins], [loses]).split("On random worlds")[1]
     rows = [line.split("|")[2].strip() for line in summary([wins, loses], [wins]).splitlines()[2:]]
     assert rows[0] == "1.50 ± 0.01 **missed** (hard, T = 1,000)"
     assert rows[1] == f"{np.sqrt(1.5 * 50 / 60):.2f} **missed**"
