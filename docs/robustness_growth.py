@@ -18,7 +18,7 @@ from banditree.simulation.statistics import over_seeds
 from benchmarks.findings import Table
 from benchmarks.report.markdown import table
 from benchmarks.words import figures
-from docs.robustness_numbers import FLAT, OURS
+from docs.robustness_numbers import FLAT, OURS, Floats, Ratio
 from docs.robustness_worlds import World
 
 PER_DECADE = 20  # times per factor of ten, even on a log axis
@@ -33,16 +33,11 @@ class Growth:
     world: World
     runs: Runs
 
-    def added(self, policy: str) -> list[tuple[int, float, float, float]]:
-        """List the time, mean, standard error and maximum of what each factor of ten adds to a policy's regret."""
-        decades = [int(t) for t in self.runs.times if t >= 10 and np.log10(t) % 1 == 0]
-        found = []
-        for start, end in pairwise(decades):
-            first, last = (int(np.flatnonzero(self.runs.times == t)[0]) for t in (start, end))
-            more = self.runs.regret[policy][:, last] - self.runs.regret[policy][:, first]  # (seeds,)
-            over = over_seeds(more)
-            found.append((end, over.mean, over.se, float(more.max())))
-        return found
+    def added(self, policy: str) -> dict[int, Floats]:
+        """List what each factor of ten adds to a policy's regret, {its end: (seeds,)}."""
+        decades = [place for place, t in enumerate(self.runs.times) if t >= 10 and np.log10(t) % 1 == 0]
+        regret = self.runs.regret[policy]
+        return {int(self.runs.times[end]): regret[:, end] - regret[:, start] for start, end in pairwise(decades)}
 
 
 def grow(world: World, *, jobs: int | None = -1, progress: Callable[[float], None] | None = None) -> Growth:
@@ -67,29 +62,32 @@ def growth_table(growths: Sequence[Growth]) -> str:
     rows = []
     for growth in growths:
         for policy in growth.runs.policies:
-            cells = [
-                f"{figures(mean)} ± {figures(se, 2)} ({figures(most)})" for _, mean, se, most in growth.added(policy)
-            ]
-            total = growth.runs.over_seeds(policy)
-            rows.append((growth.world.name, policy, *cells, f"{figures(total.mean[-1])} ± {figures(total.se[-1], 2)}"))
-    ends = [end for end, *_ in growths[0].added(OURS)]
+            added = [f"{_mean(more)} ({figures(more.max())})" for more in growth.added(policy).values()]
+            rows.append((growth.world.name, policy, *added, _mean(growth.runs.regret[policy][:, -1])))
+    ends = list(growths[0].added(OURS))
     header = ("world", "policy", *(f"{end // 10:,} to {end:,}" for end in ends), f"1 to {ends[-1]:,}")
     return table(Table(header, rows, left=2))
+
+
+def _mean(values: Floats) -> str:
+    over = over_seeds(values)
+    return f"{figures(over.mean)} ± {figures(over.se, 2)}"
 
 
 def verdict(growths: Sequence[Growth]) -> str:
     """Say how the last factor of ten compares with the one before, and what that means."""
     lines = []
     for growth in growths:
-        before, last = (added for _, added, _, _ in growth.added(OURS)[-2:])
-        grows = (
-            "no faster than log T" if last <= before else "like log T" if last <= LIKE * before else "faster than log T"
-        )
-        times = figures(last / before, 2)
-        lines.append(
-            f"On *{growth.world.name}* the last factor of ten adds {times} times as much to the regret of ATS as the one "
-            f"before: it grows {grows}."
-        )
+        before, last = list(growth.added(OURS).values())[-2:]
+        ratio = Ratio.of(last, before)
+        if ratio.value <= LIKE:
+            grows = "its regret grows like log T, or slower"
+        elif ratio.value - 2 * ratio.se <= LIKE:
+            grows = "its regret may grow like log T, but a few seeds on which it learns late decide that"
+        else:
+            grows = "its regret grows faster than log T"
+        compared = f"ATS adds {ratio} times as much in the last factor of ten as in the one before"
+        lines.append(f"- *{growth.world.name}*: {compared}; {grows}.")
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from banditree.stream import generator
 LARGEST_RATE, SMALLEST_RATE = 0.9, 0.001
 EFFECTS = (0.0, 0.15, 0.4, 0.8, 1.3)  # sd of a level's effects, on the logit scale
 FIRST = 20_261  # the first random world has this number; the defaults of ATS were set on others
-DRAWN = 10  # instances that are looked at for the depth of a tree which differs by seed
+DRAWN = 10  # instances whose depth is looked at where it differs by seed
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,8 @@ class World:
 
     @cached_property
     def depth(self) -> int:
-        """The depth of the deepest tree among some instances."""
-        instances = (
-            self.problem.instance(seed) for seed in range(1 if getattr(self.problem, "fixed", False) else DRAWN)
-        )
+        """The depth of the tree, or of the deepest of some where another tree than the first is used, as Ward's."""
+        instances = (self.problem.instance(seed) for seed in range(1 if self.tree is None else DRAWN))
         return max((each.tree if self.tree is None else each.trees[self.tree]).depth for each in instances)
 
 
