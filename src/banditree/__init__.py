@@ -14,9 +14,9 @@ from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
 from banditree.policy import Decision, Policy
 from banditree.policy.algorithms import (
     ALGORITHMS,
+    ATS,
     HTS,
     TS,
-    ATS,
     TSC,
     UCB1,
     UCBC,

@@ -1,4 +1,4 @@
-"""Beliefs that learn how far to trust the tree: the evidence of an arm counts for its siblings as far as they are alike.
+"""Beliefs that learn how far to trust the tree: an arm's evidence counts for its siblings as far as they are alike.
 
 Siblings are believed to lie around their parent's mean with a concentration k: large k means that they are alike. How
 alike they are is not known, so several *copies* of the belief, each with its own k per level, are kept side by side.
@@ -49,7 +49,7 @@ class Arms(NamedTuple):
 
 
 class AdaptiveRows(Rows):
-    """The part of adaptive beliefs that is the same for all kinds of rewards. The arms compete with each other directly."""
+    """What adaptive beliefs share, whatever the kind of rewards. All arms compete with each other directly."""
 
     joint = True
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
@@ -117,7 +117,8 @@ class AdaptiveRows(Rows):
 
     def collect(self) -> Sums:
         """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
-        return self._remembered("sums", self._collect)
+        found: Sums = self._remembered("sums", self._collect)
+        return found
 
     def _collect(self) -> Sums:
         shape = self.shape
@@ -234,7 +235,8 @@ class AdaptiveRows(Rows):
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         nodes = np.asarray(nodes)
-        return self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes)).copy()
+        found: Floats = self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes))
+        return found.copy()
 
     def _wins(self, nodes: NDArray[Any]) -> Floats:
         """Average over the copies, negligible ones left out. Arms with the same parent and evidence are equal."""
@@ -275,7 +277,7 @@ class AdaptiveRows(Rows):
         return centre, np.maximum(variance @ weight + (mean**2) @ weight - centre**2, 0.0)
 
     def likeness(self) -> Floats:
-        """Return how alike the children of each cluster are: the typical concentration, NaN if nothing tells: (nodes,)."""
+        """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
         found = np.full(self.shape.n_nodes, np.nan)
         weight = np.exp(self.collect().log_weight)
         plays = self.plays(np.arange(self.shape.n_nodes))

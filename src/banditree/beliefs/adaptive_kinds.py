@@ -1,4 +1,4 @@
-"""The two kinds of adaptive beliefs: for rewards in [0, 1], and for normal rewards. `bt.ATS` makes them of its prior."""
+"""The kinds of adaptive beliefs: for rewards in [0, 1], and for normal rewards. `bt.ATS` makes them of its prior."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         return mean * (1 - mean)
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
-        """Compare Beta(2, 2) with the beta-binomial around the cluster's mean, which a formula of Laplace's kind gives."""
+        """Compare Beta(2, 2) with the beta-binomial around the cluster's mean, by a formula of Laplace's kind."""
         n, s, f = plays, total, np.maximum(plays - total, 0.0)
         x = s / np.maximum(n, 1e-300)
         best = _times_log(s, x) + _times_log(f, 1 - x)
         around = np.clip(around, EDGE, 1 - EDGE)
         tree = best - k / (n + k) * (best - s * np.log(around) - f * np.log1p(-around)) - 0.5 * np.log1p(n / k)
-        return _log_beta(OWN + s, OWN + f) - _log_beta(np.array(OWN), np.array(OWN)) - tree
+        return np.asarray(_log_beta(OWN + s, OWN + f) - _log_beta(np.array(OWN), np.array(OWN)) - tree)
 
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
@@ -170,7 +170,7 @@ def adaptive(prior: Prior | None) -> Any:
 
 
 def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) -> list[Floats]:
-    """Return parameters of the prior of each node: the root's, those of ``own``, and 0 for all others: (nodes,) each."""
+    """Return parameters of each node's prior: the root's, those of ``own``, and 0 for all others: (nodes,) each."""
     found = []
     for field in fields:
         values = np.zeros(n_nodes)

@@ -131,6 +131,9 @@ class Parts(NamedTuple):
     of: NDArray[np.intp]  # class
     share: Floats  # in the class
 
+    def take(self, order: NDArray[np.intp] | slice) -> Parts:
+        return Parts(self.of[order], self.share[order])
+
 
 def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None) -> tuple[Floats, float]:
     """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``.
@@ -144,10 +147,10 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     if share is not None:
         parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
         some = np.flatnonzero(parts.share > 0)
-        each, parts = each.take(some), Parts(*(x[some] for x in parts))
+        each, parts = each.take(some), parts.take(some)
     top = each.top(NEGLIGIBLE + np.log(size * k)[parts.of])
     order = np.argsort(-top)
-    each, parts, top = each.take(order), Parts(*(x[order] for x in parts)), top[order]
+    each, parts, top = each.take(order), parts.take(order), top[order]
     rate = np.abs(each.slope(top))
     won = np.zeros(k)  # (classes,) so far
     above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
@@ -156,7 +159,7 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
         left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
-            these = Parts(*(x[:n] for x in parts))
+            these = parts.take(slice(n))
             gained, so_far, rise = _panel(each.take(slice(n)), these, size, above[:n], left, right)
             error = abs(size @ gained - (np.exp(log_below) - np.exp(rise)))
             if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):

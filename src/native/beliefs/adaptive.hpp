@@ -156,7 +156,7 @@ struct AdaptiveRows {
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
     double chance = 0.0;                  // that an arm does not follow its cluster, before its own rewards are considered
-    std::size_t leader = 0;               // the place of an arm in `touched` that was played often
+    std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
 
@@ -223,8 +223,15 @@ struct AdaptiveRows {
         chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
     }
 
-    const Known& known(std::int32_t leaf) const {
-        return touched[static_cast<std::size_t>(place[static_cast<std::size_t>(leaf)])];
+    // Calls visit(place) for all arms in `touched`, in the order of the tree: what is drawn then depends on the evidence
+    // alone, not on its order.
+    template <class Visit>
+    void each_touched(const Visit& visit) const {
+        std::size_t i = 0, j = 0;
+        while (i < order.size() || j < fresh.size()) {
+            const bool from_order = j == fresh.size() || (i < order.size() && leaf_at(order[i]) < leaf_at(fresh[j]));
+            visit(static_cast<std::size_t>(from_order ? order[i++] : fresh[j++]));
+        }
     }
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
     std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
@@ -247,6 +254,7 @@ struct AdaptiveRows {
     bool stale = true, weighed = false;
     double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
+    std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
     std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
     // By slot: five sums per copy. w is what a message counts and x its mean; the last is the log likelihood.
@@ -254,6 +262,7 @@ struct AdaptiveRows {
     std::vector<double> log_weight, cumulative;
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
+    std::int32_t leaf_at(std::int32_t at) const { return touched[static_cast<std::size_t>(at)].leaf; }
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 5 * copies(); }
     double sum(std::size_t c, std::size_t which, std::size_t copy) const {
         return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 5 + which) * copies() + copy];
@@ -267,13 +276,23 @@ struct AdaptiveRows {
             at = static_cast<std::int32_t>(touched.size());
             touched.push_back({leaf, static_cast<std::uint32_t>(parent), seen, 0.0, 0.0});
             ++n_touched[parent];
+            const auto lower = [this](std::int32_t i, std::int32_t j) { return leaf_at(i) < leaf_at(j); };
+            fresh.insert(std::upper_bound(fresh.begin(), fresh.end(), at, lower), at);
+            if (fresh.size() > 64 + order.size() / 64) {
+                const auto n_before = static_cast<std::ptrdiff_t>(order.size());
+                order.insert(order.end(), fresh.begin(), fresh.end());
+                std::inplace_merge(order.begin(), order.begin() + n_before, order.end(), lower);
+                fresh.clear();
+            }
         }
         kind.remember(leaf, seen);
         Known& known = touched[static_cast<std::size_t>(at)];
         known.seen = seen;
         known.mean_alone = kind.mean_alone(seen);
         known.room = kind.room(leaf, seen);
-        if (seen.plays > touched[leader].seen.plays) leader = static_cast<std::size_t>(at);
+        const Known& most = touched[leader];
+        if (seen.plays > most.seen.plays || (seen.plays == most.seen.plays && leaf < most.leaf))
+            leader = static_cast<std::size_t>(at);
     }
 
     void open(std::size_t c) {
@@ -300,7 +319,7 @@ struct AdaptiveRows {
         prepare(tree);
         slot.assign(above.size(), -1), senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
         place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
-        sums.clear(), touched.clear();
+        sums.clear(), touched.clear(), order.clear(), fresh.clear();
         log_weight.assign(set.log_prior, set.log_prior + copies());
         leader = 0;
         for (std::int32_t node = 1; node < tree.n_nodes; ++node) {  // what is known of clusters beforehand is a message

@@ -23,6 +23,7 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
 
     std::int32_t choose(const double*) override {
         if (explores()) return static_cast<std::int32_t>(rng->integers(static_cast<std::uint64_t>(tree.n_arms)));
+        if (tree.n_arms == 1) return 0;
         rows.bring_up_to_date(tree);
         rows.draw_copy(tree, *rng);
         if (!shortcut.covers(tree)) return best(nullptr);
@@ -32,6 +33,7 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
 
     std::int32_t choose_within(const Limits& limits, const double*) override {
         if (explores()) return limits.uniform(*rng);
+        if (limits.n_allowed == 1) return limits.arm(0);
         rows.bring_up_to_date(tree);
         rows.draw_copy(tree, *rng);
         return best(&limits);
@@ -45,6 +47,10 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
     bool slate(const Limits* limits, const double*, std::size_t k, std::vector<std::int32_t>& found) override {
         if (explores()) {
             pick_any(limits, k, found);
+            return true;
+        }
+        if ((limits ? limits->n_allowed : tree.n_arms) == 1) {
+            found.assign(1, limits ? limits->arm(0) : 0);
             return true;
         }
         rows.bring_up_to_date(tree);

@@ -42,12 +42,12 @@ struct Screening<AdaptiveBeta> {
         odds_limit = ln(often / (1.0 - often)) - ln(rows.chance / (1.0 - rows.chance));
         if (!rows.touched.empty()) try_known(rows, rows.touched[rows.leader], rng.random() < often, rng);
         const double between = ln_one_minus(often);
-        double next_low = skip(rng, between);
-        for (std::size_t i = 0; i < rows.touched.size(); ++i) {
-            const bool is_low = static_cast<double>(i) == next_low;
+        double rank = 0.0, next_low = skip(rng, between);
+        rows.each_touched([&](std::size_t i) {
+            const bool is_low = rank++ == next_low;
             if (is_low) next_low += 1.0 + skip(rng, between);
             if (i != rows.leader) try_known(rows, rows.touched[i], is_low, rng);
-        }
+        });
         if (rows.touched.size() < static_cast<std::size_t>(tree.n_arms)) try_untouched(tree, rows, rng);
         return winner;
     }
