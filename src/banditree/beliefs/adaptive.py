@@ -23,10 +23,11 @@ CONCENTRATIONS = 4.0 ** np.arange(7)  # of arms around their cluster: as if each
 RATIOS = (1.0, 0.5, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
-SHARPNESS = 3.0  # draws have the variance of this many times the evidence: plain draws explore too much
+SHARPNESS = 4.0  # draws have the variance of this many times the evidence: plain draws explore too much
+STRAY_SHARPNESS = 3.0  # the same for arms that do not follow their cluster
 STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
-GROWTH = 20.0  # plays per arm after which as many strays again are expected
-MOST_STRAY = 0.5  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
+GROWTH = 10.0  # plays per arm after which as many strays again are expected
+MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
@@ -72,7 +73,7 @@ class AdaptiveRows(Rows):
 
     def settings(self) -> list[NDArray[Any]]:
         """Return what the native engine needs to know besides the evidence and the prior."""
-        numbers = [SHARPNESS, STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
+        numbers = [SHARPNESS, STRAY_SHARPNESS, STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
         return [self.height.astype(np.float64), self.concentration, self.log_prior, np.array(numbers)]
 
     # What kinds of rewards differ in
@@ -273,8 +274,8 @@ class AdaptiveRows(Rows):
         weight = np.exp(self.collect().log_weight)
         mean, variance, _ = self.believed(nodes, slice(None))
         variance = variance * self.reward_variance(mean)
-        centre = mean @ weight
-        return centre, np.maximum(variance @ weight + (mean**2) @ weight - centre**2, 0.0)
+        centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
+        return centre, np.maximum(((variance + mean**2) * weight).sum(axis=1) - centre**2, 0.0)
 
     def likeness(self) -> Floats:
         """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import SHARPNESS, AdaptiveRows, Arms
+from banditree.beliefs.adaptive import SHARPNESS, STRAY_SHARPNESS, AdaptiveRows, Arms
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.densities import stirling_rest
@@ -70,9 +70,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
         strength = SHARPNESS * np.maximum(1 / arms.variance - 1, LEAST_STRENGTH)
-        own, failures = SHARPNESS * (OWN + total), SHARPNESS * (OWN + np.maximum(plays - total, 0.0))
+        own, failures = OWN + total, OWN + np.maximum(plays - total, 0.0)
         mean = np.clip(arms.mean, EDGE, 1 - EDGE)
-        return strength * mean, strength * (1 - mean), own, failures
+        return strength * mean, strength * (1 - mean), STRAY_SHARPNESS * own, STRAY_SHARPNESS * failures
 
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
         return np.asarray(beta_log_odds(rng, x, y))
@@ -82,9 +82,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 
     def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         mean = np.clip(mean, EDGE, 1 - EDGE)
-        strength = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-300) - 1, LEAST_STRENGTH)
+        strength = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-300) - 1, 1.0)
         low, high = self._ends((mean * strength)[:, None], ((1 - mean) * strength)[:, None]).T
-        return low, high
+        return np.where(low < EDGE, 0.0, low), np.where(high > 1 - EDGE, 1.0, high)
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
         n = self.unit + plays
-        sd = self.sd[0] / np.sqrt(SHARPNESS)
-        return arms.mean, sd * np.sqrt(arms.variance), (self.prior_total[0] + total) / n, sd / np.sqrt(n)
+        sd, stray_sd = self.sd[0] / np.sqrt(SHARPNESS), self.sd[0] / np.sqrt(STRAY_SHARPNESS)
+        return arms.mean, sd * np.sqrt(arms.variance), (self.prior_total[0] + total) / n, stray_sd / np.sqrt(n)
 
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
         return np.asarray(x + y * rng.standard_normal(len(x)))

@@ -141,7 +141,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* log_prior;      // (copies,)
     std::size_t copies;
-    double sharpness, strays, growth, most_stray, largest_factor, faded_step;
+    double sharpness, stray_sharpness, strays, growth, most_stray, largest_factor, faded_step;
 };
 
 template <class Kind>

@@ -87,7 +87,7 @@ struct Screening<AdaptiveBeta> {
 
     void try_known(const Rows& rows, const Known& known, bool is_low, Stream& rng) {
         if (!follows(rows, known, is_low, rng))
-            return raise(rows.kind.draw(rows.kind.alone(known.seen, rows.set.sharpness), rng), known.leaf);
+            return raise(rows.kind.draw(rows.kind.alone(known.seen, rows.set.stray_sharpness), rng), known.leaf);
         // As Rows::believe, with one division: variance = part / (k + n + 1), and the strength is 1 / variance - 1.
         const double n = known.seen.plays, k = rows.concentration();
         const double per_play = 1.0 / (k + n), share = k * per_play, whole = k + n + 1.0;
@@ -101,7 +101,7 @@ struct Screening<AdaptiveBeta> {
     // Untouched arms: a few are strays, each with the same chance; the others of one cluster are all alike.
     void try_untouched(const Tree& tree, const Rows& rows, Stream& rng) {
         choose_strays(tree, rows, rng);
-        const Drawn alone = rows.kind.alone({0.0, 0.0}, rows.set.sharpness);
+        const Drawn alone = rows.kind.alone({0.0, 0.0}, rows.set.stray_sharpness);
         for (const std::int32_t leaf : strays) raise(rows.kind.draw(alone, rng), leaf);
         for (std::size_t c = 0; c < rows.n_leaves.size(); ++c) {
             std::int32_t members = rows.n_leaves[c] - rows.n_touched[c];
