@@ -18,8 +18,8 @@ TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture trust-picture estimator-table clean \
-  fuzz torture sanitize test-lowest test-newest constraints
+.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture trust-picture \
+  estimator-table robustness clean fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ reproduce: setup ## every figure and reading of the paper, into reproduction/
 
 estimator-table: setup ## which estimator wins where, on logs whose truth is known
 	$(BIN)/python -m docs.make_estimator_table --out docs/estimator-table.md
+
+robustness: setup ## ATS beside the other policies on worlds of many kinds: most of an hour
+	$(BIN)/python -m docs.make_robustness --out docs/robustness.md
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
 	$(BIN)/python -m docs.make_advice_table --out docs/advice-table.md
