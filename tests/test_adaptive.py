@@ -212,17 +212,16 @@ def test_a_new_arm_starts_from_its_cluster() -> None:
 def test_trust_is_told_in_words() -> None:
     rng = np.random.default_rng(0)
     tree = bt.Tree.from_labels(np.arange(200) % 10)
-    alike = np.repeat(rng.uniform(0.1, 0.9, 10), 20)
     clusters, nothing = bt.ATS(tree, rng=1), bt.ATS(tree, rng=1)
-    rates = {arm: alike[(int(arm) % 10) * 20] for arm in tree.arms}
-    clusters.update_many(tree.arms, [rng.binomial(200, rates[arm]) for arm in tree.arms], plays=[200] * 200)
-    nothing.update_many(tree.arms, rng.binomial(200, rng.uniform(0.1, 0.9, 200)), plays=[200] * 200)
+    rates = rng.uniform(0.1, 0.9, 10)[np.arange(200) % 10] + 0.05 * rng.standard_normal(200)
+    clusters.update_many(tree.arms, rng.binomial(400, rates.clip(0.02, 0.98)), plays=[400] * 200)
+    nothing.update_many(tree.arms, rng.binomial(400, rng.uniform(0.1, 0.9, 200)), plays=[400] * 200)
     assert bt.ATS(tree, rng=1).table()[0].trust == "too early to tell"
     told = [row.trust for row in clusters.table()]
-    assert told[0].startswith("hardly alike")
-    assert told[1].startswith("nearly equal")
+    assert told[0].startswith("hardly alike: ±0.2")
+    assert told[1].startswith("alike: ±0.0")
     assert told[-1] == ""
-    assert nothing.table()[1].trust.startswith("hardly alike")
+    assert nothing.table()[1].trust.startswith("hardly alike: ±0.2")
     assert "trust" not in bt.TSC(tree, rng=1).table()[0]
 
 

@@ -114,7 +114,7 @@ class AdaptiveRows(Rows):
     def faded(self) -> float:
         """Return the weight of the stored evidence, in steps, so that sums need not be made anew at every reward."""
         steps = np.floor(np.log(self.scale[0]) / np.log(FADED_STEP) + 1e-9)
-        return float(FADED_STEP**steps)
+        return float(np.exp(steps * np.log(FADED_STEP)))
 
     def collect(self) -> Sums:
         """Pass the evidence up the tree, and weigh the copies by how well they explain it."""

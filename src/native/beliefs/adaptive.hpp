@@ -52,8 +52,8 @@ struct AdaptiveRows {
     void bring_up_to_date(const Tree& tree) {
         if (*scale != scale_then) {
             scale_then = *scale;
-            const double steps = std::floor(std::log(*scale) / std::log(set.faded_step) + 1e-9);
-            const double now = std::pow(set.faded_step, steps);
+            const double steps = std::floor(ln(*scale) / ln(set.faded_step) + 1e-9);
+            const double now = exp(steps * ln(set.faded_step));
             stale = stale || now != weight_of_evidence;
             weight_of_evidence = now;
         }
