@@ -19,6 +19,7 @@ class Held:
     generator or an ``__enter__`` that took the lock might keep it. So the policy's own methods write just that.
     """
 
+    __slots__ = ("_lock", "_name", "_state")
     _name: str
     _state: State
 

@@ -46,6 +46,9 @@ class Policy(Held):
     1
     """
 
+    # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
+    __slots__ = ("__dict__", "__weakref__", "_engine", "_stream", "belief", "depth", "explore", "half_life", "rule")
+
     def __init__(
         self,
         tree: Tree,
@@ -72,7 +75,6 @@ class Policy(Held):
         strict: bool,
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
-        others = set(vars(self))  # what a class derived from this one has set already
         super().__init__()
         self._name = type(self).__name__
         _checked(tree)
@@ -91,7 +93,6 @@ class Policy(Held):
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
         self._state = self._grown(tree, own, rng)
-        self._ours = {"_ours", *vars(self)} - others  # attributes that a copy makes anew; the others are passed to it
         forking.remember(self, reseed=rng is None)
 
     @property

@@ -270,8 +270,7 @@ def reduced(policy: Policy) -> tuple[Any, ...]:
     """Return what pickle and copy need: the bytes, and by reference user-defined parts and added attributes."""
     belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
     rule = None if _built_in(policy.rule) else policy.rule
-    others = {name: value for name, value in vars(policy).items() if name not in policy._ours}
-    return copied, (type(policy), to_bytes(policy), belief, rule), others or None
+    return copied, (type(policy), to_bytes(policy), belief, rule), dict(vars(policy)) or None
 
 
 def copied(kind: type[Policy], data: bytes, belief: Prior | None, rule: Rule | None) -> Policy:

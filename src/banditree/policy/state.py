@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from banditree.tree import Tree
 from banditree.tree.build import Name
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
     """Replaced as a whole, so that other threads, and callers after an exception, see the old state or the new one."""
 
     given: Tree  # the user's tree
