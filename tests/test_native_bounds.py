@@ -150,8 +150,9 @@ def test_learn_checks_its_arguments() -> None:
     one = np.ones(1)
     before = state(plain), state(linear)
     for arm in (-1, 3, 10**8, -(2**63), 2**32):
-        with pytest.raises(ValueError, match="positions of arms"):
-            walk_of(plain).learn(np.array([arm]), one, None, None)
+        for n in (1, 1000):  # few and many take other ways
+            arms = np.append(np.zeros(n - 1, np.int64), arm)
+            assert walk_of(plain).learn(arms, np.ones(n), None, None) == n - 1
     for rewards in (np.ones(0), np.ones(2), np.ones((1, 1)), misaligned(one)):
         with pytest.raises(ValueError, match="one number"):
             walk_of(plain).learn(np.array([0]), rewards, None, None)
@@ -204,10 +205,19 @@ def test_single_steps_refuse_what_is_not_ready() -> None:
     walk, before = walk_of(policy), state(policy)
     good = np.ones(2)
     for odd in (masked(good), misaligned(good), np.ones(3), np.ones((2, 1)), np.ones(4)[::2], good.tolist(), None):
-        assert walk.choose(odd) == -1
+        assert walk.choose(odd) is None
         assert walk.update(0, 1.0, odd) is False
+        assert walk.learn_one(0, 1.0, odd) is False
+    for odd in (masked(good), np.ones((1, 3)), np.ones((2, 1)), good, np.ones((1, 4))[:, ::2], [[1.0, 1.0]], None):
+        assert walk.learn_lists([0], [1.0], odd) is False
     for arm in (-1, 3):
+        assert walk.learn_one(arm, 1.0, good) is False
+    for arm in (-1, 3, 2**80, "0", True, 1.0, np.int32(1), np.True_, None, [0], (0,), object()):
         assert walk.update(arm, 1.0, good) is False
+        assert walk.learn_lists([0, arm], [1.0, 1.0], np.ones((2, 2))) is False
+    for rewards in ([1.0], [1.0] * 3, (1.0, 1.0), np.ones(2), [1.0, None], [1.0, np.inf], None):
+        assert walk.learn_lists([0, 1], rewards, np.ones((2, 2))) is False
+    assert walk.learn_lists([0] * 257, [1.0] * 257, np.ones((257, 2))) is False
     for shape in ((2, 1), (1, 2), (4,)):
         with pytest.raises(ValueError, match="one row"):
             walk.choose_many(2, np.ones(shape))
@@ -225,6 +235,8 @@ def pieces(policy: bt.Policy) -> dict[str, Any]:
         "parent": shape.parent,
         "content": shape.content,
         "node_of": shape.node_of,
+        "arms": built.arms,
+        "position_of": built.position_of,
         "belief": rows.native,
         "arrays": rows.native_arrays(),
         "dim": rows.dim or 0,
@@ -251,6 +263,8 @@ def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
         {"stream": 7},
         {"dim": 40_000},
         {"belief": "Gamma"},
+        *({"arms": odd} for odd in (None, list(given["arms"]), given["arms"][:-1], (*given["arms"], "more"))),
+        *({"position_of": odd} for odd in (None, list(given["position_of"].items()))),
         {"rule": "None"},
         *({"explore": odd} for odd in (-0.1, 1.1, np.nan)),
         *({"fade": odd} for odd in (0.0, 1.1, np.nan)),
@@ -275,6 +289,17 @@ def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
     for change in wrong:
         with pytest.raises((ValueError, TypeError)):
             native.Walk(**(given | change))
+
+
+@needs_native
+def test_positions_that_do_not_exist_are_refused() -> None:
+    assert native is not None
+    given = pieces(bt.TS(bt.Tree(["a", "b"]), rng=0))
+    for odd in (-1, 2, 2**80, 1.0, "1", None):
+        walk = native.Walk(**(given | {"position_of": {"a": odd, "b": 1}}))
+        assert walk.update("a", 1, None) is False
+        assert walk.learn_lists(["b", "a"], [1, 1], None) is False
+    assert walk.update("b", 1, None) is True
 
 
 @needs_native

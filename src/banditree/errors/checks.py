@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 
@@ -56,10 +57,17 @@ def choice(what: str, value: Any, options: Sequence[str]) -> str:
     return value
 
 
+def ready(array: NDArray[Any]) -> bool:
+    """Whether the native engine can read an array of the right type as it is: no subclass, without gaps, aligned."""
+    return type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned
+
+
 def refuse_masked(what: str, values: Any) -> None:
     """Refuse NumPy masked arrays, alone or as rows of a list: masked values must not be learned."""
-    parts = values if isinstance(values, list | tuple) else (values,)
-    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+    if type(values) is np.ndarray:
+        return
+    kinds = set(map(type, values)) if isinstance(values, list | tuple) else {type(values)}
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
         raise InvalidType(f"{what} are in a masked array; leave out the masked values, for example with x.compressed()")
 
 

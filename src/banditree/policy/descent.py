@@ -17,9 +17,12 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, MOST_PLAYS
 from banditree.policy.limits import Limits, uniform_arm
 from banditree.rules import Rule, View
+from banditree.tree import Tree
+from banditree.tree.build import Name
 from banditree.tree.shape import Shape
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
+PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 LEARNED, LEFT = -1, -2  # results of `Walk.learn`; any other is the first row that is not allowed
 
 
@@ -93,13 +96,13 @@ def new_summary(shape: Shape, rows: Rows, rule: Rule) -> NDArray[np.int32] | Non
 class Walk:
     """The readable engine: walks one policy's tree with its beliefs, rule and random stream.
 
-    If the input is not ready to use, ``choose`` returns -1 and ``update`` returns False, and nothing is done; the
+    If the input is not ready to use, ``choose`` returns None and ``update`` returns False, and nothing is done; the
     policy then finds the reason.
     """
 
     def __init__(
         self,
-        shape: Shape,
+        tree: Tree,
         rows: Rows,
         rule: Rule,
         summary: NDArray[np.int32] | None,
@@ -107,7 +110,8 @@ class Walk:
         explore: float = 0.0,
         fade: float = 1.0,
     ) -> None:
-        self.shape, self.rows, self.rule, self.summary, self.rng = shape, rows, rule, summary, rng
+        self.shape, self.arms, self.position_of = tree.shape, tree.arms, tree.index
+        self.rows, self.rule, self.summary, self.rng = rows, rule, summary, rng
         self.explore, self.fade = explore, fade
         self._lock = RLock()  # a step takes several Python operations, so threads take turns
         self.closed = False
@@ -139,13 +143,13 @@ class Walk:
 
     # Choosing
 
-    def choose(self, context: Any) -> int:
-        if not fits(context, self.rows.dim):
-            return -1
+    def choose(self, context: Any) -> Name | None:
         with self._lock:
-            return -1 if self.closed else self.choose_within(None, context)
+            position = -1 if self.closed else self.choose_within(None, context)
+        return None if position < 0 else self.arms[position]
 
     def choose_within(self, limits: Limits | None, context: Any) -> int:
+        """Choose one arm, and return its position; -1 if the context is not ready to use."""
         if not fits(context, self.rows.dim):
             return -1
         with self._lock:
@@ -291,29 +295,37 @@ class Walk:
 
     # Learning
 
-    def update(self, arm: int, reward: Any, context: Any) -> bool:
+    def update(self, arm: Any, reward: Any, context: Any) -> bool:
+        position = self.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
+        with self._lock:
+            return position >= 0 and not self.closed and self.learn_one(position, reward, context)
+
+    def learn_one(self, position: int, reward: Any, context: Any) -> bool:
+        """Learn from one reward of the arm at this position; False if something is not ready to use."""
         low, high = self.rows.support
         if not isinstance(reward, int | float) or not max(low, -LARGEST) <= reward <= min(high, LARGEST):
             return False
         if not fits(context, self.rows.dim):
             return False
         with self._lock:
-            if self.closed:
-                return False
             self.reset()
-            path = self.shape.path_up(int(self.shape.node_of[arm]))
+            path = self.shape.path_up(int(self.shape.node_of[position]))
             self._learn_one(path, float(reward), 1.0, context)
             return True
 
-    def learn_lists(self, arms: list[int], rewards: list[Any]) -> bool:
+    def learn_lists(self, arms: Any, rewards: Any, contexts: Any) -> bool:
         """Do nothing: only the native engine has a fast path for short lists."""
         return False
 
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
-        """Learn many rewards at once, with the same result as one by one, because evidence adds up."""
+        """Learn many rewards at once, with the same result as one by one, because evidence adds up.
+
+        The arrays are copied first, so that what is checked is what is used even if another thread changes them.
+        """
+        arms, rewards, plays = arms.copy(), rewards.copy(), None if plays is None else plays.copy()
         with self._lock:
             self.reset()
-            bad = first_not_allowed(rewards, plays, self.rows.support)
+            bad = first_not_allowed(arms, rewards, plays, len(self.arms), self.rows.support)
             if bad is not None:
                 return bad
             if self.fade < 1:  # each reward lets the others fade: in the order given
@@ -364,11 +376,14 @@ class Walk:
         self._unfinished = None
 
 
-def first_not_allowed(rewards: Floats, plays: Floats | None, support: tuple[float, float]) -> int | None:
-    """Return the first row whose reward, or sum of rewards, is not allowed; None if all are allowed."""
+def first_not_allowed(
+    arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, n_arms: int, support: tuple[float, float]
+) -> int | None:
+    """Return the first row whose arm, or sum of rewards, is not allowed; None if all are allowed."""
     n = np.ones(1) if plays is None else plays
     with np.errstate(invalid="ignore", over="ignore"):
-        fine = (n > 0) & (n <= MOST_PLAYS) & (np.abs(rewards) <= LARGEST)
+        fine = (arms >= 0) & (arms < n_arms)
+        fine &= (n > 0) & (n <= MOST_PLAYS) & (np.abs(rewards) <= LARGEST)
         fine &= (rewards >= support[0] * n) & (rewards <= support[1] * n)
     return None if fine.all() else int(np.argmin(fine))
 

@@ -17,6 +17,7 @@ from banditree.errors import InvalidValue
 from banditree.policy import descent
 from banditree.rules import Rule
 from banditree.stream import generator, native, native_stream
+from banditree.tree.build import Name
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,9 @@ _forced: list[_Forced] = []  # set by `using`, the latest last
 class Walk(Protocol):
     """What a policy needs from an engine. ``descent.Walk`` is the readable one.
 
-    ``choose`` and ``update`` need no lock of the policy, and refuse while the walk is closed.
+    ``choose``, ``update`` and ``learn_lists`` take and return arms as the user has them. They need no lock of the
+    policy, and refuse, with None or False, while the walk is closed or if something is not ready to use. The others
+    take and return positions of arms.
     """
 
     evaluations: int
@@ -52,12 +55,13 @@ class Walk(Protocol):
     def close(self, closed: bool = True) -> None: ...
     def reset(self) -> None: ...
     def limits(self, arms: NDArray[np.int64], only: bool) -> Any: ...
-    def choose(self, context: Any) -> int: ...
+    def choose(self, context: Any) -> Name | None: ...
     def choose_within(self, limits: Any, context: Any) -> int: ...
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None: ...
     def slate(self, k: int, limits: Any, context: Any) -> NDArray[np.int32] | None: ...
-    def update(self, arm: int, reward: Any, context: Any) -> bool: ...
-    def learn_lists(self, arms: list[int], rewards: list[Any]) -> bool: ...
+    def update(self, arm: Any, reward: Any, context: Any) -> bool: ...
+    def learn_lists(self, arms: Any, rewards: Any, contexts: Any) -> bool: ...
+    def learn_one(self, position: int, reward: Any, context: Any) -> bool: ...
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int: ...
 
 
@@ -116,6 +120,8 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         shape.parent,
         shape.content,
         shape.node_of,
+        arms=readable.arms,
+        position_of=readable.position_of,
         belief=rows.native,
         arrays=rows.native_arrays(),
         dim=rows.dim or 0,
@@ -125,7 +131,7 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         flag=rule.native_flag,
         summary=readable.summary,
         stream=options.stream,
-        careful=readable.update,
+        careful=readable.learn_one,
         explore=options.explore,
         scale=rows.scale,
         fade=options.fade,

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, MOST_PLAYS, refuse_masked, shown
+from banditree.errors.checks import LARGEST, MOST_PLAYS, ready, refuse_masked, shown
 from banditree.policy import features
+
+PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
+SHORT = 256  # most rewards that an engine takes in lists
 
 
 def listed(values: Any) -> Any:
     """Read what may run code of the user's, which may change the tree: once, and before the policy is locked."""
+    if values is None or isinstance(values, PLAIN):
+        return values
     if hasattr(values, "to_pylist"):  # PyArrow's arrays hold scalars of their own
         return values.to_pylist()
-    plain = values is None or isinstance(values, str | bytes | list | tuple | set | frozenset | np.ndarray)
-    return values if plain or not isinstance(values, Iterable) else list(values)
+    return list(values) if isinstance(values, Iterable) else values
+
+
+def short(values: Any) -> Any:
+    """Return a short array as a list, which the native engine reads faster; anything else as it is."""
+    plain = type(values) is np.ndarray and values.ndim == 1 and len(values) <= SHORT
+    return values.tolist() if plain and values.dtype.kind not in "mM" else values  # times would become ints
 
 
 def reward(value: Any, rows: Rows, arm: Any) -> float:
@@ -45,17 +56,17 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
 
 
 def rewards(values: Any, n: int) -> Floats:
-    """Return many rewards as floats, one for each of n arms, in a new array; the engines check the support."""
+    """Return many rewards as floats, one for each of n arms; the engines read them once, and check the support."""
     return _one_each(values, n, "rewards", "reward", features.NUMBERS)
 
 
 def plays(values: Any, n: int) -> Floats:
-    """Return how many rewards each of n rows stands for, in a new array; the engines check the range."""
+    """Return how many rewards each of n rows stands for; the engines read them once, and check the range."""
     return _one_each(values, n, "plays", "plays", features.NOT_BOOLS)
 
 
 def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
-    """Return one number for each of n arms as floats in a new array; ``kinds`` says what a number is."""
+    """Return one number for each of n arms as floats, maybe ``values`` itself; ``kinds`` says what a number is."""
     refuse_masked(what, values)
     if isinstance(values, set | frozenset):
         raise InvalidType(f"{what} is a set, which has no order; give a list")
@@ -69,14 +80,21 @@ def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...])
         # each as it was given: one text among numbers makes text of all
         kept = array if array.dtype.kind in "mM" else np.asarray(values, dtype=object)
         return features.from_column(kept, one, kinds)
-    return np.array(array, np.float64, order="C")
+    return array if array.dtype == np.float64 and ready(array) else np.array(array, np.float64, order="C")
 
 
-def refuse_sum(total: float, count: float | None, rows: Rows, arm: Any) -> None:
+def refuse_row(
+    row: int, positions: NDArray[Any], rewards: Floats, plays: Floats | None, arms: Sequence[Any], rows: Rows
+) -> None:
     """Raise the error that says what is wrong with a row of a batch that an engine refused."""
-    if count is None:
+    position, total = int(positions[row]), float(rewards[row])
+    if not 0 <= position < len(arms):
+        raise InvalidValue("arms were changed by another thread while they were learned; pass a copy")
+    arm = arms[position]
+    if plays is None:
         reward(total, rows, arm)
         raise InvalidValue(f"reward {total!r} for arm {arm!r} cannot be learned")
+    count = float(plays[row])
     if not 0 < count <= MOST_PLAYS:
         raise InvalidValue(f"plays {count:g} for arm {arm!r} must be above 0 and at most {MOST_PLAYS:g}")
     if not abs(total) <= LARGEST:

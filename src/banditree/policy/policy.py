@@ -22,8 +22,6 @@ from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
-PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
-
 
 class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
@@ -134,10 +132,9 @@ class Policy(Held):
         ``tree.arms``.
         """
         if only is None and exclude is None:
-            state = self._state
-            position = state.walk.choose(context)
-            if position >= 0:
-                return state.arms[position]
+            arm = self._state.walk.choose(context)
+            if arm is not None:
+                return arm
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
             state = self._mended()
@@ -231,17 +228,15 @@ class Policy(Held):
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
         """Learn from one reward."""
-        state = self._state
-        position = state.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
-        if position >= 0 and state.walk.update(position, reward, context):
+        if self._state.walk.update(arm, reward, context):
             return
         with self._free_lock():
             state = self._mended()
             position = state.tree.position(arm)
             ready = inputs.reward(reward, state.rows, arm), inputs.context(context, self.dim, self._name)
-            if not state.walk.update(position, *ready):
+            if not state.walk.learn_one(position, *ready):
                 with Closed(self, outermost=True, changes=True):  # the native engine would lose digits with it
-                    state.readable.update(position, *ready)
+                    state.readable.learn_one(position, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
@@ -249,15 +244,11 @@ class Policy(Held):
         With ``plays``, each row stands for that many rewards of its arm (in its context), and ``rewards`` holds their
         sum, as a group-by over a log gives.
         """
-        if plays is None and contexts is None and type(arms) is list and type(rewards) is list:
-            state = self._state
-            if PLAIN_IDS.issuperset(map(type, arms)):
-                listed = [state.position_of.get(arm, -1) for arm in arms]
-                if state.walk.learn_lists(listed, rewards):
-                    return
+        if plays is None and self._state.walk.learn_lists(inputs.short(arms), inputs.short(rewards), contexts):
+            return
         arms = inputs.listed(arms)
         tree = self._state.tree
-        positions = tree.positions(arms)
+        positions = tree.positions(arms, new=False)
         n = len(positions)
         ready = (
             inputs.rewards(rewards, n),
@@ -267,14 +258,14 @@ class Policy(Held):
         with self._free_lock():
             state = self._mended()
             if state.tree is not tree:  # another thread has changed it meanwhile, or reading the input has
+                positions = tree.positions(arms) if positions is arms else positions
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
             answer = state.walk.learn(positions, *ready)
             if answer == descent.LEFT:
                 with Closed(self, outermost=True, changes=True):
                     answer = state.readable.learn(positions, *ready)
             if answer >= 0:
-                counted = None if ready[1] is None else float(ready[1][answer])
-                inputs.refuse_sum(float(ready[0][answer]), counted, state.rows, state.arms[positions[answer]])
+                inputs.refuse_row(answer, positions, ready[0], ready[1], state.arms, state.rows)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""

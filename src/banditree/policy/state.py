@@ -44,7 +44,7 @@ def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: R
     rows.fades = options.fade < 1
     rows.attach(walked.shape)
     summary = descent.new_summary(walked.shape, rows, rule)
-    readable = descent.Walk(walked.shape, rows, rule, summary, options.stream, options.explore, options.fade)
+    readable = descent.Walk(walked, rows, rule, summary, options.stream, options.explore, options.fade)
     walk = engines.build(readable, options)
     return State(given, own, walked, walked.index, walked.arms, rows, summary, walk, readable)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.errors.checks import refuse_masked
+from banditree.errors.checks import ready, refuse_masked
 from banditree.tree.build import Name
 from banditree.tree.lazy import lazy
 
@@ -40,12 +40,17 @@ class Lookup:
         shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
         return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
 
-    def positions(self, arms: Any) -> NDArray[np.int64]:
-        """Return the positions of many arms, in a new array. NumPy ints are looked up without making Python objects."""
+    def positions(self, arms: Any, *, new: bool = True) -> NDArray[np.int64]:
+        """Return the positions of many arms. NumPy ints are looked up without making Python objects.
+
+        In a new array, unless ``new`` is false: then it may be ``arms`` itself, which another thread can change.
+        """
         refuse_masked("arms", arms)
         if isinstance(arms, np.ndarray):
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
-                found = self._looked_up(arms.astype(np.int64), arms.dtype.kind == "u", *self._table)
+                same = not new and self._counts_up and arms.dtype == np.int64 and ready(arms)
+                ids = arms if same else arms.astype(np.int64, order="C")
+                found = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
                 if found is not None:
                     return found
             arms = arms.tolist()
@@ -68,7 +73,8 @@ class Lookup:
     ) -> NDArray[np.int64] | None:
         """Look up the positions of ints in the table; None if one is missing or the types do not allow it.
 
-        ``ids`` is a copy, so that no other thread can change it between the check and the use.
+        If ids are positions, ``ids`` itself is returned. Otherwise it must be a copy, so that no other thread can change
+        it between the check and the use.
         """
         if len(ids) == 0 or (unsigned and (low < 0 or int(ids.min()) < 0)):
             return None

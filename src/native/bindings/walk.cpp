@@ -14,6 +14,7 @@
 #include "beliefs/gaussian.hpp"
 #include "beliefs/linear.hpp"
 #include "bindings/checked.hpp"
+#include "bindings/inputs.hpp"
 #include "bindings/walk.hpp"
 #include "policy/descent.hpp"
 #include "policy/joint.hpp"
@@ -25,40 +26,6 @@ namespace nb = nanobind;
 
 namespace banditree {
 namespace {
-
-PyTypeObject* plain_array = nullptr;  // numpy.ndarray, once the module is loaded
-
-// Converts a Python float, int or bool to a double. False for anything else, which Python then converts or refuses: no user
-// code runs in the middle of a step.
-bool to_double(nb::handle value, double& out) {
-    PyObject* object = value.ptr();
-    if (PyFloat_Check(object)) {
-        out = PyFloat_AS_DOUBLE(object);
-        return true;
-    }
-    if (!PyLong_Check(object)) return false;
-    out = PyLong_AsDouble(object);
-    if (out == -1.0 && PyErr_Occurred()) {  // beyond the range of doubles
-        PyErr_Clear();
-        return false;
-    }
-    return true;
-}
-
-// Copies a context that is ready to use: None if none is needed, else doubles of the right length and size in a plain NumPy
-// array (a masked array is another type). It is copied before it is checked, because another thread may change the array.
-bool to_context(nb::handle value, std::size_t dim, std::vector<double>& copy, const double*& out) {
-    out = nullptr;
-    if (dim == 0 || value.is_none()) return dim == 0 && value.is_none();
-    Doubles given;
-    if (Py_TYPE(value.ptr()) != plain_array || !nb::try_cast(value, given, false)) return false;
-    if (given.ndim() != 1 || given.shape(0) != dim || !aligned(given.data())) return false;
-    copy.assign(given.data(), given.data() + dim);
-    out = copy.data();
-    for (std::size_t i = 0; i < dim; ++i)
-        if (!(std::fabs(out[i]) <= largest)) return false;  // NaN too
-    return true;
-}
 
 template <class Rows>
 std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bool flag, std::int32_t* summary) {
@@ -137,40 +104,57 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
 // Results of `learn`; any other is the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
 constexpr std::int64_t learned = -1, left = -2;
 
-constexpr std::size_t most_listed = 256;  // most rewards that `learn_lists` takes
+constexpr std::size_t most_listed = 256;  // SHORT in policy/inputs.py: most rewards that `learn_lists` takes
 
-// Copies n numbers, none for None, so that what is checked is what is used even if another thread changes the array.
-std::vector<double> copied(nb::object array, std::size_t n) {
-    if (array.is_none()) return {};
-    Doubles given;
-    if (!nb::try_cast(array, given, false)) throw nb::type_error("numbers must be doubles");
-    require(given.ndim() == 1 && given.shape(0) == n && aligned(given.data()), "there must be one number per reward");
-    return {given.data(), given.data() + n};
+// Learns one reward. False if something is not ready to use, or if the readable engine has to learn it.
+bool learn_one(BoundWalk& self, std::int64_t position, nb::handle reward, nb::handle context) {
+    double r;
+    const double* x;
+    if (position < 0 || position >= self.walk->tree.n_arms || !to_double(reward, r) || !self.walk->supports(r) ||
+        !to_context(context, self, x))
+        return false;
+    return self.walk->update(static_cast<std::int32_t>(position), r, x);
 }
 
-// Copies positions of arms.
-template <class Int>
-std::vector<Int> copied(const Positions& arms, const Tree& tree) {
-    require(aligned(arms.data()), "positions must be aligned");
-    std::vector<Int> found(arms.shape(0));
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        const std::int64_t arm = arms.data()[i];
-        require(arm >= 0 && arm < tree.n_arms, "arms must be positions of arms");
-        found[i] = static_cast<Int>(arm);
+// Calls take(arm, sum, plays) for each row, up to the first whose arm or sum is not allowed. Returns its number, or `learned`.
+template <class Take>
+std::int64_t each_row(const Walk& walk, const Positions& arms, const double* sums, const double* plays, const Take& take) {
+    const std::int64_t *arm = arms.data(), n = static_cast<std::int64_t>(arms.shape(0));
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t position = read(arm + i);
+        const double sum = read(sums + i), count = plays ? read(plays + i) : 1.0;
+        if (position < 0 || position >= walk.tree.n_arms || !walk.allows(sum, count)) return i;
+        take(position, sum, count);
     }
-    return found;
+    return learned;
 }
 
-// Contexts as rows of doubles: null if none are needed, else one for each of n decisions or rewards.
-const double* rows_of(nb::object contexts, std::size_t n, std::size_t dim, Doubles& keep) {
-    if (contexts.is_none() != (dim == 0) || (dim > 0 && !nb::try_cast(contexts, keep, false)))
-        throw nb::value_error("contexts do not fit this policy");
-    if (dim == 0) return nullptr;
-    require(keep.ndim() == 2 && keep.shape(0) == n && keep.shape(1) == dim && aligned(keep.data()),
-            "contexts must have one row each");
-    for (std::size_t i = 0; i < n * dim; ++i)
-        require(std::fabs(keep.data()[i]) <= largest, "contexts must be finite, and not too large");
-    return keep.data();
+// Learns all rows, or none of them.
+std::int64_t learn(BoundWalk& self, Positions arms, nb::object rewards, nb::object plays, nb::object contexts) {
+    Walk& walk = *self.walk;
+    const std::size_t n = arms.shape(0);
+    const double *sums = numbers_of(rewards, n), *counts = numbers_of(plays, n);
+    require(sums && aligned(arms.data()), "there must be one number per reward, and positions must be aligned");
+    Doubles keep;
+    const double* x = rows_of(contexts, n, walk.dim(), keep);
+    if (walk.learns_sums(n)) {
+        std::vector<Sum> of_arm(static_cast<std::size_t>(walk.tree.n_arms));
+        const auto add = [to = of_arm.data()](std::int64_t arm, double sum, double count) {
+            to[arm].count += count;
+            to[arm].total += sum;
+        };
+        const std::int64_t bad = each_row(walk, arms, sums, counts, add);
+        if (bad == learned) walk.learn_sums(of_arm.data());
+        return bad;
+    }
+    std::vector<std::int64_t> where;
+    std::vector<double> total, count;
+    where.reserve(n), total.reserve(n), count.reserve(n);
+    const std::int64_t bad = each_row(walk, arms, sums, counts, [&](std::int64_t arm, double sum, double many) {
+        where.push_back(arm), total.push_back(sum), count.push_back(many);
+    });
+    if (bad != learned) return bad;
+    return walk.learn(where.data(), total.data(), counts ? count.data() : nullptr, x, n) ? learned : left;
 }
 
 nb::object positions_of(const std::vector<std::int32_t>& found) {
@@ -200,19 +184,21 @@ const Limits* limits_of(const BoundWalk& self, nb::object within) {
 
 void bind_walk(nb::module_& m) {
     plain_array = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("ndarray").ptr());
-    // `choose` and `update` are called without the policy's lock, and refuse while the walk is closed; the others hold it.
+    plain_int64 = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("int64").ptr());
+    // `choose`, `update` and `learn_lists` take and return arms by their ids. They are called without the policy's lock, and
+    // refuse while the walk is closed. The others take and return positions, and the caller holds the lock.
     nb::class_<BoundWalk>(m, "Walk")
         .def(
             "__init__",
-            [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, const std::string& belief,
-               nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
+            [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, nb::tuple arms, nb::dict position_of,
+               const std::string& belief, nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
                nb::object summary, nb::object stream, nb::object careful, double explore, nb::object scale,
                double fade) {
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
-                            n_arms <= n_nodes,
-                        "start, parent, content and node_of do not fit together");
+                            n_arms <= n_nodes && nb::len(arms) == n_arms,
+                        "arms, start, parent, content and node_of do not fit together");
                 require(aligned(start.data()) && aligned(parent.data()) && aligned(content.data()) && aligned(node_of.data()),
                         "a tree needs arrays that are aligned");
                 const Tree tree{start.data(), parent.data(), content.data(), node_of.data(), static_cast<std::int32_t>(n_arms),
@@ -235,10 +221,10 @@ void bind_walk(nb::module_& m) {
                 walk->explore = explore;
                 walk->fade = fade;
                 nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream, scale);
-                new (self) BoundWalk{std::move(walk), keep, careful};
+                new (self) BoundWalk{std::move(walk), keep, arms, position_of, careful};
             },
             nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
-            nb::arg("node_of").noconvert(), nb::arg("belief"),
+            nb::arg("node_of").noconvert(), nb::arg("arms"), nb::arg("position_of"), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
             nb::arg("summary").none(), nb::arg("stream"), nb::arg("careful").none() = nb::none(), nb::arg("explore"),
             nb::arg("scale"), nb::arg("fade"))
@@ -256,10 +242,11 @@ void bind_walk(nb::module_& m) {
             })
         .def(
             "choose",
-            [](BoundWalk& self, nb::handle context) -> std::int32_t {
+            [](BoundWalk& self, nb::handle context) -> nb::object {
                 const double* x;
-                if (self.closed || !to_context(context, self.walk->dim(), self.context, x)) return -1;
-                return self.walk->choose(x);
+                if (self.closed || !to_context(context, self, x)) return nb::none();
+                const std::int32_t position = self.walk->choose(x);
+                return position < 0 ? nb::none() : nb::borrow(PyTuple_GET_ITEM(self.arms.ptr(), position));
             },
             nb::arg("context").none())
         .def(
@@ -277,52 +264,41 @@ void bind_walk(nb::module_& m) {
             nb::arg("m"), nb::arg("contexts").none())
         .def(
             "update",
-            [](BoundWalk& self, std::int32_t arm, nb::handle reward, nb::handle context) {
-                double r;
-                const double* x;
-                if (self.closed || arm < 0 || arm >= self.walk->tree.n_arms || !to_double(reward, r) ||
-                    !self.walk->supports(r) || !to_context(context, self.walk->dim(), self.context, x))
-                    return false;
-                return self.walk->update(arm, r, x);
+            [](BoundWalk& self, nb::handle arm, nb::handle reward, nb::handle context) {
+                std::int64_t position;
+                return !self.closed && to_position(self, arm, position) && learn_one(self, position, reward, context);
             },
-            nb::arg("arm"), nb::arg("reward").none(), nb::arg("context").none())
+            nb::arg("arm").none(), nb::arg("reward").none(), nb::arg("context").none())
+        .def("learn_one", &learn_one, nb::arg("position"), nb::arg("reward").none(), nb::arg("context").none())
         .def(
-            "learn_lists",  // positions and rewards in lists: all of them, or none if something is not ready to use
-            [](BoundWalk& self, nb::list arms, nb::list rewards) {
-                Walk& walk = *self.walk;
+            "learn_lists",  // arms and rewards in lists: all of them, or none if something is not ready to use
+            [](BoundWalk& self, nb::handle arms, nb::handle rewards, nb::handle contexts) {
+                if (self.closed || !PyList_CheckExact(arms.ptr()) || !PyList_CheckExact(rewards.ptr())) return false;
                 const std::size_t n = nb::len(arms);
-                if (self.closed || walk.dim() > 0 || nb::len(rewards) != n || n > most_listed) return false;
+                const double* x;
+                if (n > most_listed || nb::len(rewards) != n || !to_context(contexts, self, x, n)) return false;
                 std::array<std::int64_t, most_listed> where;
                 std::array<double, most_listed> sums;
                 for (std::size_t i = 0; i < n; ++i) {
-                    const nb::handle arm = arms[i];
-                    if (!PyLong_CheckExact(arm.ptr()) || !to_double(rewards[i], sums[i]) || !walk.supports(sums[i])) return false;
-                    int overflow = 0;
-                    where[i] = PyLong_AsLongLongAndOverflow(arm.ptr(), &overflow);
-                    if (overflow || where[i] < 0 || where[i] >= walk.tree.n_arms) return false;
+                    const auto at = static_cast<Py_ssize_t>(i);
+                    if (!to_position(self, PyList_GET_ITEM(arms.ptr(), at), where[i]) ||
+                        !to_double(PyList_GET_ITEM(rewards.ptr(), at), sums[i]) || !self.walk->supports(sums[i]))
+                        return false;
                 }
-                return walk.learn(where.data(), sums.data(), nullptr, nullptr, n);
+                return self.walk->learn(where.data(), sums.data(), nullptr, x, n);
             },
-            nb::arg("arms"), nb::arg("rewards"))
-        .def(
-            "learn",  // all rows, or none of them
-            [](BoundWalk& self, Positions arms, nb::object rewards, nb::object plays, nb::object contexts) {
-                Walk& walk = *self.walk;
-                const std::size_t n = arms.shape(0);
-                const std::vector<std::int64_t> where = copied<std::int64_t>(arms, walk.tree);
-                const std::vector<double> sums = copied(rewards, n), counts = copied(plays, n);
-                require(sums.size() == n && (plays.is_none() || counts.size() == n), "there must be one number per reward");
-                Doubles keep;
-                const double* x = rows_of(contexts, n, walk.dim(), keep);
-                for (std::size_t i = 0; i < n; ++i)
-                    if (!walk.allows(sums[i], counts.empty() ? 1.0 : counts[i])) return static_cast<std::int64_t>(i);
-                return walk.learn(where.data(), sums.data(), counts.empty() ? nullptr : counts.data(), x, n) ? learned : left;
-            },
-            nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())
+            nb::arg("arms").none(), nb::arg("rewards").none(), nb::arg("contexts").none())
+        .def("learn", &learn, nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())
         .def(
             "limits",
             [](BoundWalk& self, Positions arms, bool only) {
-                std::vector<std::int32_t> named = copied<std::int32_t>(arms, self.walk->tree);
+                require(aligned(arms.data()), "positions must be aligned");
+                std::vector<std::int32_t> named(arms.shape(0));
+                for (std::size_t i = 0; i < named.size(); ++i) {
+                    const std::int64_t arm = read(arms.data() + i);
+                    require(arm >= 0 && arm < self.walk->tree.n_arms, "arms must be positions of arms");
+                    named[i] = static_cast<std::int32_t>(arm);
+                }
                 require(!named.empty() || !only, "at least one arm must be allowed");
                 return BoundLimits{self.walk->tree, Limits(self.walk->tree, std::move(named), only), self.keep};
             },
@@ -332,7 +308,7 @@ void bind_walk(nb::module_& m) {
             [](BoundWalk& self, nb::object within, nb::handle context) -> std::int32_t {
                 const double* x;
                 const Limits* limits = limits_of(self, within);
-                if (!to_context(context, self.walk->dim(), self.context, x)) return -1;
+                if (!to_context(context, self, x)) return -1;
                 return limits ? self.walk->choose_within(*limits, x) : self.walk->choose(x);
             },
             nb::arg("limits").none(), nb::arg("context").none())
@@ -343,7 +319,7 @@ void bind_walk(nb::module_& m) {
                 const Limits* limits = limits_of(self, within);
                 if (k > static_cast<std::size_t>(limits ? limits->n_allowed : self.walk->tree.n_arms))
                     throw nb::value_error("there are not that many arms");
-                if (!to_context(context, self.walk->dim(), self.context, x)) return nb::none();
+                if (!to_context(context, self, x)) return nb::none();
                 std::vector<std::int32_t> found;
                 if (!self.walk->slate(limits, x, k, found)) return nb::none();
                 return positions_of(found);

@@ -13,8 +13,10 @@ namespace banditree {
 struct BoundWalk {
     std::unique_ptr<Walk> walk;
     nanobind::object keep;
-    nanobind::object careful;  // Python function (arm, reward, context) that learns what the walk refuses to
-    std::vector<double> context = {};  // scratch: a copy of the current context
+    nanobind::tuple arms;         // (arms,) their ids
+    nanobind::dict position_of;   // id -> position
+    nanobind::object careful;  // Python function (position, reward, context) that learns what the walk refuses to
+    std::vector<double> context = {};  // scratch: a copy of the current context, or contexts
     bool closed = false;  // refuses steps while the tree or the evidence is being changed
 };
 

@@ -143,17 +143,13 @@ struct Walker final : CommonWalk<Rows> {
 
     bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                std::size_t n) override {
-        const bool many = n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0;
         if constexpr (Rows::contextual) {
-            if (many) return false;  // NumPy multiplies large matrices faster: Python learns this batch
+            if (many(n)) return false;  // NumPy multiplies large matrices faster: Python learns this batch
             const bool sure = rows.meet(contexts, plays, n);
             for (std::size_t i = 0; i < n && !sure; ++i) {
                 find(static_cast<std::int32_t>(arms[i]));
                 if (!rows.even(path)) return false;
             }
-        } else if (many) {
-            learn_all_nodes(arms, rewards, plays, n);
-            return true;
         }
         std::vector<std::int32_t> touched;
         for (std::size_t i = 0; i < n; ++i) {
@@ -167,22 +163,11 @@ struct Walker final : CommonWalk<Rows> {
         return true;
     }
 
-  private:
-    void observe_one(std::int32_t arm, double reward, double count, const double* context) {
-        Common::while_fading(reward, count, [&](double sum, double n) { observe(arm, sum, n, context); });
-    }
+    bool learns_sums(std::size_t n) const override { return !Rows::contextual && many(n); }
 
-    // Learns many rewards at once: sums them per arm, then makes one pass from the leaves up.
-    void learn_all_nodes(const std::int64_t* arms, const double* rewards, const double* plays, std::size_t n) {
-        struct Sum {
-            double count = 0.0, total = 0.0;
-        };
+    void learn_sums(const Sum* of_arm) override {
         std::vector<Sum> sums(static_cast<std::size_t>(tree.n_nodes));
-        for (std::size_t i = 0; i < n; ++i) {
-            Sum& here = sums[static_cast<std::size_t>(tree.node_of[arms[i]])];
-            here.count += plays ? plays[i] : 1.0;
-            here.total += rewards[i];
-        }
+        for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) sums[static_cast<std::size_t>(tree.node_of[arm])] = of_arm[arm];
         for (std::int32_t node = tree.n_nodes; node-- > 0;) {
             const Sum here = sums[static_cast<std::size_t>(node)];
             if (here.count == 0.0) continue;
@@ -198,6 +183,14 @@ struct Walker final : CommonWalk<Rows> {
             if (tree.n_children(node) > 0 && sums[static_cast<std::size_t>(node)].count > 0.0)
                 rule.summarise(tree, rows, node);
     }
+
+  private:
+    void observe_one(std::int32_t arm, double reward, double count, const double* context) {
+        Common::while_fading(reward, count, [&](double sum, double n) { observe(arm, sum, n, context); });
+    }
+
+    // Whether a pass over all nodes is faster than n rewards one by one. If evidence fades, the order matters.
+    bool many(std::size_t n) const { return n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0; }
 
     // Learns `count` rewards with sum `reward` at every node on the way up.
     void observe(std::int32_t arm, double reward, double count, const double* context) {

@@ -18,8 +18,14 @@ constexpr double largest = 1e100;
 constexpr double least_scale = 0x1p-20;  // LEAST_SCALE in beliefs/base.py
 constexpr double most_plays = 1e15;  // MOST_PLAYS in errors/checks.py: in one row of a batch
 
+// Rewards of an arm or a node: how many, and their sum.
+struct Sum {
+    double count = 0.0, total = 0.0;
+};
+
 // The interface of a walk for Python and the simulator, independent of its belief and rule.
 struct Walk {
+    Walk(double low_, double high_) : low(low_), high(high_) {}
     virtual ~Walk() = default;
     virtual std::size_t dim() const = 0;
     // Makes one decision from the present beliefs: the position of an arm, or -1 if a score is not a number.
@@ -29,20 +35,29 @@ struct Walk {
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
     // Chooses k different arms, best first, with one draw per node: (k,). There are at least k; limits may be null.
     virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
-    virtual bool supports(double reward) const = 0;
-    // Whether this can be the sum of this many rewards.
-    virtual bool allows(double sum, double plays) const = 0;
     // Returns false, with nothing changed, if the belief would lose digits: the readable engine learns such a reward.
     virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
     // The same for n rows, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to end.
     virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                        std::size_t n) = 0;
+    // Whether n rows are learned faster by summing them per arm and then making one pass over the tree, by `learn_sums`.
+    virtual bool learns_sums(std::size_t) const { return false; }
+    // Learns what each arm got: (arms,).
+    virtual void learn_sums(const Sum*) {}
     // Forgets what was derived from the evidence, because Python has changed it.
     virtual void reset() = 0;
     // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off
     // all shortcuts, also those that do not depend on the width.
     virtual std::int32_t& min_wide() = 0;
 
+    bool supports(double reward) const { return std::fabs(reward) <= largest && reward >= low && reward <= high; }
+
+    // Whether this can be the sum of this many rewards. An infinite bound stays infinite.
+    bool allows(double sum, double plays) const {
+        return plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest && sum >= low * plays && sum <= high * plays;
+    }
+
+    const double low, high;  // the lowest and highest reward that the belief allows
     Tree tree;
     Stream* rng = nullptr;
     double fade = 1.0;             // factor by which each new reward multiplies earlier evidence
@@ -55,18 +70,9 @@ struct CommonWalk : Walk {
     Rows rows;
     std::vector<std::int32_t> path;  // the last path taken, the root first
 
-    explicit CommonWalk(Rows rows_) : rows(std::move(rows_)) {}
+    explicit CommonWalk(Rows rows_) : Walk(Rows::low, Rows::high), rows(std::move(rows_)) {}
 
     std::size_t dim() const override { return rows.dim(); }
-
-    bool supports(double reward) const override {
-        return std::fabs(reward) <= largest && reward >= Rows::low && reward <= Rows::high;
-    }
-
-    bool allows(double sum, double plays) const override {
-        if (!(plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest)) return false;
-        return sum >= Rows::low * plays && sum <= Rows::high * plays;  // an infinite bound stays infinite
-    }
 
   protected:
     // Stored evidence does not fade with each reward: `scale`, its weight, falls instead, and the new reward is divided by
