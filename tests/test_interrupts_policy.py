@@ -92,9 +92,21 @@ def update_many(policy: bt.Policy) -> None:
     policy.update_many(["a", "c", "a"], [1.0, 0.0, 0.0], contexts=contexts(policy, 3))
 
 
+def update_slowly(policy: bt.Policy) -> None:
+    """A reward that has to be converted."""
+    policy.update("b", np.array(1.0), context(policy))
+
+
+def update_many_slowly(policy: bt.Policy) -> None:
+    """Rows that have to be converted."""
+    policy.update_many(("a", "c", "a"), [1.0, 0.0, 0.0], plays=[1, 1, 2], contexts=contexts(policy, 3))
+
+
 CHANGES: dict[str, Callable[[bt.Policy], None]] = {
     "update": update,
     "update_many": update_many,
+    "update_slowly": update_slowly,
+    "update_many_slowly": update_many_slowly,
     "forget": lambda policy: policy.forget(0.5),
     "add_arms": lambda policy: policy.add_arms({"new": ("y",)}),
     "move_arms": lambda policy: policy.move_arms({"a": ("y",)}),
@@ -123,7 +135,7 @@ def all_of(policy: bt.Policy) -> dict[str, Any]:
         (name, change)
         for name in POLICIES
         for change in CHANGES
-        if name != "UCBC" or change in ("update_many", "forget")
+        if name != "UCBC" or change in ("update_many", "update_many_slowly", "forget")
     ],
 )
 def test_a_change_is_whole_or_not_at_all(name: str, change: str, engine: str) -> None:
@@ -150,5 +162,5 @@ def test_a_change_is_whole_or_not_at_all(name: str, change: str, engine: str) ->
             policy.update_many(["b"], [0.0], contexts=contexts(policy, 1))
             policy.add_arms({"one more": ("x",)})
             policy = built(name)
-    assert ends["before"] > 20
+    assert ends["before"] > 10
     assert same(all_of(policy), after)  # the call that ran to its end

@@ -212,9 +212,9 @@ def test_single_steps_refuse_what_is_not_ready() -> None:
         assert walk.learn_lists([0], [1.0], odd) is False
     for arm in (-1, 3):
         assert walk.learn_one(arm, 1.0, good) is False
-    for arm in (-1, 3, 2**80, "0", True, 1.0, np.int32(1), np.True_, None, [0], (0,), object()):
-        assert walk.update(arm, 1.0, good) is False
-        assert walk.learn_lists([0, arm], [1.0, 1.0], np.ones((2, 2))) is False
+    for other in (-1, 3, 2**80, "0", True, 1.0, np.int32(1), np.True_, None, [0], (0,), object()):
+        assert walk.update(other, 1.0, good) is False
+        assert walk.learn_lists([0, other], [1.0, 1.0], np.ones((2, 2))) is False
     for rewards in ([1.0], [1.0] * 3, (1.0, 1.0), np.ones(2), [1.0, None], [1.0, np.inf], None):
         assert walk.learn_lists([0, 1], rewards, np.ones((2, 2))) is False
     assert walk.learn_lists([0] * 257, [1.0] * 257, np.ones((257, 2))) is False

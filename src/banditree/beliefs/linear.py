@@ -119,7 +119,7 @@ class LinearRows(Rows):
         self.count, self.total = np.zeros(n), np.zeros(n)  # (nodes,) rewards seen and their sum
         self.gram = np.zeros((n, dim, dim))  # sum of x x'
         self.moment = np.zeros((n, dim))  # sum of r x
-        row, column = np.triu_indices(dim)
+        self._upper = row, column = np.triu_indices(dim)  # the entries of B^-1 that its triangle holds, in order
         self._triangle_index = np.empty((dim, dim), np.intp)  # (dim, dim) index of each entry of B^-1 in its triangle
         self._triangle_index[row, column] = self._triangle_index[column, row] = np.arange(len(row))
         # Nodes are the last axis in memory: the same entry of many nodes is adjacent, because they are scored together.
@@ -127,6 +127,7 @@ class LinearRows(Rows):
         self.triangle[...] = (row == column) / precision[:, None]
         self.coefficients = np.empty((dim, n)).T  # (nodes, dim) B^-1 f, f = precision prior_mean + moment
         self.coefficients[...] = prior_mean
+        self._diagonal = self._triangle_index.diagonal().copy()  # (dim,)
         self.rooted = np.zeros(n)  # (nodes,) 1 where the triangle holds U instead of B^-1
         self._sums: dict[int, Sums] = {}  # of the rooted nodes; other nodes may have stale ones
 
@@ -135,11 +136,16 @@ class LinearRows(Rows):
         if self.fades:
             return self._computed(nodes)[0]
         inverse = self.triangle[nodes][:, self._triangle_index]
-        rooted = self.rooted[nodes] > 0
-        if rooted.any():
+        rooted = self._rooted(nodes)
+        if rooted is not None:
             root = np.triu(inverse[rooted])
             inverse[rooted] = root @ root.transpose(0, 2, 1)
         return inverse
+
+    def _rooted(self, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Say which of these nodes are rooted: (k,), None if none are."""
+        rooted = self.rooted[nodes] > 0 if self._sums else None
+        return rooted if rooted is not None and rooted.any() else None
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
@@ -164,23 +170,23 @@ class LinearRows(Rows):
         afresh = ~self._even(nodes, x) | (np.floor(counted) % REFRESH == 0) | (shrink > STEEP)
         if afresh.any():
             one = Sums.of_rewards(x[None], np.array([reward]))
-            writes += self._posterior(
-                nodes[afresh], gram[afresh], moment[afresh], lambda uneven: dict.fromkeys(uneven, one)
-            )
-        kept = ~afresh
-        error = reward - self.coefficients[nodes[kept]] @ x  # (path,)
-        scaled = gain[kept] / shrink[kept, None]
-        triangle = (inverse[kept] - scaled[:, :, None] * gain[kept, None, :])[:, *np.triu_indices(self.dim)]
-        coefficients = self.coefficients[nodes[kept]] + scaled * error[:, None]
-        new = {"gram": gram[kept], "moment": moment[kept], "triangle": triangle, "coefficients": coefficients}
-        return [*writes, *((getattr(self, name), nodes[kept], values) for name, values in new.items())]
+            writes += self._posterior(nodes[afresh], gram[afresh], moment[afresh], lambda at: dict.fromkeys(at, one))
+            whole, kept = (nodes, gram, moment, inverse, gain, shrink), ~afresh
+            nodes, gram, moment, inverse, gain, shrink = (part[kept] for part in whole)
+        before = self.coefficients[nodes]
+        error = reward - before @ x  # (path,)
+        scaled = gain / shrink[:, None]
+        triangle = (inverse - scaled[:, :, None] * gain[:, None, :])[:, *self._upper]
+        coefficients = before + scaled * error[:, None]
+        new = {"gram": gram, "moment": moment, "triangle": triangle, "coefficients": coefficients}
+        return [*writes, *((getattr(self, name), nodes, values) for name, values in new.items())]
 
     def _even(self, nodes: NDArray[np.intp], context: Floats) -> NDArray[np.bool_]:
         """Whether a rank-one update keeps its digits: the new B_ii times the old (B^-1)_ii bounds the loss: (k,)."""
-        axes = np.arange(self.dim)
-        b = self.precision[nodes, None] + self.gram[nodes][:, axes, axes] + context * context
-        inflation = b * self.triangle[nodes][:, self._triangle_index[axes, axes]]
-        return np.asarray((self.rooted[nodes] == 0) & (inflation <= INFLATED).all(axis=1))
+        b = self.precision[nodes, None] + self.gram[nodes].diagonal(axis1=1, axis2=2) + context * context
+        even = np.asarray((b * self.triangle[nodes][:, self._diagonal] <= INFLATED).all(axis=1))
+        rooted = self._rooted(nodes)
+        return even if rooted is None else even & ~rooted
 
     def absorbed(self, shape: Shape, batch: Batch) -> list[Write]:
         assert not self.fades  # fading rewards are learned one by one, in order
@@ -219,9 +225,8 @@ class LinearRows(Rows):
         nodes = np.flatnonzero(self.count > 0)
         counted = [(array, slice(None), array * factor) for array in (self.count, self.total)]
         sums = {int(node): self._sums_of(int(node)).scaled(factor) for node in nodes[self.rooted[nodes] > 0]}
-        return counted + self._posterior(
-            nodes, self.gram[nodes] * factor, self.moment[nodes] * factor, lambda _: {}, sums
-        )
+        gram, moment = self.gram[nodes] * factor, self.moment[nodes] * factor
+        return counted + self._posterior(nodes, gram, moment, lambda _: {}, sums)
 
     def _computed(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Compute B^-1 and B^-1 f from the sums with their present weight: (k, dim, dim), (k, dim)."""
@@ -257,7 +262,7 @@ class LinearRows(Rows):
         prior = self.precision[nodes, None] * self.prior_mean[nodes]  # (k, d)
         b = self.precision[nodes, None, None] * np.eye(d) + gram  # (k, d, d)
         inverse, even = inverted(b, INFLATED)
-        triangle = inverse[:, *np.triu_indices(d)]
+        triangle = inverse[:, *self._upper]
         coefficients = (inverse @ (prior + moment)[:, :, None])[:, :, 0]
         uneven = np.flatnonzero(~even)
         new = more(set(nodes[uneven].tolist()))
@@ -267,7 +272,7 @@ class LinearRows(Rows):
             sums = (instead or {}).get(node) or self._sums_of(node)
             sums = sums + new[node] if node in new else sums
             root, coefficients[at] = sums.solved(float(self.precision[node]), prior[at])
-            triangle[at] = root[np.triu_indices(d)]
+            triangle[at] = root[self._upper]
             gram[at], moment[at] = sums.rounded()
             writes.append((self._sums, node, sums))
         arrays = (self.gram, self.moment, self.triangle, self.coefficients, self.rooted)
@@ -311,16 +316,15 @@ class LinearRows(Rows):
     def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
         others = dict(kept)
         nodes, exact = others.pop("exact_nodes", np.zeros(0, np.int64)), others.pop("exact", None)
-        self.triangle[...] = others.pop("inverse")[:, *np.triu_indices(self.dim)]
+        self.triangle[...] = others.pop("inverse")[:, *self._upper]
         super().put_back(others)
         self.rooted[:], self._sums = 0, {}
         if exact is not None:
             n = len(self.count)
             if exact.shape[2:] != (self.dim + 1, self.dim) or nodes.shape != exact.shape[:1] or not exact.shape[1]:
                 raise InvalidValue("the exact sums do not fit the contexts")
-            if not (
-                (np.abs(exact) < 1e250).all() and ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)
-            ):
+            exist = ((nodes >= 0) & (nodes < n)).all() and len(set(nodes)) == len(nodes)
+            if not exist or not (np.abs(exact) < 1e250).all():
                 raise InvalidValue("the exact sums are for nodes that do not exist, or are not numbers")
             self._sums = {node: Sums.of_terms(terms) for node, terms in zip(nodes.tolist(), exact, strict=True)}
             self.rooted[nodes] = 1
@@ -338,10 +342,8 @@ class LinearRows(Rows):
             check_sums(name, getattr(self, name), self.count, largest)
         trace = np.trace(self.gram, axis1=1, axis2=2)  # (nodes,) no entry is larger, and rounding is far smaller
         slack = ROUNDING * trace[:, None, None]
-        odd = (np.abs(self.gram) > trace[:, None, None] + slack) | (
-            np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
-        )
-        if odd.any():
+        uneven = np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
+        if (uneven | (np.abs(self.gram) > trace[:, None, None] + slack)).any():
             raise InvalidValue("gram has entries that no sum of x x' can have")
         try:
             np.linalg.cholesky((self.gram / np.where(trace > 0, trace, 1)[:, None, None]) + ROUNDING * np.eye(self.dim))
@@ -355,7 +357,7 @@ class LinearRows(Rows):
         if name == "moment":
             return np.asarray(noise * np.sqrt(count * np.trace(self.gram[nodes], axis1=1, axis2=2)))
         if name == "coefficients":
-            variance = self.triangle[nodes][:, self._triangle_index.diagonal()].max(axis=1)
+            variance = self.triangle[nodes][:, self._diagonal].max(axis=1)
             return np.asarray(noise * np.sqrt(count * variance))
         return 0.0
 
@@ -377,8 +379,8 @@ class LinearRows(Rows):
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
         along = np.einsum("md,kde,me->km", contexts, self.inverse(nodes), contexts, optimize=len(contexts) > 1)
-        rooted = self.rooted[nodes] > 0
-        if rooted.any():
+        rooted = self._rooted(nodes)
+        if rooted is not None:
             root = np.triu(self.triangle[nodes][rooted][:, self._triangle_index])
             along[rooted] = ((contexts @ root) ** 2).sum(axis=-1)
         return np.asarray(np.sqrt(self.v * np.maximum(along, 0)))

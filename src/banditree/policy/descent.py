@@ -23,6 +23,7 @@ from banditree.tree.shape import Shape
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
+REAL = (int, float)  # types of rewards that are ready to use
 LEARNED, LEFT = -1, -2  # results of `Walk.learn`; any other is the first row that is not allowed
 
 
@@ -131,6 +132,8 @@ class Walk:
 
     def reset(self) -> None:
         """Finish an interrupted change, or undo a batch applied in part. No other state derives from the evidence."""
+        if self._undo is None and self._unfinished is None:
+            return
         with self._lock:
             if self._undo is not None:
                 self._apply(self._undo)
@@ -154,10 +157,8 @@ class Walk:
             return -1
         with self._lock:
             self.reset()
-            if limits is None:
-                return int(self.choose_many(1, None if context is None else context[None])[0])
             if self._explores():
-                return limits.uniform(self.rng)
+                return uniform_arm(limits, self.shape, self.rng)
             node = 0
             while len(children := self.children(node, limits)):
                 best = 0
@@ -245,7 +246,7 @@ class Walk:
             raise InvalidValue(
                 f"{self.rule} gave scores of shape {scores.shape}; it must give (k, m) = {full}, or (k, 1)"
             )
-        return np.broadcast_to(scores, full)
+        return scores if scores.shape == full else np.broadcast_to(scores, full)
 
     def _stands_for(self, node: int, limits: Any) -> int:
         """Return the representative of a node with limited arms: the best allowed arm, or the first if none was tried.
@@ -303,7 +304,7 @@ class Walk:
     def learn_one(self, position: int, reward: Any, context: Any) -> bool:
         """Learn from one reward of the arm at this position; False if something is not ready to use."""
         low, high = self.rows.support
-        if not isinstance(reward, int | float) or not max(low, -LARGEST) <= reward <= min(high, LARGEST):
+        if not isinstance(reward, REAL) or not (low <= reward <= high and -LARGEST <= reward <= LARGEST):
             return False
         if not fits(context, self.rows.dim):
             return False

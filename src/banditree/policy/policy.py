@@ -248,7 +248,7 @@ class Policy(Held):
             return
         arms = inputs.listed(arms)
         tree = self._state.tree
-        positions = tree.positions(arms, new=False)
+        positions = tree.positions(arms, copy=False)
         n = len(positions)
         ready = (
             inputs.rewards(rewards, n),

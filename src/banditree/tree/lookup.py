@@ -40,15 +40,15 @@ class Lookup:
         shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
         return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
 
-    def positions(self, arms: Any, *, new: bool = True) -> NDArray[np.int64]:
+    def positions(self, arms: Any, *, copy: bool = True) -> NDArray[np.int64]:
         """Return the positions of many arms. NumPy ints are looked up without making Python objects.
 
-        In a new array, unless ``new`` is false: then it may be ``arms`` itself, which another thread can change.
+        The array is a new one, unless ``copy`` is false: then it may be ``arms`` itself.
         """
         refuse_masked("arms", arms)
         if isinstance(arms, np.ndarray):
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
-                same = not new and self._counts_up and arms.dtype == np.int64 and ready(arms)
+                same = not copy and self._counts_up and arms.dtype == np.int64 and ready(arms)
                 ids = arms if same else arms.astype(np.int64, order="C")
                 found = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
                 if found is not None:
@@ -73,7 +73,7 @@ class Lookup:
     ) -> NDArray[np.int64] | None:
         """Look up the positions of ints in the table; None if one is missing or the types do not allow it.
 
-        If ids are positions, ``ids`` itself is returned. Otherwise it must be a copy, so that no other thread can change
+        Where ids are positions, ``ids`` itself is returned. Elsewhere it is a copy, so that no other thread can change
         it between the check and the use.
         """
         if len(ids) == 0 or (unsigned and (low < 0 or int(ids.min()) < 0)):

@@ -186,9 +186,9 @@ class Tree:
         """Return the position of an arm in :attr:`arms`."""
         return self._lookup.position(arm)
 
-    def positions(self, arms: Any, *, new: bool = True) -> NDArray[np.int64]:
-        """Return the positions of many arms: (len(arms),). It is a new array, or, if not ``new``, maybe ``arms`` itself."""
-        return self._lookup.positions(arms, new=new)
+    def positions(self, arms: Any, *, copy: bool = True) -> NDArray[np.int64]:
+        """Return the positions of many arms, as a new array: (len(arms),). Without ``copy``, maybe ``arms`` itself."""
+        return self._lookup.positions(arms, copy=copy)
 
     def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
