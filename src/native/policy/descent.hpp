@@ -133,9 +133,10 @@ struct Walker final : CommonWalk<Rows> {
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
     bool update(std::int32_t arm, double reward, const double* context) override {
-        find(arm);
-        if constexpr (Rows::contextual)
+        if constexpr (Rows::contextual) {
+            find(arm);
             if (!rows.meet(context, nullptr, 1) && !rows.even(path)) return false;
+        }
         observe_one(arm, reward, 1.0, context);
         for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
         return true;

@@ -29,11 +29,12 @@ class WideUCB {
     // `scale` is the weight of the stored counts.
     std::int32_t pick(double width, double scale, Stream& rng, const Excluded& gone = {}) {
         gone.each([this](std::int32_t child) { children.of(child).size -= 1.0; });
+        const bool some_gone = gone.size() > 0;
         double highest = -std::numeric_limits<double>::infinity(), n_ties = 0.0;
         best.clear();
         for (std::size_t at = 0; at < children.active.size(); ++at) {
             const auto& here = children.active[at];
-            if (here.size == 0.0) continue;  // all its members are gone
+            if (some_gone && here.size == 0.0) continue;  // all its members are gone
             const double spread = 1.0 / std::sqrt(here.x * scale), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
             if (index < highest) continue;
             if (index > highest) best.clear(), n_ties = 0.0, highest = index;
@@ -44,7 +45,7 @@ class WideUCB {
         std::uint64_t skip = n_ties > 1.0 ? rng.integers(static_cast<std::uint64_t>(n_ties)) : 0;
         for (const std::size_t at : best) {
             const auto& members = children.members(children.active[at]);
-            if (gone.size() == 0) {
+            if (!some_gone) {
                 if (skip < members.size()) return members[skip];
                 skip -= members.size();
                 continue;
