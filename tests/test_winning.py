@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from banditree.beliefs import winning as readable
+from banditree.beliefs.densities import log_beta
 from banditree.stream import native
 from tests.helpers import needs_native
 from tests.win_probabilities import P_FLOOR, chi_square
@@ -312,3 +313,10 @@ def test_ties_share() -> None:
     assert readable.ties(np.array([1.0, 3.0, 3.0, 2.0])).tolist() == [0, 0.5, 0.5, 0]
     assert readable.ties(np.array([np.inf, np.inf, 5.0])).tolist() == [0.5, 0.5, 0]
     assert readable.ties(np.array([0.1])).tolist() == [1]
+
+
+def test_ln_b() -> None:
+    """B(1, b) = 1 / b, B(2, 3) = 1 / 12, B(1/2, 1/2) = pi. Rounding x / (x + y) costs at most (x + y) 2^-53."""
+    x, y = floats([1, 1, 1e9, 2, 0.5], [1e-12, 1e9, 1, 3, 0.5])
+    expected = [math.log(1e12), -math.log(1e9), -math.log(1e9), -math.log(12), math.log(math.pi)]
+    assert (np.abs(log_beta(x, y) - expected) <= (x + y) * 2.0**-53 + 1e-14).all()

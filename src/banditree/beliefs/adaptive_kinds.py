@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banditree.beliefs.adaptive import SHARPNESS, STRAY_SHARPNESS, AdaptiveRows, Arms
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
-from banditree.beliefs.densities import stirling_rest
+from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType
@@ -65,7 +65,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         best = _times_log(s, x) + _times_log(f, 1 - x)
         around = np.clip(around, EDGE, 1 - EDGE)
         tree = best - k / (n + k) * (best - s * np.log(around) - f * np.log1p(-around)) - 0.5 * np.log1p(n / k)
-        return np.asarray(_log_beta(OWN + s, OWN + f) - _log_beta(np.array(OWN), np.array(OWN)) - tree)
+        return np.asarray(log_beta(OWN + s, OWN + f) - log_beta(np.array(OWN), np.array(OWN)) - tree)
 
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
@@ -183,10 +183,3 @@ def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) ->
 def _times_log(x: Floats, y: Floats) -> Floats:
     """Return x ln y, 0 for x = 0."""
     return np.where(x > 0, x * np.log(np.where(x > 0, y, 1.0)), 0.0)
-
-
-def _log_beta(x: Floats, y: Floats) -> Floats:
-    """Return ln B(x, y), by Stirling's formula, of whose terms the large ones cancel."""
-    n = x + y
-    rest = stirling_rest(x) + stirling_rest(y) - stirling_rest(n)
-    return np.asarray((x - 0.5) * np.log(x / n) + (y - 0.5) * np.log(y / n) - 0.5 * np.log(n / (2 * np.pi)) + rest)

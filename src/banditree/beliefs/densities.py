@@ -49,6 +49,13 @@ def stirling_rest(x: Floats) -> Floats:
     return np.asarray(rest)
 
 
+def log_beta(x: Floats, y: Floats) -> Floats:
+    """Return ln B(x, y), by Stirling's formula, of whose terms the large ones cancel."""
+    n = x + y
+    rest = stirling_rest(x) + stirling_rest(y) - stirling_rest(n)
+    return np.asarray((x - 0.5) * np.log(x / n) + (y - 0.5) * np.log(y / n) - 0.5 * np.log(n / (2 * np.pi)) + rest)
+
+
 class BetaLogOdds:
     """The log odds t of a Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
 

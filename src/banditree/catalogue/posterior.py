@@ -21,7 +21,6 @@ way down, every node's mean given its parent's is a standard Beta posterior: Bet
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -29,6 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.beliefs.densities import log_beta
 from banditree.problems import Bernoulli
 from banditree.problems.problem import Rng
 from banditree.problems.rewards import Rewards
@@ -37,7 +37,6 @@ from banditree.tree import Tree
 Floats = NDArray[np.float64]
 GRID = np.linspace(0.0, 2.5, 51)  # spreads to try, as standard deviations in units of the spread of all arms
 EDGE = 1e-12  # means stay this far from 0 and 1, where Beta has no density
-_log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +105,7 @@ class Posterior:
         mean = np.clip(mean, 1e-9, 1 - 1e-9)
         strength = 1 / np.clip(phi + variance / self._unit(mean), 1e-9, 0.95) - 1
         a, b = mean * strength, (1 - mean) * strength
-        return _log_beta(a + s, b + n - s) - _log_beta(a, b)
+        return log_beta(a + s, b + n - s) - log_beta(a, b)
 
     def __repr__(self) -> str:
         return f"Posterior({self.tree!r}, {self.plays.sum():,.0f} plays)"
@@ -220,12 +219,6 @@ class Posterior:
         total = np.bincount(group, weight)
         plays[parents] = total
         rate[parents] = np.bincount(group, weight * rate[nodes]) / np.maximum(total, EDGE)
-
-
-def _log_beta(a: Floats, b: Floats) -> Floats:
-    """Compute log B(a, b). For b near its largest value, 1e9, terms cancel to 1e-7, which is accurate enough here."""
-    found: Floats = _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
-    return found
 
 
 def _pick(known: tuple[Floats, Floats], rng: Rng) -> float:

@@ -18,6 +18,7 @@ from banditree.ope.prepare import LOG_PROPENSITIES
 from banditree.output.tables import Table
 from banditree.output.words import count
 from banditree.simulation.one_seed import asks_for_dim, key_of
+from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 
@@ -66,7 +67,11 @@ class Replay(Table):
         """Draw the mean reward over accepted rows, with bands over the orders, and return the Axes."""
         from banditree import plots
 
-        return plots.rewards(self.times, self.curves, **options)
+        return plots.rewards(self, **options)
+
+    def over_orders(self, policy: str) -> OverSeeds:
+        """Return the mean curve of a policy over the orders, with its standard deviation: (times,) each."""
+        return over_seeds(self.curves[policy])
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *(f"- {note}" for note in self.notes)])

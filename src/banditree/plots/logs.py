@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,15 @@ Floats = NDArray[np.float64]
 ARMS = 30  # the most arms in a picture
 
 
-def rewards(times: NDArray[np.int64], curves: Mapping[str, Floats], *, ax: Any = None, title: str | None = None) -> Any:
-    """Draw the mean reward so far over accepted rows, {policy: (orders, times)}, with bands of one sd."""
+def rewards(replay: Any, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the mean reward so far over accepted rows, as `Replay.plot` does, with bands of one sd. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
-        styles = looks(curves)
-        for name, values in sorted(curves.items(), key=lambda item: -float(item[1][:, -1].mean())):
-            spread = values.std(axis=0, ddof=1) if len(values) > 1 else None
-            draw_mean(ax, name, styles[name], times, values.mean(axis=0), spread)
+        styles, orders = looks(replay.curves), replay.orders
+        over = {name: replay.over_orders(name) for name in replay.curves}
+        for name in sorted(over, key=lambda name: -float(over[name].mean[-1])):
+            draw_mean(ax, name, styles[name], replay.times, over[name].mean, over[name].sd if orders > 1 else None)
         ax.set(xlabel="accepted rows", ylabel="mean reward so far", title=title)
-        orders = len(next(iter(curves.values())))
         add_legend(ax, title="one order" if orders == 1 else f"mean ± 1 sd,\n{count(orders, 'order')}")
     return ax
 
