@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,11 @@ class Lookup:
     @lazy
     def ids(self) -> NDArray[Any]:
         """The ids as an array: of ints if all are ints, else of objects."""
-        if set(map(type, self.arms)) == {int} and all(abs(arm) < 2**62 for arm in self.arms if isinstance(arm, int)):
-            return np.array(self.arms, np.int64)
+        if set(map(type, self.arms)) == {int}:
+            with suppress(OverflowError):
+                ids = np.array(self.arms, np.int64)
+                if ids.min() > -(2**62) and ids.max() < 2**62:  # the difference of two fits as well
+                    return ids
         array = np.empty(len(self.arms), object)
         array[:] = self.arms
         return array
