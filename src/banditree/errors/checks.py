@@ -17,7 +17,8 @@ MOST_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbe
 
 def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
     """Require an int from ``low`` to ``high``."""
-    if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
+    plain = type(value) is int
+    if not plain and (isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer)):
         raise InvalidType(f"{what}={value!r} must be an int")
     if value < low or (high is not None and value > high):
         allowed = f"at least {low}" if high is None else f"from {low} to {high}"
