@@ -25,6 +25,7 @@ LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
 SHARPNESS = 4.0  # draws have the variance of this many times the evidence: plain draws explore too much
 STRAY_SHARPNESS = 3.0  # the same for arms that do not follow their cluster
+AT_STAKE = 20.0  # rewards per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
 STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
 GROWTH = 10.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
@@ -73,7 +74,7 @@ class AdaptiveRows(Rows):
 
     def settings(self) -> list[NDArray[Any]]:
         """Return what the native engine needs to know besides the evidence and the prior."""
-        numbers = [SHARPNESS, STRAY_SHARPNESS, STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
+        numbers = [SHARPNESS, STRAY_SHARPNESS, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
         return [self.height.astype(np.float64), self.concentration, self.log_prior, np.array(numbers)]
 
     # What kinds of rewards differ in
@@ -84,6 +85,10 @@ class AdaptiveRows(Rows):
 
         A cluster's are those known beforehand alone; the root's are its prior.
         """
+
+    @abstractmethod
+    def earned(self) -> float:
+        """Return the sum of all rewards, or their number if they are normal."""
 
     @abstractmethod
     def reward_variance(self, mean: Floats) -> Floats:
@@ -216,6 +221,16 @@ class AdaptiveRows(Rows):
     def _plays_in_all(self) -> float:
         plays = self.plays(np.array([0]))[0]
         return float(plays / self.scale[0] * self.faded())
+
+    def sharpness(self) -> tuple[float, float]:
+        """Return how sharp the draws are of arms that follow their cluster, and of those that do not.
+
+        A draw that is c times as sharp needs about t^c decisions to find an unlucky arm that a plain one finds in t. So
+        c is at most what keeps r^(1 - 1/c) at ``AT_STAKE``, with r the rewards per arm so far.
+        """
+        length, stake = np.log1p(self.earned() / len(self.shape.node_of)), np.log(AT_STAKE)
+        most = length / (length - stake) if length > stake else np.inf
+        return min(SHARPNESS, most), min(STRAY_SHARPNESS, most)
 
     # What every belief can do
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import SHARPNESS, STRAY_SHARPNESS, AdaptiveRows, Arms
+from banditree.beliefs.adaptive import AdaptiveRows, Arms
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.densities import stirling_rest
@@ -55,6 +55,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         successes = self.a + np.where(leaf, self.successes * faded, 0.0)
         return successes + self.b + np.where(leaf, self.failures * faded, 0.0), successes
 
+    def earned(self) -> float:
+        return float(self.successes[0] * self.faded())
+
     def reward_variance(self, mean: Floats) -> Floats:
         return mean * (1 - mean)
 
@@ -69,10 +72,11 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
-        strength = SHARPNESS * np.maximum(1 / arms.variance - 1, LEAST_STRENGTH)
+        sharpness, alone = self.sharpness()
+        strength = sharpness * np.maximum(1 / arms.variance - 1, LEAST_STRENGTH)
         own, failures = OWN + total, OWN + np.maximum(plays - total, 0.0)
         mean = np.clip(arms.mean, EDGE, 1 - EDGE)
-        return strength * mean, strength * (1 - mean), STRAY_SHARPNESS * own, STRAY_SHARPNESS * failures
+        return strength * mean, strength * (1 - mean), alone * own, alone * failures
 
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
         return np.asarray(beta_log_odds(rng, x, y))
@@ -120,6 +124,9 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         count, total = (np.where(leaf, x * faded, 0.0) for x in (self.count, self.total))
         return self.prior_plays + count, self.prior_total + total
 
+    def earned(self) -> float:
+        return float(self.count[0] * self.faded())
+
     def reward_variance(self, mean: Floats) -> Floats:
         return np.full_like(mean, self.sd[0] ** 2)
 
@@ -137,7 +144,7 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
         n = self.unit + plays
-        sd, stray_sd = self.sd[0] / np.sqrt(SHARPNESS), self.sd[0] / np.sqrt(STRAY_SHARPNESS)
+        sd, stray_sd = (self.sd[0] / np.sqrt(sharpness) for sharpness in self.sharpness())
         return arms.mean, sd * np.sqrt(arms.variance), (self.prior_total[0] + total) / n, stray_sd / np.sqrt(n)
 
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:

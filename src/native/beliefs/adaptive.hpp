@@ -22,7 +22,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* log_prior;      // (copies,)
     std::size_t copies;
-    double sharpness, stray_sharpness, strays, growth, most_stray, largest_factor, faded_step;
+    double sharpness, stray_sharpness, log_at_stake, strays, growth, most_stray, largest_factor, faded_step;
 };
 
 template <class Kind>
@@ -37,6 +37,8 @@ struct AdaptiveRows {
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
     double chance = 0.0;                  // that an arm does not follow its cluster, before its own rewards are considered
+    double sharpness = 1.0;               // of the draws of arms
+    double stray_sharpness = 1.0;         // and of those that do not follow their cluster
     std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
@@ -102,6 +104,8 @@ struct AdaptiveRows {
         const auto n_arms = static_cast<double>(tree.n_arms);
         const double plays = kind.plays(0, weight_of_evidence);
         chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
+        const double length = ln_one_plus(kind.earned(weight_of_evidence) / n_arms);
+        sharpness = fallen(set.sharpness, length), stray_sharpness = fallen(set.stray_sharpness, length);
     }
 
     // Calls visit(place) for all arms in `touched`, in the order of the tree: what is drawn then depends on the evidence
@@ -132,6 +136,10 @@ struct AdaptiveRows {
     }
 
   private:
+    double fallen(double most, double length) const {
+        return length * (most - 1.0) > set.log_at_stake * most ? length / (length - set.log_at_stake) : most;
+    }
+
     bool stale = true, weighed = false;
     double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height

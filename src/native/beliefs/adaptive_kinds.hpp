@@ -48,6 +48,7 @@ struct AdaptiveBeta {
         return {successes + b[leaf] + nodes[leaf].failures * faded, successes};
     }
     double plays(std::int32_t node, double faded) const { return (nodes[node].successes + nodes[node].failures) * faded; }
+    double earned(double faded) const { return nodes[0].successes * faded; }  // rewards in all, or plays if they are normal
     void observe(std::int32_t node, double total, double count) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
@@ -102,6 +103,7 @@ struct AdaptiveGaussian {
         return {prior_plays[leaf] + count[leaf] * faded, prior_total[leaf] + sum[leaf] * faded};
     }
     double plays(std::int32_t node, double faded) const { return count[node] * faded; }
+    double earned(double faded) const { return count[0] * faded; }
     void observe(std::int32_t node, double total, double n) {
         count[node] += n;
         sum[node] += total;

@@ -88,8 +88,8 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     require(copies > 0, what);
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
     const double* log_prior = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 7, what);
-    return {height, k, log_prior, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6]};
+    const double* set = numbers<double>(arrays[from + 3], 8, what);
+    return {height, k, log_prior, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7]};
 }
 
 // `arrays` are those of Rows.native_arrays().
