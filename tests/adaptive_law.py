@@ -57,7 +57,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     n_arms = len(shape.node_of)
     chance = min(0.1, 0.5 / max(2, n_arms) * (1 + plays / (10 * n_arms)))
     length = math.log1p(float(first[0]) / n_arms)  # by the rewards per arm, or the plays if they are normal
-    sharp = [min(most, length / (length - math.log(20)) if length > math.log(20) else most) for most in (4.0, 3.0)]
+    sharp = [min(most, length / (length - math.log(25)) if length > math.log(25) else most) for most in (4.0, 3.0)]
     positions = [i for i, arm in enumerate(policy.tree.arms) if arm in set(allowed)]
     found, weights = [], []
     for k_arm, ratio, log_prior in COPIES:

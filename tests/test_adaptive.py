@@ -177,16 +177,16 @@ def test_limited_choices_follow_the_probabilities(engine: str) -> None:
 
 
 def test_draws_become_plainer_in_long_runs() -> None:
-    """With r rewards per arm the sharpness c is at most what keeps (1 + r)^(1 - 1/c) at 20; at r = 399 that is 2."""
+    """With r rewards per arm the sharpness c is at most what keeps (1 + r)^(1 - 1/c) at 25; at r = 624 that is 2."""
     policy = bt.ATS(DEEP, rng=1)
-    policy.update_many(["b1"], [9 * 53], plays=[9 * 100])
+    policy.update_many(["b1"], [9 * 72], plays=[9 * 100])
     assert rows_of(policy).sharpness() == (4, 3)
-    policy.update_many(["b1"], [9 * 346], plays=[9 * 900])
+    policy.update_many(["b1"], [9 * 552], plays=[9 * 900])
     assert rows_of(policy).sharpness() == pytest.approx((2, 2))
     policy.update_many(["b1"], [9 * 1e9], plays=[9 * 1e9])
-    assert rows_of(policy).sharpness()[0] == pytest.approx(np.log(1e9) / np.log(1e9 / 20))
+    assert rows_of(policy).sharpness()[0] == pytest.approx(np.log(1e9) / np.log(1e9 / 25))
     normal = bt.ATS(DEEP, prior=bt.Gaussian(1), rng=1)
-    normal.update_many(["b1"], [-9 * 399], plays=[9 * 399])  # their number counts, whatever they are
+    normal.update_many(["b1"], [-9 * 624], plays=[9 * 624])  # their number counts, whatever they are
     assert rows_of(normal).sharpness() == pytest.approx((2, 2))
 
 
