@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
+from banditree.errors import InvalidValue
 from banditree.policy import engines
 from tests.helpers import ENGINES, SHOP
 
@@ -42,6 +43,14 @@ def test_extreme_priors_are_computed_with(prior: bt.Belief, engine: str) -> None
             check_finite(policy)
             policy.update_many(ARMS, REWARDS)
             check_finite(policy)
+
+
+@pytest.mark.parametrize("sd", [1.7e308, 5e-324])
+def test_deviations_at_the_ends_of_doubles_are_refused(sd: float) -> None:
+    """Their intervals would overflow, and products with them round to 0."""
+    for given in ({"sd": sd}, {"sd": 1.0, "prior_sd": sd}):
+        with pytest.raises(InvalidValue, match=r"sd=.* must be from 1e-300 to 1e\+300"):
+            bt.Gaussian(**given)
 
 
 def gaussian(sd: float, by: float = 1.0, plus: float = 0.0, **prior: float) -> Any:
