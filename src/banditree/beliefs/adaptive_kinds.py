@@ -59,6 +59,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         return float(self.successes[0] * self.faded())
 
     def reward_variance(self, mean: Floats) -> Floats:
+        mean = np.clip(mean, EDGE, 1 - EDGE)
         return mean * (1 - mean)
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
@@ -84,9 +85,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
         return np.asarray(self.winning.beta_mixed_wins(x, y, u, v, share, size))
 
-    def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
         mean = np.clip(mean, EDGE, 1 - EDGE)
-        strength = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-300) - 1, 1.0)
+        strength = np.maximum(mean * (1 - mean) / np.maximum(sd**2, 1e-300) - 1, 1.0)
         low, high = self._ends((mean * strength)[:, None], ((1 - mean) * strength)[:, None]).T
         return np.where(low < EDGE, 0.0, low), np.where(high > 1 - EDGE, 1.0, high)
 
@@ -114,7 +115,8 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         super().__init__(sd, prior_plays, prior_total)
-        self.unit = float(prior_plays[0])
+        self.unit, self.sd_unit = float(prior_plays[0]), float(sd[0])
+        self.centre = float(prior_total[0]) / self.unit
 
     def native_arrays(self) -> list[NDArray[Any]]:
         return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, *self.settings()]
@@ -128,7 +130,7 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         return float(self.count[0] * self.faded())
 
     def reward_variance(self, mean: Floats) -> Floats:
-        return np.full_like(mean, self.sd[0] ** 2)
+        return np.ones_like(mean)
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
         """Compare the root's prior with the cluster's as the prior of the mean of these rewards."""
@@ -136,9 +138,9 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         x, noise = total / n, 1 / n
 
         def log_density(mean: Any, variance: Any) -> Any:
-            return -0.5 * ((x - mean) ** 2 / (self.sd[0] ** 2 * variance) + np.log(variance))
+            return -0.5 * (self.in_units(x - mean) ** 2 / variance + np.log(variance))
 
-        own = log_density(self.prior_total[0] / self.unit, noise + 1 / self.unit)
+        own = log_density(self.centre, noise + 1 / self.unit)
         return np.asarray(own - log_density(around, noise + 1 / k))
 
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
@@ -153,9 +155,8 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
     def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
         return np.asarray(self.winning.normal_mixed_wins(x, y, u, v, share, size))
 
-    def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-        half = 1.96 * np.sqrt(variance)
-        return mean - half, mean + half
+    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        return mean - 1.96 * sd, mean + 1.96 * sd
 
 
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}

@@ -20,7 +20,10 @@ from banditree.rules import Rule, View
 from banditree.tree.shape import Shape
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
-LEARNED, LEFT = -1, -2  # results of `Walk.learn`; any other is the first row that is not allowed
+LEARNED, DECLINED = (
+    -1,
+    -2,
+)  # results of `Walk.learn`: done, or left to the readable walk; else the first row not allowed
 
 
 class Standing:

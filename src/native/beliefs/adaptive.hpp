@@ -146,8 +146,9 @@ struct AdaptiveRows {
     std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
     std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
-    // By slot: five sums per copy. w is what a message counts and x its mean; the last is the log likelihood.
-    std::vector<double> sums;  // (slots, [w, w x, w x^2, ln w, likelihood], copies)
+    // By slot: five sums per copy. w is what a message counts, x its mean, and z the same as `off_centre` gives it; the
+    // last is the log likelihood.
+    std::vector<double> sums;  // (slots, [w, w x, w z^2, ln w, likelihood], copies)
     std::vector<double> log_weight, cumulative;
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
@@ -156,6 +157,7 @@ struct AdaptiveRows {
     double sum(std::size_t c, std::size_t which, std::size_t copy) const {
         return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 5 + which) * copies() + copy];
     }
+    static BANDITREE_INLINE double square(double x) { return x * x; }
     void fill(std::vector<double>& values, double value) { std::fill(values.begin(), values.end(), value); }
 
     void note(const Tree& tree, std::int32_t leaf, const Seen& seen) {
@@ -216,7 +218,8 @@ struct AdaptiveRows {
             if (!(known.plays > 0.0)) continue;
             const std::size_t c = cluster(tree, node);
             open(c);
-            const double parts[] = {known.plays, known.total, known.total * known.total / known.plays, ln(known.plays)};
+            const double x = kind.off_centre(known.total / known.plays);
+            const double parts[] = {known.plays, known.total, known.plays * (x * x), ln(known.plays)};
             for (std::size_t i = 0; i < 4; ++i) std::fill_n(block(c) + i * copies(), copies(), parts[i]);
             senders[c] = 1;
         }
@@ -264,7 +267,7 @@ struct AdaptiveRows {
             const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + extra), x = t[c] / n[c];
             to[c] += sign * w;
             to[c + n_copies] += sign * (w * x);
-            to[c + 2 * n_copies] += sign * (w * x * x);
+            to[c + 2 * n_copies] += sign * (w * square(kind.off_centre(x)));
             to[c + 3 * n_copies] += sign * ln_lane(w);
         }
     }
@@ -277,7 +280,7 @@ struct AdaptiveRows {
         double* __restrict sums_of = of;
         double* __restrict weight = log_weight.data();
         for (std::size_t c = 0; c < n_copies; ++c) {
-            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - x * x / w;
+            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - w * square(kind.off_centre(x / w));
             const double v = kind.reward_variance((x + 0.5 * Kind::one) / (w + Kind::one));
             const double logs = sums_of[c + 3 * n_copies] - ln_lane(w) - others * ln_lane(v);
             const double now = 0.5 * (logs - (apart > 0.0 ? apart : 0.0) / v);

@@ -135,7 +135,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
 }
 
 // Results of `learn`; any other is the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
-constexpr std::int64_t learned = -1, left = -2;
+constexpr std::int64_t learned = -1, declined = -2;
 
 constexpr std::size_t most_listed = 256;  // most rewards that `learn_lists` takes
 
@@ -316,7 +316,7 @@ void bind_walk(nb::module_& m) {
                 const double* x = rows_of(contexts, n, walk.dim(), keep);
                 for (std::size_t i = 0; i < n; ++i)
                     if (!walk.allows(sums[i], counts.empty() ? 1.0 : counts[i])) return static_cast<std::int64_t>(i);
-                return walk.learn(where.data(), sums.data(), counts.empty() ? nullptr : counts.data(), x, n) ? learned : left;
+                return walk.learn(where.data(), sums.data(), counts.empty() ? nullptr : counts.data(), x, n) ? learned : declined;
             },
             nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())
         .def(
