@@ -86,7 +86,7 @@ torture: setup ## kill `banditree serve` under load, again and again, and look f
 # What the native engine does, and not what libraries do with it, such as pictures and pages. Under the sanitizers the
 # processes that joblib starts take so much memory that joblib takes it for a leak and replaces them, with a warning;
 # as an error, the warning would end the thread that waits for the processes, and the test would wait for ever.
-SANITIZED = $(foreach part,bad_input beliefs descent equivalences exact_sampling fuzz interrupt laws policy rules \
+SANITIZED = $(foreach part,adaptive bad_input beliefs descent equivalences exact_sampling fuzz interrupt laws policy rules \
   seeds simulate store stream threads tree,$(wildcard tests/test_$(part)*.py))
 SANITIZERS = --config-settings=cmake.define.BANDITREE_SANITIZE=ON --config-settings=install.strip=false
 sanitize: export ASAN_OPTIONS = detect_leaks=0

@@ -56,13 +56,17 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     plays = float((first + second)[0] if not gaussian else first[0])
     n_arms = len(shape.node_of)
     chance = min(0.1, 0.5 / max(2, n_arms) * (1 + plays / (10 * n_arms)))
+    length = math.log1p(float(first[0]) / n_arms)  # by the rewards per arm, or the plays if they are normal
+    sharp = [min(most, length / (length - math.log(25)) if length > math.log(25) else most) for most in (4.0, 3.0)]
     positions = [i for i, arm in enumerate(policy.tree.arms) if arm in set(allowed)]
     found, weights = [], []
     for k_arm, ratio, log_prior in COPIES:
         k = [unit * max(k_arm * ratio**h, 1e-6) for h in height]
         nodes, likelihood = _collect(shape, known, before, k, one, sd)
         belief = _spread(shape, nodes, known, k, one, root)
-        parts = [_drawn(int(shape.node_of[i]), shape, known, k, belief, chance, root, sd, unit) for i in positions]
+        parts = [
+            _drawn(int(shape.node_of[i]), shape, known, k, belief, chance, sharp, root, sd, unit) for i in positions
+        ]
         weights.append(likelihood + log_prior)
         found.append(parts)
     weight = np.exp(np.array(weights) - special.logsumexp(weights))
@@ -118,7 +122,7 @@ def _spread(shape: Any, nodes: Any, known: Any, k: list[float], one: float, root
 
 
 def _drawn(
-    leaf: int, shape: Any, known: Any, k: Any, belief: Any, chance: float, root: Any, sd: float, unit: float
+    leaf: int, shape: Any, known: Any, k: Any, belief: Any, chance: float, sharp: Any, root: Any, sd: float, unit: float
 ) -> tuple[float, tuple[float, float], tuple[float, float]]:
     """The chance to be a stray, and the parameters of both draws."""
     (n, total), (mean, variance), around = known[leaf], belief[leaf], belief[shape.parent[leaf]][0]
@@ -127,8 +131,8 @@ def _drawn(
         if n > 0:
             own = stats.norm.logpdf(total / n, root[1] / unit, sd * math.sqrt(1 / n + 1 / unit))
             factor = own - stats.norm.logpdf(total / n, around, sd * math.sqrt(1 / n + 1 / k[leaf]))
-        follows = (mean, sd * math.sqrt(variance / 4))
-        alone = ((root[1] + total) / (unit + n), sd / math.sqrt(3 * (unit + n)))
+        follows = (mean, sd * math.sqrt(variance / sharp[0]))
+        alone = ((root[1] + total) / (unit + n), sd / math.sqrt(sharp[1] * (unit + n)))
     else:
         failures = n - total
         if n > 0:
@@ -136,9 +140,9 @@ def _drawn(
             there = total * math.log(around) + failures * math.log1p(-around)
             tree = best - k[leaf] / (n + k[leaf]) * (best - there) - 0.5 * math.log1p(n / k[leaf])
             factor = special.betaln(2 + total, 2 + failures) - special.betaln(2, 2) - tree
-        strength = 4 * max(1 / variance - 1, 0.01)
+        strength = sharp[0] * max(1 / variance - 1, 0.01)
         follows = (strength * mean, strength * (1 - mean))
-        alone = (3 * (2 + total), 3 * (2 + failures))
+        alone = (sharp[1] * (2 + total), sharp[1] * (2 + failures))
     odds = chance / (1 - chance) * math.exp(min(factor, 50))
     return odds / (1 + odds), follows, alone
 

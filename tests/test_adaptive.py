@@ -15,6 +15,7 @@ import banditree as bt
 from banditree.beliefs.adaptive import FALL, GROWTH, MOST_STRAY, STRAYS, AdaptiveRows
 from banditree.errors import InvalidType
 from banditree.policy import engines
+from tests.adaptive_law import arms_law
 from tests.helpers import ENGINES, needs_native
 
 Floats = NDArray[np.float64]
@@ -128,12 +129,13 @@ def differs(counts: Floats, chances: Floats) -> bool:
     return bool(stats.chi2.sf(statistic, kept.sum() - 1) < 1e-6)
 
 
-CASES = {
-    "few arms": (DEEP, 60, None),
-    "nothing known": (bt.Tree.from_labels(np.arange(120) % 7), 0, None),
-    "wide": (bt.Tree.from_labels(np.arange(300) % 20), 400, None),
-    "one cluster": (bt.Tree(60), 200, None),
-    "normal rewards": (DEEP, 60, bt.Gaussian(0.5)),
+CASES = {  # tree, decisions, prior, and the highest rate
+    "few arms": (DEEP, 60, None, 1.0),
+    "nothing known": (bt.Tree.from_labels(np.arange(120) % 7), 0, None, 1.0),
+    "wide": (bt.Tree.from_labels(np.arange(300) % 20), 400, None, 1.0),
+    "one cluster": (bt.Tree(60), 200, None, 1.0),
+    "a long run": (bt.Tree.from_labels(np.arange(50) % 7), 30_000, None, 0.2),
+    "normal rewards": (DEEP, 60, bt.Gaussian(0.5), 1.0),
 }
 
 
@@ -141,10 +143,10 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_choices_follow_the_probabilities(case: str) -> None:
     """Drawn arm by arm, or by screening many arms. The control: not those of a policy that knows a little more."""
-    tree, steps, prior = CASES[case]
+    tree, steps, prior, highest = CASES[case]
     policy = bt.ATS(tree, prior=prior, rng=3)
     rng = np.random.default_rng(4)
-    rates = rng.random(tree.n_arms)
+    rates = highest * rng.random(tree.n_arms)
     position = {arm: i for i, arm in enumerate(tree.arms)}
     for _ in range(steps):
         arm = policy.choose()
@@ -174,13 +176,30 @@ def test_limited_choices_follow_the_probabilities(engine: str) -> None:
         assert not differs(counts.astype(float), chances)
 
 
+def test_draws_become_plainer_in_long_runs() -> None:
+    """With r rewards per arm the sharpness c is at most what keeps (1 + r)^(1 - 1/c) at 25; at r = 624 that is 2."""
+    policy = bt.ATS(DEEP, rng=1)
+    policy.update_many(["b1"], [9 * 72], plays=[9 * 100])
+    assert rows_of(policy).sharpness() == (4, 3)
+    policy.update_many(["b1"], [9 * 552], plays=[9 * 900])
+    assert rows_of(policy).sharpness() == pytest.approx((2, 2))
+    policy.update_many(["b1"], [9 * 1e9], plays=[9 * 1e9])
+    assert rows_of(policy).sharpness()[0] == pytest.approx(np.log(1e9) / np.log(1e9 / 25))
+    normal = bt.ATS(DEEP, prior=bt.Gaussian(1), rng=1)
+    normal.update_many(["b1"], [-9 * 624], plays=[9 * 624])  # their number counts, whatever they are
+    assert rows_of(normal).sharpness() == pytest.approx((2, 2))
+
+
 @needs_native
+@pytest.mark.parametrize("n", [80, 20_000])
 @pytest.mark.parametrize("prior", [bt.Beta(1, 1), bt.Gaussian(0.7)], ids=["Beta", "Gaussian"])
-def test_the_engines_know_the_same_probabilities(prior: bt.Belief) -> None:
+def test_the_engines_know_the_same_probabilities(prior: bt.Belief, n: int) -> None:
     found = []
     for engine in ("native", "readable"):
         with engines.using(engine):
-            found.append(played_at_random(prior, 8, n=80).propensities())
+            policy = played_at_random(prior, 8, n=n)
+            found.append(policy.propensities())
+    assert np.abs(found[0] - arms_law(policy, policy.tree.arms)).max() < 2e-6
     assert np.abs(found[0] - found[1]).max() < 1e-9
 
 

@@ -15,7 +15,8 @@ import banditree as bt
 from banditree.beliefs import BELIEFS
 from banditree.beliefs.beta import quantiles
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from tests.helpers import SHOP, feed
+from banditree.policy import engines
+from tests.helpers import ENGINES, SHOP, feed
 
 P_FLOOR = 1e-6  # of a Kolmogorov-Smirnov test; with the 30 here a right sampler fails with probability 3e-5
 GREEDY = bt.UCB(c=1.0)
@@ -125,6 +126,17 @@ def test_beta_quantiles_are_scipys(a: float, b: float) -> None:
         exact = special.betaincinv(a, b, level)
         if min(exact, 1 - exact) > tiny:
             assert abs(value - exact) <= 2e-3 * (high - low) or abs(special.betainc(a, b, value) - level) <= 1e-3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("a", "b"), [(3e16, 1e16), (1e14, 1e10), (1e20, 3e20), (1e25, 1e30), (1e40, 2e40)])
+def test_intervals_of_very_certain_beliefs_are_those_of_a_normal(engine: str, a: float, b: float) -> None:
+    with engines.using(engine):
+        low, high = bt.TS(SHOP, prior=bt.Beta(a, b), rng=0)["h1"].interval
+    mean, n = a / (a + b), a + b
+    half, rounding = 1.96 * math.sqrt(mean * (b / n) / n), 2 * np.spacing(math.log(a + b)) * mean
+    assert low - mean == pytest.approx(-half, rel=2e-3, abs=rounding)
+    assert high - mean == pytest.approx(half, rel=2e-3, abs=rounding)
 
 
 # Samples

@@ -106,11 +106,14 @@ def test_with_one_category_the_tree_changes_nothing_whatever_the_seed() -> None:
     tree = Tree({"everything": [f"a{i}" for i in range(8)]})
     catalogue = Catalogue(tree, np.full(8, 50), [5, 6, 9, 12, 4, 8, 20, 11])
     for seed in range(3):
-        found = advise(catalogue, horizon=200, seeds=4, rng=seed)
+        found = advise(catalogue, horizon=200, seeds=4, rng=seed, policies=["TSC", "UCT"])
         assert (found.policy, found.verdict, found.same) == ("TS", "flat", {"TSC": "TS"})
         assert "Here the categories make no difference." in found.sentences[0]
         assert "TSC is the same policy as TS here, because all arms are in one category." in found.sentences
         assert not any("cannot tell" in line for line in found.sentences)
+        found = advise(catalogue, horizon=200, seeds=20, rng=seed)  # with a tenth less regret
+        assert (found.policy, found.verdict, found.same) == ("ATS", "flat", {"TSC": "TS"})
+        assert found.sentences[0].endswith("which learns how alike they are. Here the categories make no difference.")
     asked = advise(catalogue, horizon=200, seeds=4, policies=["TSC"])
     assert asked.table["policy"] == ["TS"]
     assert asked.against_flat.saving == 0

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditree.catalogue import inspect
+from banditree.catalogue import Advice, Catalogue, inspect
 from banditree.catalogue.advice import weigh
 from banditree.catalogue.candidates import named
 from banditree.catalogue.comparison import WorldRuns
+from banditree.tree import Tree
 from tests.made_up_regret import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
 
 
@@ -39,6 +40,26 @@ def test_of_ways_about_equally_good_the_first() -> None:
     assert weighed(curves, **worlds).policy == "TSC"
     assert weighed({name: curves[name] for name in ("TS", "HTS:2", "TSC")}, **worlds).policy == "HTS"
     assert weighed(curves, worlds=4000).policy == "HTS"  # in every world
+
+
+def test_with_one_category_ats_is_advised_where_it_does_clearly_better() -> None:
+    tree = Tree({"hats": ["h1", "h2", "h3"]})
+    catalogue = Catalogue(tree, [50, 60, 40], [5, 12, 4])
+    candidates = named(["TS", "ATS"], tree)
+
+    def said(ats: float) -> Advice:
+        found = pairs({"TS": lambda t: 0.1 * t, "ATS": lambda t: ats * t})
+        return weigh(catalogue, candidates, found, inspect(catalogue), same={"TSC": "TS"})
+
+    better, close = said(0.05), said(0.0995)
+    assert (better.policy, better.verdict, close.policy) == ("ATS", "flat", "TS")
+    assert "ATS is expected to lose 998 rewards by not knowing the best arm, flat TS 2,0" in better.sentences[1]
+    assert "; TS loses 0.1" in better.sentences[2]
+    assert "ATS, which learns how alike they are, would lose" in close.sentences[2]
+    assert close.sentences[2].endswith("the simpler TS does as well.")
+    for found in (better, close):
+        assert "Here the categories make no difference." in found.sentences[0]
+        assert not any("Even less regret" in line or "rusting" in line for line in found.sentences)
 
 
 def test_ats_is_advised_where_it_does_clearly_better_and_the_verdict_stays_with_the_categories() -> None:

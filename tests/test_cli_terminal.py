@@ -16,7 +16,7 @@ from banditree.catalogue.grid import Grid
 from banditree.cli import main as cli
 from banditree.output.words import UNSEEN, visible
 from banditree.paper.bar import bar
-from banditree.simulation import progress
+from banditree.simulation import progress, workers
 from banditree.simulation.runs import Comparison
 
 COUNTS = ["--arm", "item", "--path", "category", "--plays", "plays", "--successes", "clicks"]
@@ -197,4 +197,16 @@ def test_long_work_says_that_the_native_engine_is_missing(
         pass
     with bar({"figure 1b": seconds}, False):
         pass
+    assert re.sub(r"\s+", " ", capsys.readouterr().err).count("the native one was not built") == said
+
+
+@pytest.mark.parametrize(("long", "missing", "said"), [(0.0, True, 1), (0.0, False, 0), (1e9, True, 0)])
+def test_a_simulation_that_turns_out_long_says_that_the_native_engine_is_missing(
+    long: float, missing: bool, said: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a step costs depends on the policy, so how long it takes is measured, not told from the number of steps."""
+    monkeypatch.setattr(progress, "native", None if missing else object())
+    monkeypatch.setattr(progress, "LONG", long)
+    monkeypatch.setattr(workers, "SOON", 0.0)
+    bt.simulate([bt.TS], bt.problems.strong_dominance(), horizon=10, seeds=10, progress=True)
     assert re.sub(r"\s+", " ", capsys.readouterr().err).count("the native one was not built") == said

@@ -28,7 +28,7 @@ def cluster() -> Iterator[Any]:
         start(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         connect(cluster) as client,
     ):
-        client.wait_for_workers(2, timeout=30)
+        client.wait_for_workers(2, timeout=300)
         yield client
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import banditree as bt
@@ -97,6 +98,13 @@ def test_arrays_that_hold_scalars_of_their_own_name_arms() -> None:
     one.update_many(Arrow([0, 5]), [1.0, 0.0], contexts=NUMBERS)
     two.update_many([0, 5], [1.0, 0.0], contexts=NUMBERS)
     assert repr(one.table()) == repr(two.table())
+
+
+def test_arrays_that_hold_scalars_of_their_own_make_trees() -> None:
+    arms, kinds = pa.array(["x", "y", "z"]), pa.array(["a", "a", "b"])
+    assert bt.Tree(arms).arms == ("x", "y", "z")
+    assert bt.Tree({"a": arms[:2], "b": arms[2:]}) == bt.Tree.from_labels(kinds, arms=arms)
+    assert bt.Tree(pa.chunked_array([[1, 2], [3]])).arms == (1, 2, 3)
 
 
 @pytest.mark.parametrize(

@@ -126,11 +126,11 @@ def test_every_page_is_in_the_index() -> None:
     assert {name for name in others if f"({name})" not in index} == set()
 
 
-def test_the_map_has_every_room() -> None:
+def test_the_map_has_every_folder() -> None:
     page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
     entries = [path for path in Path(bt.__file__).parent.iterdir() if not path.name.startswith(("_", "py.typed"))]
-    rooms = {f"{path.name}/" if path.is_dir() else path.name for path in entries}
-    assert {room for room in rooms if f"| `{room}` |" not in page} == set()
+    parts = {f"{path.name}/" if path.is_dir() else path.name for path in entries}
+    assert {part for part in parts if f"| `{part}` |" not in page} == set()
 
 
 def test_versions_agree() -> None:

@@ -83,7 +83,7 @@ print(bt.engine(), policy.engine)
 
 
 def test_the_version() -> None:
-    assert bt.__version__ == importlib.metadata.version("banditree") == "0.1.0"
+    assert bt.__version__ == importlib.metadata.version("banditree") == "0.2.0"
 
 
 def test_types_are_shipped() -> None:

@@ -15,7 +15,7 @@ import scipy.stats
 
 import banditree as bt
 from banditree.errors import BadFile, BanditreeError, InvalidValue, MissingExtra
-from banditree.simulation.run import Run
+from banditree.simulation.run_outcome import Run
 from banditree.simulation.runs import MARK, Runs
 from banditree.simulation.statistics import student
 from tests.test_simulate import OwnProblem

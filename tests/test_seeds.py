@@ -78,7 +78,7 @@ def test_slow_draws_stay_here_without_joblib(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_number_of_jobs_may_come_from_joblib() -> None:
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=300)
 
     def meet(seed: int, instance: int, monitor: Any) -> int:
         together.wait()

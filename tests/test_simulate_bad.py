@@ -12,7 +12,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, ProblemFailed, UnknownArm
-from banditree.simulation.checked import NEEDED
+from banditree.simulation.user_checks import NEEDED
 from tests.helpers import needs_native
 from tests.test_simulate import BOUNDED, FITTING, TREE, OwnProblem, Uniformly
 

@@ -25,11 +25,13 @@ LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
 SHARPNESS = 4.0  # draws have the variance of this many times the evidence: plain draws explore too much
 STRAY_SHARPNESS = 3.0  # the same for arms that do not follow their cluster
+AT_STAKE = 25.0  # rewards per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
 STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
 GROWTH = 10.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
+FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
 FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
 
 
@@ -56,6 +58,8 @@ class AdaptiveRows(Rows):
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
     shape: Shape
     unit: float  # how many plays the least concentration is worth
+    sd_unit = 1.0  # what standard deviations are measured in
+    centre = 0.0  # what means are measured from before they are squared, so that large ones keep their digits
 
     def attach(self, shape: Shape) -> None:
         self.shape = shape
@@ -73,7 +77,7 @@ class AdaptiveRows(Rows):
 
     def settings(self) -> list[NDArray[Any]]:
         """Return what the native engine needs to know besides the evidence and the prior."""
-        numbers = [SHARPNESS, STRAY_SHARPNESS, STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
+        numbers = [SHARPNESS, STRAY_SHARPNESS, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
         return [self.height.astype(np.float64), self.concentration, self.log_prior, np.array(numbers)]
 
     # What kinds of rewards differ in
@@ -86,8 +90,12 @@ class AdaptiveRows(Rows):
         """
 
     @abstractmethod
+    def earned(self) -> float:
+        """Return the sum of all rewards, or their number if they are normal."""
+
+    @abstractmethod
     def reward_variance(self, mean: Floats) -> Floats:
-        """Return the variance of one reward with this mean."""
+        """Return the variance of one reward with this mean, in units of ``self.sd_unit`` squared."""
 
     @abstractmethod
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
@@ -106,8 +114,8 @@ class AdaptiveRows(Rows):
         """Return the probability that a member of each class wins: parameters u, v with chance ``share``, else x, y."""
 
     @abstractmethod
-    def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-        """Return the ends of a 95% interval of a belief with this mean and variance: (k,) each."""
+    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of a 95% interval of a belief with this mean and standard deviation: (k,) each."""
 
     # Up: messages, and the weights of the copies
 
@@ -130,7 +138,13 @@ class AdaptiveRows(Rows):
         inner = shape.inner[1:]
         before = inner[plays[inner] > 0]  # what is known of a cluster beforehand is one more message
         at, n, t = ~shape.content[before], plays[before, None], totals[before, None]
-        strength[at], total[at], squares[at], logs[at], senders[at] = n, t, t * t / n, np.log(n), 1
+        strength[at], total[at], squares[at], logs[at], senders[at] = (
+            n,
+            t,
+            n * self.off_centre(t / n) ** 2,
+            np.log(n),
+            1,
+        )
         for level in range(len(shape.levels) - 2, 0, -1):
             nodes = np.arange(shape.levels[level], shape.levels[level + 1])
             content = shape.content[nodes]
@@ -144,13 +158,14 @@ class AdaptiveRows(Rows):
             x = np.where(leaf, totals[nodes, None], total[cluster]) / n
             w = self._weight(n, self.concentration[self.height[nodes]], leaf)
             parents, first = np.unique(~shape.content[shape.parent[nodes]], return_index=True)
-            for sums, values in ((strength, w), (total, w * x), (squares, w * x * x), (logs, np.log(w))):
+            square = w * self.off_centre(x) ** 2
+            for sums, values in ((strength, w), (total, w * x), (squares, square), (logs, np.log(w))):
                 sums[parents] += np.add.reduceat(values, first, axis=0)
             senders[parents] += np.diff(np.append(first, len(nodes)))
         some = senders > 1
         n, t, m = strength[some], total[some], senders[some, None]
         v = self.reward_variance((t + 0.5 * self.ONE) / (n + self.ONE))
-        apart = np.maximum(squares[some] - t * t / n, 0.0)
+        apart = np.maximum(squares[some] - n * self.off_centre(t / n) ** 2, 0.0)
         likelihood = 0.5 * (logs[some] - apart / v - np.log(n) - (m - 1) * np.log(v))
         log_weight = self.log_prior + likelihood.sum(axis=0)
         log_weight -= log_weight.max()
@@ -159,6 +174,14 @@ class AdaptiveRows(Rows):
     def _weight(self, n: Floats, k: Floats, leaf: NDArray[Any]) -> Floats:
         """Return what a child's message counts, in plays of its parent. One play of an arm counts one, whatever k."""
         return n * (k + self.ONE) / (n + k + np.where(leaf, 0.0, self.ONE))
+
+    def in_units(self, difference: Floats) -> Floats:
+        """Return differences of rewards in units of ``self.sd_unit``, the largest ones cut."""
+        most = FARTHEST * self.sd_unit
+        return np.clip(difference, -most, most) / self.sd_unit
+
+    def off_centre(self, mean: Floats) -> Floats:
+        return self.in_units(mean - self.centre)
 
     # Down: beliefs
 
@@ -217,6 +240,16 @@ class AdaptiveRows(Rows):
         plays = self.plays(np.array([0]))[0]
         return float(plays / self.scale[0] * self.faded())
 
+    def sharpness(self) -> tuple[float, float]:
+        """Return how sharp the draws are of arms that follow their cluster, and of those that do not.
+
+        A draw that is c times as sharp needs about t^c decisions to find an unlucky arm that a plain one finds in t. So
+        c is at most what keeps r^(1 - 1/c) at ``AT_STAKE``, with r the rewards per arm so far.
+        """
+        length, stake = np.log1p(self.earned() / len(self.shape.node_of)), np.log(AT_STAKE)
+        most = length / (length - stake) if length > stake else np.inf
+        return min(SHARPNESS, most), min(STRAY_SHARPNESS, most)
+
     # What every belief can do
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
@@ -263,19 +296,20 @@ class AdaptiveRows(Rows):
         return self._moments(nodes)[0][:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.sqrt(self._moments(nodes)[1])[:, None]
+        return self._moments(nodes)[1][:, None]
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         return self.ends(*self._moments(nodes))
 
     def _moments(self, nodes: Nodes) -> tuple[Floats, Floats]:
-        """Return mean and variance of the belief about nodes, over all copies: (k,) each."""
+        """Return mean and standard deviation of the belief about nodes, over all copies: (k,) each."""
         nodes = np.arange(self.shape.n_nodes)[nodes]
         weight = np.exp(self.collect().log_weight)
         mean, variance, _ = self.believed(nodes, slice(None))
         variance = variance * self.reward_variance(mean)
         centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
-        return centre, np.maximum(((variance + mean**2) * weight).sum(axis=1) - centre**2, 0.0)
+        variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * weight).sum(axis=1)
+        return centre, self.sd_unit * np.sqrt(variance)
 
     def likeness(self) -> Floats:
         """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""

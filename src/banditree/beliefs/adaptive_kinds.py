@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import SHARPNESS, STRAY_SHARPNESS, AdaptiveRows, Arms
+from banditree.beliefs.adaptive import AdaptiveRows, Arms
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.densities import log_beta
@@ -55,7 +55,11 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         successes = self.a + np.where(leaf, self.successes * faded, 0.0)
         return successes + self.b + np.where(leaf, self.failures * faded, 0.0), successes
 
+    def earned(self) -> float:
+        return float(self.successes[0] * self.faded())
+
     def reward_variance(self, mean: Floats) -> Floats:
+        mean = np.clip(mean, EDGE, 1 - EDGE)
         return mean * (1 - mean)
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
@@ -69,10 +73,11 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
-        strength = SHARPNESS * np.maximum(1 / arms.variance - 1, LEAST_STRENGTH)
+        sharpness, alone = self.sharpness()
+        strength = sharpness * np.maximum(1 / arms.variance - 1, LEAST_STRENGTH)
         own, failures = OWN + total, OWN + np.maximum(plays - total, 0.0)
         mean = np.clip(arms.mean, EDGE, 1 - EDGE)
-        return strength * mean, strength * (1 - mean), STRAY_SHARPNESS * own, STRAY_SHARPNESS * failures
+        return strength * mean, strength * (1 - mean), alone * own, alone * failures
 
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
         return np.asarray(beta_log_odds(rng, x, y))
@@ -80,9 +85,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
         return np.asarray(self.winning.beta_mixed_wins(x, y, u, v, share, size))
 
-    def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
         mean = np.clip(mean, EDGE, 1 - EDGE)
-        strength = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-300) - 1, 1.0)
+        strength = np.maximum(mean * (1 - mean) / np.maximum(sd**2, 1e-300) - 1, 1.0)
         low, high = self._ends((mean * strength)[:, None], ((1 - mean) * strength)[:, None]).T
         return np.where(low < EDGE, 0.0, low), np.where(high > 1 - EDGE, 1.0, high)
 
@@ -110,7 +115,8 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         super().__init__(sd, prior_plays, prior_total)
-        self.unit = float(prior_plays[0])
+        self.unit, self.sd_unit = float(prior_plays[0]), float(sd[0])
+        self.centre = float(prior_total[0]) / self.unit
 
     def native_arrays(self) -> list[NDArray[Any]]:
         return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, *self.settings()]
@@ -120,8 +126,11 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         count, total = (np.where(leaf, x * faded, 0.0) for x in (self.count, self.total))
         return self.prior_plays + count, self.prior_total + total
 
+    def earned(self) -> float:
+        return float(self.count[0] * self.faded())
+
     def reward_variance(self, mean: Floats) -> Floats:
-        return np.full_like(mean, self.sd[0] ** 2)
+        return np.ones_like(mean)
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
         """Compare the root's prior with the cluster's as the prior of the mean of these rewards."""
@@ -129,15 +138,15 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         x, noise = total / n, 1 / n
 
         def log_density(mean: Any, variance: Any) -> Any:
-            return -0.5 * ((x - mean) ** 2 / (self.sd[0] ** 2 * variance) + np.log(variance))
+            return -0.5 * (self.in_units(x - mean) ** 2 / variance + np.log(variance))
 
-        own = log_density(self.prior_total[0] / self.unit, noise + 1 / self.unit)
+        own = log_density(self.centre, noise + 1 / self.unit)
         return np.asarray(own - log_density(around, noise + 1 / k))
 
     def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         plays, total = (x[nodes] for x in self.known())
         n = self.unit + plays
-        sd, stray_sd = self.sd[0] / np.sqrt(SHARPNESS), self.sd[0] / np.sqrt(STRAY_SHARPNESS)
+        sd, stray_sd = (self.sd[0] / np.sqrt(sharpness) for sharpness in self.sharpness())
         return arms.mean, sd * np.sqrt(arms.variance), (self.prior_total[0] + total) / n, stray_sd / np.sqrt(n)
 
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
@@ -146,9 +155,8 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
     def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
         return np.asarray(self.winning.normal_mixed_wins(x, y, u, v, share, size))
 
-    def ends(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-        half = 1.96 * np.sqrt(variance)
-        return mean - half, mean + half
+    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        return mean - 1.96 * sd, mean + 1.96 * sd
 
 
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}

@@ -63,8 +63,8 @@ class BetaLogOdds:
     """
 
     def __init__(self, a: Floats, b: Floats) -> None:  # (classes,) each
-        fewer = np.minimum(1.0, MOST_PLAYS / np.minimum(a, b))
-        a, b = a * fewer, b * fewer
+        self.fewer = np.minimum(1.0, MOST_PLAYS / np.minimum(a, b))
+        a, b = a * self.fewer, b * self.fewer
         self.a, self.b = a, b
         self.weight = n = a + b
         self.p, self.q = a / n, b / n

@@ -14,6 +14,8 @@ from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
 
+WIDEST = 1e300  # largest standard deviation: intervals around it stay finite
+
 
 @dataclass(frozen=True)
 class Gaussian(Belief):
@@ -32,10 +34,10 @@ class Gaussian(Belief):
     prior_sd: float | None = None
 
     def __post_init__(self) -> None:
-        positive("Gaussian: sd", self.sd)
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)
-        positive("Gaussian: prior_sd", self.prior_sd)
+        for what, value in {"sd": self.sd, "prior_sd": self.prior_sd}.items():
+            real(f"Gaussian: {what}", positive(f"Gaussian: {what}", value), 1 / WIDEST, WIDEST)
         real("Gaussian: mean", self.mean, -LARGEST, LARGEST)
         if not 1e-50 < float(self.sd) / float(self.prior_sd) < 1e50:  # type: ignore[arg-type]
             raise InvalidValue(f"Gaussian: sd={self.sd} and prior_sd={self.prior_sd} are too far apart to compute with")

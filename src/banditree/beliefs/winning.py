@@ -17,7 +17,8 @@ from banditree.beliefs.densities import LEAST, NARROWEST, BetaLogOdds, Densities
 Floats = NDArray[np.float64]
 
 NODES = 16  # per panel
-NEGLIGIBLE = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyond the panels, on either side
+NEVER = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyond the panels, on either side
+NEVER_MIXED = 28.0  # of mixtures, which are averaged over copies of a belief, it is e^-28 = 7e-13
 STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below this, F is integrated from the left, not as 1 minus the rest, to keep its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
@@ -146,12 +147,13 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
+    negligible = NEVER if share is None else NEVER_MIXED
     parts = Parts(np.arange(k), np.ones(k))
     if share is not None:
         parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
         some = np.flatnonzero(parts.share > 0)
         each, parts = each.take(some), parts.take(some)
-    top = each.top(NEGLIGIBLE + np.log(size * k)[parts.of])
+    top = each.top(negligible + np.log(size * k)[parts.of])
     order = np.argsort(-top)
     each, parts, top = each.take(order), parts.take(order), top[order]
     rate = np.abs(each.slope(top))
@@ -159,7 +161,7 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
     over = np.zeros(k)  # (classes,) share of the parts that have ended: all their draws are above
     right, log_below = top[0], 0.0
-    while right > floor and log_below > -NEGLIGIBLE:
+    while right > floor and log_below > -negligible:
         right = min(right, float(top[0]))  # there may be a gap below the parts that have ended
         left, before = max(_left(each, top, rate, right), floor), np.inf
         while True:

@@ -160,13 +160,13 @@ def _checkpoints(horizon: int) -> list[int]:
 def _more_runs(found: WorldRuns, chosen: Sequence[Candidate], tree: Any) -> bool:
     """Whether luck still hides an answer: does the tree pay off, which policy uses it best, and does ATS do better?"""
     trusting, adaptive = _with_tree(chosen, tree)
-    if not trusting:
-        return False
-    way, best = _best_way(found, trusting), min(trusting, key=lambda each: found.mean(each.label))
-    questions = [found.compare(way.label, FLAT.label)]
-    if found.mean(best.label) < (1 - CLOSE) * found.mean(way.label):
-        questions.append(found.compare(best.label, way.label))
-    simpler = min(way.label, FLAT.label, key=found.mean)
+    questions, simpler = [], FLAT.label
+    if trusting:
+        way, best = _best_way(found, trusting), min(trusting, key=lambda each: found.mean(each.label))
+        questions.append(found.compare(way.label, FLAT.label))
+        if found.mean(best.label) < (1 - CLOSE) * found.mean(way.label):
+            questions.append(found.compare(best.label, way.label))
+        simpler = min(way.label, FLAT.label, key=found.mean)
     questions += [
         found.compare(each.label, simpler)
         for each in adaptive
@@ -181,11 +181,12 @@ def _more_runs(found: WorldRuns, chosen: Sequence[Candidate], tree: Any) -> bool
 def _with_tree(chosen: Sequence[Candidate], tree: Any) -> tuple[list[Candidate], list[Candidate]]:
     """Return the candidates that trust the categories, and those that learn how far to trust them.
 
-    If there are only the latter, they answer for the categories.
+    If there are only the latter, they answer for the categories, unless these affect no candidate.
     """
     using = [candidate for candidate in chosen if candidate.clusters(tree)]
+    adaptive = [candidate for candidate in chosen if candidate.adapts]
     trusting = [candidate for candidate in using if not candidate.adapts]
-    return (trusting, [candidate for candidate in using if candidate.adapts]) if trusting else (using, [])
+    return (trusting, adaptive) if trusting or not using else (using, [])
 
 
 def _best_way(found: WorldRuns, trusting: Sequence[Candidate]) -> Candidate:
@@ -216,19 +217,19 @@ def weigh(
         if leader not in (FLAT, way):
             categories = found.compare(leader.label, FLAT.label)
         verdict = ("flat" if leader == FLAT else "tree") if categories.told else "cannot tell"
-        difference = categories
-        for each in adaptive:
-            gained = found.compare(each.label, simple.label)
-            better = each if gained.saving > 0 and gained.matters else simple
-            if by_label[found.learner(better.label, [simple.label, each.label])] == each:
-                leader, first = each, each if gained.saving > 0 else simple
-                difference = found.compare(each.label, FLAT.label)
-        pays_from = found.pays_from(difference.policy, FLAT.label)
     else:  # the categories change no candidate
-        leader = first = FLAT
-        verdict, pays_from = "flat", None
-        difference = Difference(next(iter(same), FLAT.label), FLAT.label, 0.0, 0.0, (0.0, 0.0), 0.0, 0.5, 0.0, 0.0)
-        categories = difference
+        simple = leader = first = FLAT
+        verdict = "flat"
+        categories = Difference(next(iter(same), FLAT.label), FLAT.label, 0.0, 0.0, (0.0, 0.0), 0.0, 0.5, 0.0, 0.0)
+    difference = categories
+    for each in adaptive:
+        gained = found.compare(each.label, simple.label)
+        better = each if gained.saving > 0 and gained.matters else simple
+        if by_label[found.learner(better.label, [simple.label, each.label])] == each:
+            leader, first = each, each if gained.saving > 0 else simple
+            difference = found.compare(each.label, FLAT.label)
+    ran = difference.policy in by_label and difference.policy != FLAT.label
+    pays_from = found.pays_from(difference.policy, FLAT.label) if ran else None
     means = {name: found.mean(name) for name in by_label}
     best = np.array([found.runs.regret[name][:, -1] for name in means]).argmin(axis=0)  # (worlds,)
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from banditree.catalogue.candidates import FLAT, LEARNS, Candidate
+from banditree.catalogue.candidates import FLAT, LEARNS, LEARNS_ALIKE, Candidate
 from banditree.catalogue.comparison import Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.sentences import chance, percent, rewards, short
@@ -42,7 +42,11 @@ class Case:
     @property
     def alike(self) -> bool:
         """Whether the categories change no candidate."""
-        return self.difference.policy == FLAT.label or self.difference.policy not in self.found.runs.policies
+        return not self.ran(self.categories.policy)
+
+    def ran(self, policy: str) -> bool:
+        """Whether this is a policy other than flat TS that was simulated."""
+        return policy != FLAT.label and policy in self.found.runs.policies
 
     def loss(self, policy: str) -> str:
         """Format what a policy loses per decision at the end."""
@@ -61,7 +65,7 @@ def sentences(case: Case) -> list[str]:
     """Say what to run, and what it saves."""
     lines = [*_headline(case), *_adaptive(case), *_at_the_end(case), *_traffic_warning(case)]
     lines += [*_ahead_from(case), *_alternatives(case), *_equivalent(case)]
-    return lines if case.alike else [*lines, *_odds(case)]
+    return [*lines, *_odds(case)] if case.ran(case.difference.policy) else lines
 
 
 def _headline(case: Case) -> list[str]:
@@ -69,10 +73,10 @@ def _headline(case: Case) -> list[str]:
     when, run = f"Over {count(case.horizon, 'decision')}", f"Run {leader.label}: {leader.how}."
     lost = "is expected to lose {} by not knowing the best arm"
     if case.alike:
-        return [
-            f"{run[:-1]}. Here the categories make no difference.",
-            f"{when}, {leader.label} {lost.format(case.in_rewards(found.mean(leader.label)))}.",
-        ]
+        how = f"Thompson sampling on all arms at once, which {LEARNS_ALIKE}" if leader in case.adaptive else leader.how
+        run = f"Run {leader.label}: {how}. Here the categories make no difference."
+    if not case.ran(difference.policy):
+        return [run, f"{when}, {leader.label} {lost.format(case.in_rewards(found.mean(leader.label)))}."]
     tree, flat = case.in_rewards(found.mean(difference.policy)), short(found.mean(difference.rival))
     both = f"{difference.policy} {lost.format(tree)}, flat TS {flat}"
     low, high = difference.interval
@@ -100,9 +104,12 @@ def _adaptive(case: Case) -> list[str]:
         if each != case.leader:
             lead = case.found.compare(case.leader.label, each.label)
             how = "does better" if lead.saving > 0 and lead.matters else "does as well"
+            learns = LEARNS_ALIKE if case.alike else LEARNS
             lines.append(
-                f"{each.label}, which {LEARNS}, would lose {short(ours)}: the simpler {case.leader.label} {how}."
+                f"{each.label}, which {learns}, would lose {short(ours)}: the simpler {case.leader.label} {how}."
             )
+            continue
+        if case.alike:
             continue
         other = case.categories.policy
         lost = f"{other}, which does, loses {short(case.found.mean(other))}"
@@ -122,7 +129,7 @@ def _at_the_end(case: Case) -> list[str]:
     line = f"At the end, {leader} loses {case.in_rewards(case.losses(leader))} per decision"
     if later is not None and case.found.stalled(leader):
         line += ", as much as before: it has stopped learning"
-    if not case.alike:
+    if case.ran(case.difference.policy):
         line += f"; {other} loses {case.loss(other)}"
     if later is not None:
         known = later.policy if later.policy == other else f"{later.policy}, which loses {case.loss(later.policy)},"
@@ -151,7 +158,7 @@ def _traffic_warning(case: Case) -> list[str]:
 
 
 def _ahead_from(case: Case) -> list[str]:
-    if case.alike:
+    if not case.ran(case.difference.policy):
         return []
     if case.pays_from is not None:
         first = case.pays_from <= max(case.horizon // 100, 10)

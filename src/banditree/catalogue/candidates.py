@@ -33,6 +33,7 @@ class Kind:
 
 
 LEARNS = "learns how far to trust the categories"
+LEARNS_ALIKE = "learns how alike they are"  # where the categories do not matter
 KINDS = {
     "TS": Kind("Thompson sampling on all arms at once, ignoring the categories", 0, "Thompson"),
     "TSC": Kind("Thompson sampling over the top categories, then over the arms of the best one", 1, "Thompson"),

@@ -24,7 +24,7 @@ class Estimator(ABC):
     """One way to estimate a value from a log. A setting that is None is chosen by SLOPE."""
 
     name: ClassVar[str]
-    holds: ClassVar[bool] = True  # whether its interval is valid; False if it ignores a bias
+    valid_interval: ClassVar[bool] = True  # False if its interval ignores a bias
     needs_model: ClassVar[bool] = False
     needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
 
@@ -76,7 +76,7 @@ class DM(Estimator):
     """The direct method: `dm`."""
 
     name = "dm"
-    holds = False
+    valid_interval = False
     needs_model = True
 
     def scores(self, rows: Rows) -> Floats:
@@ -113,7 +113,7 @@ class SwitchDR(Estimator):
     """Doubly robust, corrected only where the weight is at most ``tau``: `switch_dr`."""
 
     name = "switch-dr"
-    holds = False
+    valid_interval = False
     needs_model = True
     tau: float | None = None
 
@@ -141,7 +141,7 @@ class DRos(Estimator):
     """Doubly robust with weights shrunk by ``lam``: `dros`."""
 
     name = "dros"
-    holds = False
+    valid_interval = False
     needs_model = True
     lam: float | None = None
 
@@ -169,7 +169,7 @@ class DRos(Estimator):
 class _ByCluster(Estimator):
     """Weights by cluster, at ``depth`` of the tree; depth 1 is the top clusters."""
 
-    holds = False
+    valid_interval = False
     needs_clusters = True
     depth: int | None = None
 

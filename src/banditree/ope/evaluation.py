@@ -105,7 +105,7 @@ class Evaluation:
     @property
     def caveat(self) -> tuple[str, ...]:
         """A warning about intervals that ignore a bias, if there are any."""
-        names = [each.estimator.name for each in self.estimates if not each.estimator.holds]
+        names = [each.estimator.name for each in self.estimates if not each.estimator.valid_interval]
         if not names:
             return ()
         biases = "the model's error, or differences between the arms of a cluster"

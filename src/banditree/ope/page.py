@@ -87,7 +87,7 @@ def _one(name: str, found: Evaluation, judgement: Judgement | None) -> Section:
         for e in found
     ]
     columns = ("estimator", "setting", "value", "standard error", "95% interval", "effective rows")
-    labels, faint = [e.estimator.label for e in found], [not e.estimator.holds for e in found]
+    labels, faint = [e.estimator.label for e in found], [not e.estimator.valid_interval for e in found]
     drawn = _intervals(labels, found.estimates, found.logging, height=0.3, faint=faint)
     inputs = found.inputs
     shown = np.bincount(inputs.places, minlength=inputs.tree.n_arms) / found.rows

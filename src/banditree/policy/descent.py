@@ -24,7 +24,8 @@ from banditree.tree.shape import Shape
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 REAL = (int, float)  # types of rewards that are ready to use
-LEARNED, LEFT = -1, -2  # results of `Walk.learn`; any other is the first row that is not allowed
+# Results of `Walk.learn`: done, or left to the readable walk; any other is the first row that is not allowed.
+LEARNED, DECLINED = -1, -2
 
 
 class Standing:

@@ -14,7 +14,7 @@ from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.output.tables import Row, Table
-from banditree.policy import decision, descent, engines, forking, inputs, limits, looking
+from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
 from banditree.policy.decision import Decision
 from banditree.policy.holding import Closed, Held
 from banditree.policy.state import State, build, priors_of_new, transferred
@@ -261,7 +261,7 @@ class Policy(Held):
                 positions = tree.positions(arms) if positions is arms else positions
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
             answer = state.walk.learn(positions, *ready)
-            if answer == descent.LEFT:
+            if answer == descent.DECLINED:
                 with Closed(self, outermost=True, changes=True):
                     answer = state.readable.learn(positions, *ready)
             if answer >= 0:
@@ -336,25 +336,25 @@ class Policy(Held):
         closed = self._closed(changes=False)
         with self._lock, closed as state:
             ready = None if context is None else inputs.context(context, self.dim, self._name)
-            return looking.table(state, ready)
+            return belief_table.table(state, ready)
 
     def __getitem__(self, node: Any) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
         closed = self._closed(changes=False)
         with self._lock, closed as state:
-            return looking.row(state, node)
+            return belief_table.row(state, node)
 
     def best(self, context: Any = None) -> Name:
         """The arm with the highest expected reward among those tried."""
         closed = self._closed(changes=False)
         with self._lock, closed as state:
-            return looking.best(state, inputs.context(context, self.dim, self._name))
+            return belief_table.best(state, inputs.context(context, self.dim, self._name))
 
     def __repr__(self) -> str:
         depth = "" if self.depth is None else f", depth={self.depth}"
         return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
 
-    _repr_html_ = looking.html
+    _repr_html_ = belief_table.html
 
     # Keeping
 

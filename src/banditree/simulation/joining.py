@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.simulation.run import one_engine
+from banditree.simulation.run_outcome import one_engine
 
 if TYPE_CHECKING:
     from banditree.simulation.runs import Runs

@@ -21,7 +21,7 @@ from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.output.words import count
 from banditree.simulation.joining import BY_POLICY, joined
-from banditree.simulation.run import Run, one_engine
+from banditree.simulation.run_outcome import Run, one_engine
 from banditree.simulation.statistics import OverSeeds, interval, over_seeds
 
 Floats = NDArray[np.float64]

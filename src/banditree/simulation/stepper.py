@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from banditree.errors import PolicyFailed, UnknownArm
 from banditree.policy import Policy
-from banditree.simulation.checked import CheckedInstance
-from banditree.simulation.run import Run
+from banditree.simulation.run_outcome import Run
+from banditree.simulation.user_checks import CheckedInstance
 from banditree.simulation.workers import Monitor
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.simulation.interrupt import CtrlC, ctrl_c
-from banditree.simulation.progress import progress_bar
+from banditree.simulation.progress import progress_bar, say_why_slow
 from banditree.stream import native
 
 Draw = Callable[[int], Any]
@@ -22,7 +22,7 @@ Run = Callable[[int, Any, Any], Any]
 Show = Callable[[int], None]  # called with the number of steps done
 Progress = bool | None | Callable[[float], None]  # whether to show a bar, or a function of the share done
 
-READABLE = 25_000  # steps per second of the readable engine, roughly
+SOON = 1.0  # seconds after which the speed is known well enough to say how long it will take
 SHORT = 20_000  # steps that are worth a task of their own
 POLL = 0.1  # seconds between two looks at the workers
 
@@ -186,14 +186,18 @@ def _bar(steps: int, progress: Progress) -> Iterator[Show]:
     if callable(progress):
         yield lambda done: progress(done / steps)
         return
-    with progress_bar(progress, seconds=steps / READABLE, rate=True) as bar:
+    with progress_bar(progress, rate=True) as bar:
         if bar is None:
             yield lambda _: None
             return
         task = bar.add_task("simulating", total=steps, rate="")
+        explained = False
 
         def show(done: int) -> None:
+            nonlocal explained
             elapsed = bar.tasks[0].elapsed or 0.0
+            if not explained and elapsed > SOON and done:
+                explained = say_why_slow(bar.console, elapsed * steps / done)
             rate = f"{done / elapsed:,.0f} steps/s" if elapsed > 0.2 else ""
             bar.update(task, completed=done, rate=rate)
 

@@ -41,10 +41,17 @@ def names(values: Iterable[Any], what: str) -> list[Name]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
-    found = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    found = _listed(values)
     if set(map(type, found)) <= {str, int}:
         return found
     return [_name(value, what) for value in found]
+
+
+def _listed(values: Iterable[Any]) -> list[Any]:
+    """Return the values of a list or an array, as Python's own where the array is NumPy's or PyArrow's."""
+    if isinstance(values, np.ndarray):
+        return values.tolist()  # type: ignore[no-any-return]
+    return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
 
 
 def _refuse_sets(values: Any, where: str) -> None:
@@ -104,7 +111,7 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:
         _refuse_sets(part, where)
-        for item in part.tolist() if isinstance(part, np.ndarray) else part:
+        for item in _listed(part):
             children.extend(item.items() if isinstance(item, Mapping) else [_name(item, "arm")])
     if not children:
         raise InvalidValue(f"{where} has no arms ({part!r}); it needs at least one")

@@ -22,7 +22,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* log_prior;      // (copies,)
     std::size_t copies;
-    double sharpness, stray_sharpness, strays, growth, most_stray, largest_factor, faded_step;
+    double sharpness, stray_sharpness, log_at_stake, strays, growth, most_stray, largest_factor, faded_step;
 };
 
 template <class Kind>
@@ -37,6 +37,8 @@ struct AdaptiveRows {
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
     double chance = 0.0;                  // that an arm does not follow its cluster, before its own rewards are considered
+    double sharpness = 1.0;               // of the draws of arms
+    double stray_sharpness = 1.0;         // and of those that do not follow their cluster
     std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
@@ -102,6 +104,8 @@ struct AdaptiveRows {
         const auto n_arms = static_cast<double>(tree.n_arms);
         const double plays = kind.plays(0, weight_of_evidence);
         chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
+        const double length = ln_one_plus(kind.earned(weight_of_evidence) / n_arms);
+        sharpness = fallen(set.sharpness, length), stray_sharpness = fallen(set.stray_sharpness, length);
     }
 
     // Calls visit(place) for all arms in `touched`, in the order of the tree: what is drawn then depends on the evidence
@@ -132,14 +136,19 @@ struct AdaptiveRows {
     }
 
   private:
+    double fallen(double most, double length) const {
+        return length * (most - 1.0) > set.log_at_stake * most ? length / (length - set.log_at_stake) : most;
+    }
+
     bool stale = true, weighed = false;
     double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
     std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
     std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
-    // By slot: five sums per copy. w is what a message counts and x its mean; the last is the log likelihood.
-    std::vector<double> sums;  // (slots, [w, w x, w x^2, ln w, likelihood], copies)
+    // By slot: five sums per copy. w is what a message counts, x its mean, and z the same as `off_centre` gives it; the
+    // last is the log likelihood.
+    std::vector<double> sums;  // (slots, [w, w x, w z^2, ln w, likelihood], copies)
     std::vector<double> log_weight, cumulative;
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
@@ -148,6 +157,7 @@ struct AdaptiveRows {
     double sum(std::size_t c, std::size_t which, std::size_t copy) const {
         return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 5 + which) * copies() + copy];
     }
+    static BANDITREE_INLINE double square(double x) { return x * x; }
     void fill(std::vector<double>& values, double value) { std::fill(values.begin(), values.end(), value); }
 
     void note(const Tree& tree, std::int32_t leaf, const Seen& seen) {
@@ -208,7 +218,8 @@ struct AdaptiveRows {
             if (!(known.plays > 0.0)) continue;
             const std::size_t c = cluster(tree, node);
             open(c);
-            const double parts[] = {known.plays, known.total, known.total * known.total / known.plays, ln(known.plays)};
+            const double x = kind.off_centre(known.total / known.plays);
+            const double parts[] = {known.plays, known.total, known.plays * (x * x), ln(known.plays)};
             for (std::size_t i = 0; i < 4; ++i) std::fill_n(block(c) + i * copies(), copies(), parts[i]);
             senders[c] = 1;
         }
@@ -256,7 +267,7 @@ struct AdaptiveRows {
             const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + extra), x = t[c] / n[c];
             to[c] += sign * w;
             to[c + n_copies] += sign * (w * x);
-            to[c + 2 * n_copies] += sign * (w * x * x);
+            to[c + 2 * n_copies] += sign * (w * square(kind.off_centre(x)));
             to[c + 3 * n_copies] += sign * ln_lane(w);
         }
     }
@@ -269,7 +280,7 @@ struct AdaptiveRows {
         double* __restrict sums_of = of;
         double* __restrict weight = log_weight.data();
         for (std::size_t c = 0; c < n_copies; ++c) {
-            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - x * x / w;
+            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - w * square(kind.off_centre(x / w));
             const double v = kind.reward_variance((x + 0.5 * Kind::one) / (w + Kind::one));
             const double logs = sums_of[c + 3 * n_copies] - ln_lane(w) - others * ln_lane(v);
             const double now = 0.5 * (logs - (apart > 0.0 ? apart : 0.0) / v);

@@ -48,6 +48,7 @@ struct AdaptiveBeta {
         return {successes + b[leaf] + nodes[leaf].failures * faded, successes};
     }
     double plays(std::int32_t node, double faded) const { return (nodes[node].successes + nodes[node].failures) * faded; }
+    double earned(double faded) const { return nodes[0].successes * faded; }  // rewards in all, or plays if they are normal
     void observe(std::int32_t node, double total, double count) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
@@ -56,7 +57,11 @@ struct AdaptiveBeta {
         nodes[node].successes *= by;
         nodes[node].failures *= by;
     }
-    BANDITREE_INLINE double reward_variance(double mean) const { return mean * (1.0 - mean); }
+    BANDITREE_INLINE double reward_variance(double mean) const {
+        mean = mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
+        return mean * (1.0 - mean);
+    }
+    BANDITREE_INLINE double off_centre(double mean) const { return mean; }
 
     static double log_beta(double x, double y) {
         const double n = x + y, rest = stirling_rest(x) + stirling_rest(y) - stirling_rest(n);
@@ -102,6 +107,7 @@ struct AdaptiveGaussian {
         return {prior_plays[leaf] + count[leaf] * faded, prior_total[leaf] + sum[leaf] * faded};
     }
     double plays(std::int32_t node, double faded) const { return count[node] * faded; }
+    double earned(double faded) const { return count[0] * faded; }
     void observe(std::int32_t node, double total, double n) {
         count[node] += n;
         sum[node] += total;
@@ -110,13 +116,20 @@ struct AdaptiveGaussian {
         count[node] *= by;
         sum[node] *= by;
     }
-    BANDITREE_INLINE double reward_variance(double) const { return sd[0] * sd[0]; }
+    static constexpr double farthest = 1e75;  // FARTHEST in adaptive.py
+    BANDITREE_INLINE double reward_variance(double) const { return 1.0; }  // in units of sd squared
+    BANDITREE_INLINE double in_units(double difference) const {
+        const double most = farthest * sd[0];
+        return (difference > most ? most : difference < -most ? -most : difference) / sd[0];
+    }
+    BANDITREE_INLINE double off_centre(double mean) const { return in_units(mean - prior_total[0] / prior_plays[0]); }
     void remember(std::int32_t, const Seen&) {}
     double room(std::int32_t, const Seen&) const { return 0.0; }
     double log_factor(std::int32_t, const Seen& seen, double k, double around) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n, unit = prior_plays[0];
         const auto log_density = [&](double mean, double variance) {
-            return -0.5 * ((x - mean) * (x - mean) / (sd[0] * sd[0] * variance) + ln(variance));
+            const double away = in_units(x - mean);
+            return -0.5 * (away * away / variance + ln(variance));
         };
         return log_density(prior_total[0] / unit, 1.0 / n + 1.0 / unit) - log_density(around, 1.0 / n + 1.0 / k);
     }

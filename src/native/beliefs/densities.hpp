@@ -39,9 +39,10 @@ struct BetaLogOdds {
 
     std::vector<double> a, b, weight, p, q, mode, log_peak;  // (classes,)
 
+    static double fewer(double successes, double failures) { return std::min(1.0, most_plays / std::min(successes, failures)); }
+
     void add(double successes, double failures) {
-        const double fewer = std::min(1.0, most_plays / std::min(successes, failures));
-        const double x = successes * fewer, y = failures * fewer, n = x + y;
+        const double factor = fewer(successes, failures), x = successes * factor, y = failures * factor, n = x + y;
         a.push_back(x);
         b.push_back(y);
         weight.push_back(n);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "beliefs/densities.hpp"
 #include "numerics/math.hpp"
 
 namespace banditree {
@@ -12,41 +13,40 @@ namespace banditree {
 // The quantiles of Beta(a, b) at two levels, from a sum over a grid of log odds.
 class BetaEnds {
     static constexpr int points = 257;
-    std::vector<double> z = std::vector<double>(points), mass = z;
+    std::vector<double> from_centre = std::vector<double>(points), mass = from_centre;
+    BetaLogOdds posterior;
 
-    // ln(1 + e^x)
-    static double softplus(double x) { return x > 0.0 ? x + ln_one_plus(exp(-x)) : ln_one_plus(exp(x)); }
-    static double ln_one_plus(double x) { return x < 1e-3 ? x * (1.0 - x * (1. / 2 - x * (1. / 3 - x * (1. / 4)))) : ln(1.0 + x); }
+    // 1 / (1 + e^-x)
+    static double chance(double x) { return x < 0.0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x)); }
 
     double at(double level) const {  // interpolated, as np.interp does
         const auto above = std::lower_bound(mass.begin(), mass.end(), level);
-        if (above == mass.begin()) return z.front();
-        if (above == mass.end()) return z.back();
+        if (above == mass.begin()) return from_centre.front();
+        if (above == mass.end()) return from_centre.back();
         const std::size_t i = static_cast<std::size_t>(above - mass.begin());
-        return z[i - 1] + (z[i] - z[i - 1]) * (level - mass[i - 1]) / (mass[i] - mass[i - 1]);
+        const double step = from_centre[i] - from_centre[i - 1];
+        return from_centre[i - 1] + step * (level - mass[i - 1]) / (mass[i] - mass[i - 1]);
     }
 
   public:
-    void of(double a, double b, double low, double high, double* ends) {
-        const double centre = ln(a) - ln(b), width = 8.0 * std::sqrt(1.0 / a + 1.0 / b);
-        double top = -INFINITY;
+    void of(double successes, double failures, double low, double high, double* ends) {
+        posterior.clear();
+        posterior.add(successes, failures);
+        const double a = posterior.a[0], b = posterior.b[0], centre = posterior.mode[0];
+        const double width = 8.0 * std::sqrt(1.0 / a + 1.0 / b);
+        double before = 0.0, sum = 0.0;
         for (int i = 0; i < points; ++i) {
             const double step = -1.0 + 2.0 * i / (points - 1);
-            z[i] = centre + (width + 20.0 / (step < 0.0 ? a : b)) * step * std::fabs(step);
-            mass[i] = -a * softplus(-z[i]) - b * softplus(z[i]);
-            top = std::max(top, mass[i]);
-        }
-        double before = exp(mass[0] - top), sum = 0.0;
-        mass[0] = 0.0;
-        for (int i = 1; i < points; ++i) {
-            const double here = exp(mass[i] - top);
-            sum += (here + before) * (z[i] - z[i - 1]);
+            from_centre[i] = (width + 20.0 / (step < 0.0 ? a : b)) * step * std::fabs(step);
+            const double here = exp(-posterior.drop(0, centre + from_centre[i]));
+            if (i > 0) sum += (here + before) * (from_centre[i] - from_centre[i - 1]);
             before = here;
             mass[i] = sum;
         }
         for (double& each : mass) each /= sum;
-        ends[0] = exp(-softplus(-at(low)));
-        ends[1] = exp(-softplus(-at(high)));
+        const double shrink = std::sqrt(BetaLogOdds::fewer(successes, failures));
+        ends[0] = chance(centre + at(low) * shrink);
+        ends[1] = chance(centre + at(high) * shrink);
     }
 };
 

@@ -69,7 +69,7 @@ class Winning {
     // which has this share: the first densities of all classes come first, then the second ones.
     Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity(),
             const std::vector<double>& shares = {})
-        : each(std::move(densities)) {
+        : negligible(shares.empty() ? never : never_mixed), each(std::move(densities)) {
         const std::size_t n_classes = sizes.size();
         won.assign(n_classes, 0.0);
         if (n_classes == 1 && floor == -std::numeric_limits<double>::infinity()) {
@@ -115,7 +115,8 @@ class Winning {
   private:
     using Place = typename Densities::Place;
 
-    static constexpr double negligible = 42.0;   // e^-42 is the chance that the highest draw lies beyond the panels
+    static constexpr double never = 42.0;        // e^-42 is the chance that the highest draw lies beyond the panels
+    static constexpr double never_mixed = 28.0;  // of mixtures, which are averaged over copies of a belief, it is e^-28
     static constexpr double steepest = 12.0;     // how far ln f may fall within a panel
     static constexpr double small = 1e-3;        // below this, F is integrated from the left, to keep its digits
     static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
@@ -125,6 +126,7 @@ class Winning {
 
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
+    double negligible;
     Densities each;  // in the order of their tops, the highest first, like all that follows
     std::size_t k = 0;
     std::vector<double> part;       // share in its class

@@ -55,8 +55,8 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     require(copies > 0, what);
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
     const double* log_prior = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 7, what);
-    return {height, k, log_prior, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6]};
+    const double* set = numbers<double>(arrays[from + 3], 8, what);
+    return {height, k, log_prior, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7]};
 }
 
 // `arrays` are those of Rows.native_arrays().
@@ -102,7 +102,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
 }
 
 // Results of `learn`; any other is the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
-constexpr std::int64_t learned = -1, left = -2;
+constexpr std::int64_t learned = -1, declined = -2;
 
 constexpr std::size_t most_listed = 256;  // SHORT in policy/inputs.py: most rewards that `learn_lists` takes
 
@@ -154,7 +154,7 @@ std::int64_t learn(BoundWalk& self, Positions arms, nb::object rewards, nb::obje
         where.push_back(arm), total.push_back(sum), count.push_back(many);
     });
     if (bad != learned) return bad;
-    return walk.learn(where.data(), total.data(), counts ? count.data() : nullptr, x, n) ? learned : left;
+    return walk.learn(where.data(), total.data(), counts ? count.data() : nullptr, x, n) ? learned : declined;
 }
 
 nb::object positions_of(const std::vector<std::int32_t>& found) {

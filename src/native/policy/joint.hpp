@@ -118,10 +118,10 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
     Drawn drawn(std::int32_t leaf, double u) const {
         const Seen known = rows.seen(leaf);
         const std::size_t parent = rows.cluster(tree, tree.parent[leaf]);
-        if (u < rows.stray(leaf, known, parent)) return rows.kind.alone(known, rows.set.stray_sharpness);
+        if (u < rows.stray(leaf, known, parent)) return rows.kind.alone(known, rows.stray_sharpness);
         double mean, variance;
         rows.believe(rows.concentration(), known.plays, known.total, parent, mean, variance);
-        return rows.kind.following(mean, variance, rows.set.sharpness);
+        return rows.kind.following(mean, variance, rows.sharpness);
     }
 };
 

@@ -87,21 +87,21 @@ struct Screening<AdaptiveBeta> {
 
     void try_known(const Rows& rows, const Known& known, bool is_low, Stream& rng) {
         if (!follows(rows, known, is_low, rng))
-            return raise(rows.kind.draw(rows.kind.alone(known.seen, rows.set.stray_sharpness), rng), known.leaf);
+            return raise(rows.kind.draw(rows.kind.alone(known.seen, rows.stray_sharpness), rng), known.leaf);
         // As Rows::believe, with one division: variance = part / (k + n + 1), and the strength is 1 / variance - 1.
         const double n = known.seen.plays, k = rows.concentration();
         const double per_play = 1.0 / (k + n), share = k * per_play, whole = k + n + 1.0;
         const double mean = share * rows.mean[known.parent] + known.seen.total * per_play;
         const double part = 1.0 + share * share * rows.variance[known.parent] * whole;
-        const double away = distance(rows.set.sharpness * (whole - part), mean);
+        const double away = distance(rows.sharpness * (whole - part), mean);
         if (away > unheard_of * part) return;
-        try_equal(rows, rows.kind.following(mean, part / whole, rows.set.sharpness), away / part, 1, known.leaf, rng);
+        try_equal(rows, rows.kind.following(mean, part / whole, rows.sharpness), away / part, 1, known.leaf, rng);
     }
 
     // Untouched arms: a few are strays, each with the same chance; the others of one cluster are all alike.
     void try_untouched(const Tree& tree, const Rows& rows, Stream& rng) {
         choose_strays(tree, rows, rng);
-        const Drawn alone = rows.kind.alone({0.0, 0.0}, rows.set.stray_sharpness);
+        const Drawn alone = rows.kind.alone({0.0, 0.0}, rows.stray_sharpness);
         for (const std::int32_t leaf : strays) raise(rows.kind.draw(alone, rng), leaf);
         for (std::size_t c = 0; c < rows.n_leaves.size(); ++c) {
             std::int32_t members = rows.n_leaves[c] - rows.n_touched[c];
@@ -109,7 +109,7 @@ struct Screening<AdaptiveBeta> {
             if (members <= 0) continue;
             double mean, variance;
             rows.believe(rows.concentration(), 0.0, 0.0, c, mean, variance);
-            const Drawn of = rows.kind.following(mean, variance, rows.set.sharpness);
+            const Drawn of = rows.kind.following(mean, variance, rows.sharpness);
             try_equal(rows, of, distance(of.x + of.y, mean), members, rows.node_of[c], rng);
         }
         if (tree.content[winner] < 0) winner = any_member(tree, rows, winner, rng);
