@@ -108,3 +108,19 @@ def events(
         reward = float(rng.integers(2)) if binary else float(rng.random())
         found.append((tree.arms[place], reward, None if dim is None else rng.standard_normal(dim)))
     return found
+
+
+def misaligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers, one byte off the place where a processor wants them."""
+    raw = np.empty(array.nbytes + 1, np.uint8)
+    moved: NDArray[Any] = raw[1:].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    assert not moved.flags.aligned
+    return moved
+
+
+def masked(values: Any) -> Any:
+    """The same numbers, the last one behind a mask."""
+    mask = np.zeros(np.shape(values), bool)
+    mask[-1] = True
+    return np.ma.array(values, mask=mask)
