@@ -43,6 +43,7 @@ def archive(*names: str) -> bytes:
         (b"SQLite format 3\0" + b"\0" * 100, "is an SQLite database"),
         (b"item\0,kind", "is not text"),
     ],
+    ids=["json", "json-lines", "xlsx", "xls", "zip", "utf-16", "html", "sqlite", "binary"],  # an archive holds the time
 )
 def test_what_is_not_a_table_is_named(content: bytes, words: str, tmp_path: Path) -> None:
     for name, packed in (("items.csv", content), ("items.csv.gz", gzip.compress(content))):
