@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out", type=Path, required=True, help="the page to write; its picture goes to images beside it"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="few seeds and short runs: seconds instead of most of an hour"
+        "--quick", action="store_true", help="few seeds and short runs: seconds instead of about 20 minutes"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
     given = parser.parse_args(arguments)
