@@ -8,7 +8,6 @@ function of the arms' evidence alone, so neither order nor batches nor moves mat
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -323,10 +322,9 @@ class AdaptiveRows(Rows):
 
     def _remembered(self, key: Any, compute: Any) -> Any:
         """Return what was computed since the evidence last changed, or compute it."""
-        evidence = np.stack([getattr(self, name) for name in self.EVIDENCE])
-        digest = hashlib.blake2b(evidence.tobytes() + self.scale.tobytes(), digest_size=16).digest()
-        if self._memo[0] != digest:
-            self._memo = digest, {}
+        evidence = np.concatenate([*(getattr(self, name) for name in self.EVIDENCE), self.scale]).tobytes()
+        if self._memo[0] != evidence:
+            self._memo = evidence, {}
         if key not in self._memo[1]:
             self._memo[1][key] = compute()
         return self._memo[1][key]

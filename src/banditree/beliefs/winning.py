@@ -7,6 +7,7 @@ docs/exact-probabilities.md derives them. Twin of native/beliefs/winning.hpp.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,16 @@ ROUNDED = 1e-12  # a smaller difference between 1 and the shares of a class is r
 TOO_NARROW = 1e-14  # relative length of a panel that cannot be halved
 
 
-def _rule() -> tuple[Floats, Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights on [-1, 1], and the matrix from f at the nodes to its integrals to 1."""
+class Rule(NamedTuple):
+    """Gauss-Legendre nodes and weights on [-1, 1], and the matrix from f at the nodes to its integrals to 1."""
+
+    node: Floats
+    weight: Floats
+    above: Floats
+
+
+@cache
+def _rule() -> Rule:
     x, w = np.polynomial.legendre.leggauss(NODES)
     legendre = np.polynomial.legendre.legvander(x, NODES)  # (nodes, degree)
     degree = np.arange(NODES)
@@ -38,10 +47,7 @@ def _rule() -> tuple[Floats, Floats, Floats]:
     above = np.empty((NODES, NODES))  # (node, degree)
     above[:, 0] = 1 - x
     above[:, 1:] = (legendre[:, : NODES - 1] - legendre[:, 2:]) / (2 * degree[1:] + 1)
-    return x, w, (above @ coefficients).T
-
-
-NODE, WEIGHT, ABOVE = _rule()
+    return Rule(x, w, (above @ coefficients).T)
 
 
 def beta_wins(a: Floats, b: Floats) -> Floats:
@@ -222,25 +228,26 @@ def _panel(
     Between them, P(a draw is above left) and P(a draw is below left) of each part.
     """
     centre, half = (left + right) / 2, (right - left) / 2
-    d = half * NODE
+    rule = _rule()
+    d = half * rule.node
     c = np.float64(centre)
     f = np.exp(
         each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
     )  # (classes, nodes)
-    higher = above[:, None] + half * (f @ ABOVE)
-    in_all = above + half * (f @ WEIGHT)
+    higher = above[:, None] + half * (f @ rule.above)
+    in_all = above + half * (f @ rule.weight)
     below, left_below = 1 - higher, 1 - in_all
     low = np.flatnonzero(in_all > 1 - SMALL)
     if len(low):
         left_below[low] = _tail(each.take(low), left)
-        below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (WEIGHT[:, None] - ABOVE)), 0.0)
+        below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (rule.weight[:, None] - rule.above)), 0.0)
     # From parts to classes. A part that has not begun yet has all its draws below.
     f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
     to_come = 1 - over - _mixed(parts, np.ones(len(above)), len(size))
     to_come[to_come < ROUNDED] = 0.0
     higher, below = higher + over[:, None], np.maximum(below + to_come[:, None], 1e-300)
     product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
-    won = half * ((f / below) @ (WEIGHT * product))
+    won = half * ((f / below) @ (rule.weight * product))
     lower, upper = (_mixed(parts, x, len(size)) for x in (left_below, in_all))
     return won, in_all, left_below, float(size @ _log_of_rest(upper + over, lower + to_come))
 
@@ -260,14 +267,14 @@ def _log_of_rest(p: Floats, rest: Floats) -> Floats:
 def _tail(each: Densities, left: float) -> Floats:
     """Return P(a draw is below left) of each class, for small probabilities."""
     right = np.full(len(each.mode), left)
-    found = np.zeros(len(right))
+    found, rule = np.zeros(len(right)), _rule()
     while True:
         step = np.minimum(_step(each.slope(right), each.curvature(right)), each.longest(right))
         while (long := _too_long(step, each.slope(right - step), each.curvature(right - step))).any():
             step = np.where(long, step / 2, step)
         half = step / 2
-        f = np.exp(each.log_density((right - half)[:, None] + half[:, None] * NODE))
-        found += half * (f @ WEIGHT)
+        f = np.exp(each.log_density((right - half)[:, None] + half[:, None] * rule.node))
+        found += half * (f @ rule.weight)
         right = right - step
         # The rest is at most the area under the tangent of ln f, and hardly less.
         slope = each.slope(right)
