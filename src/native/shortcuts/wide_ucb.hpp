@@ -34,9 +34,8 @@ class WideUCB {
         best.clear();
         for (std::size_t at = 0; at < children.active.size(); ++at) {
             const auto& here = children.active[at];
-            if (some_gone && here.size == 0.0) continue;  // all its members are gone
             const double spread = 1.0 / std::sqrt(here.x * scale), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
-            if (index < highest) continue;
+            if (index < highest || (some_gone && here.size == 0.0)) continue;  // or all its members are gone
             if (index > highest) best.clear(), n_ties = 0.0, highest = index;
             best.push_back(at);
             n_ties += here.size;
