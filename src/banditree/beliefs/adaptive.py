@@ -137,13 +137,8 @@ class AdaptiveRows(Rows):
         inner = shape.inner[1:]
         before = inner[plays[inner] > 0]  # what is known of a cluster beforehand is one more message
         at, n, t = ~shape.content[before], plays[before, None], totals[before, None]
-        strength[at], total[at], squares[at], logs[at], senders[at] = (
-            n,
-            t,
-            n * self.off_centre(t / n) ** 2,
-            np.log(n),
-            1,
-        )
+        strength[at], total[at], squares[at] = n, t, n * self.off_centre(t / n) ** 2
+        logs[at], senders[at] = np.log(n), 1
         for level in range(len(shape.levels) - 2, 0, -1):
             nodes = np.arange(shape.levels[level], shape.levels[level + 1])
             content = shape.content[nodes]
@@ -243,7 +238,7 @@ class AdaptiveRows(Rows):
         """Return how sharp the draws are of arms that follow their cluster, and of those that do not.
 
         A draw that is c times as sharp needs about t^c decisions to find an unlucky arm that a plain one finds in t. So
-        c is at most what keeps r^(1 - 1/c) at ``AT_STAKE``, with r the rewards per arm so far.
+        c is at most what keeps (1 + r)^(1 - 1/c) at ``AT_STAKE``, with r the rewards per arm so far.
         """
         length, stake = np.log1p(self.earned() / len(self.shape.node_of)), np.log(AT_STAKE)
         most = length / (length - stake) if length > stake else np.inf
