@@ -50,13 +50,13 @@ docs: setup ## the examples of README, docs and docstrings alone
 	$(BIN)/python -m pytest README.md docs src
 
 site: setup ## the documentation as a web site, into build/site
-	$(BIN)/python -m docs.website
+	$(BIN)/python -m tools.website
 
 advice-picture: setup ## the README's picture of the advice page, which needs Chromium
-	$(BIN)/python -m docs.make_advice_picture
+	$(BIN)/python -m tools.pages.advice_picture
 
 trust-picture: setup ## the picture of docs/adaptive.md: how ATS learns to trust a tree
-	$(BIN)/python -m docs.make_trust_picture
+	$(BIN)/python -m tools.pages.trust_picture
 
 bench: setup ## the benchmark table
 	$(BIN)/python -m benchmarks
@@ -65,29 +65,29 @@ reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --beyond --out reproduction
 
 estimator-table: setup ## which estimator wins where, on logs whose truth is known
-	$(BIN)/python -m docs.make_estimator_table --out docs/estimator-table.md
+	$(BIN)/python -m tools.pages.estimator_table --out docs/estimator-table.md
 
 robustness: setup ## ATS beside the other policies on worlds of many kinds: about 20 minutes
-	$(BIN)/python -m docs.make_robustness --out docs/robustness.md
+	$(BIN)/python -m tools.pages.robustness --out docs/robustness.md
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
-	$(BIN)/python -m docs.make_advice_table --out docs/advice-table.md
+	$(BIN)/python -m tools.pages.advice_table --out docs/advice-table.md
 
 # ---------------------------------------------------------------- other environments, each in a folder of its own
 
 SECONDS = 60
 fuzz: setup ## random calls of all policies against a plain oracle: SECONDS=60, SEED=... to repeat
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.support.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 ROUNDS = 1000
 torture: setup ## kill `banditree serve` under load, again and again, and look for what it lost: ROUNDS=1000
-	$(BIN)/python -m tests.run_torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.support.run_torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
 # What the native engine does, and not what libraries do with it, such as pictures and pages. Under the sanitizers the
 # processes that joblib starts take so much memory that joblib takes it for a leak and replaces them, with a warning;
 # as an error, the warning would end the thread that waits for the processes, and the test would wait for ever.
-SANITIZED = $(foreach part,adaptive bad_input beliefs descent equivalences exact_sampling fuzz interrupt laws policy rules \
-  seeds simulate store stream threads tree,$(wildcard tests/test_$(part)*.py))
+SANITIZED = tests/beliefs tests/laws tests/native tests/policy tests/rules tests/tree tests/simulation/test_interrupt.py \
+  $(wildcard tests/simulation/test_s*.py) tests/package/test_stream.py
 SANITIZERS = --config-settings=cmake.define.BANDITREE_SANITIZE=ON --config-settings=install.strip=false
 sanitize: export ASAN_OPTIONS = detect_leaks=0
 sanitize: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
@@ -96,11 +96,12 @@ sanitize: .venv-sanitize/bin/python ## the core tests and a short fuzz with addr
 	@preload=$$($${CXX:-c++} -print-file-name=libasan.so):$$($${CXX:-c++} -print-file-name=libstdc++.so) && set -x && \
 	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m pytest -n 2 --dist worksteal -q \
 	  -W "ignore:A worker stopped while some jobs:UserWarning" $(SANITIZED) && \
-	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m tests.fuzz --seconds 60
+	LD_PRELOAD=$$preload .venv-sanitize/bin/python -m tests.support.fuzz --seconds 60
 
 # Both ends of the versions that pyproject.toml declares. Left out are tests of numbers, which take long and on which
 # no library has a say. Old libraries warn of newer ones beside them, which is not ours to mend.
-ENDS = -n 2 --dist worksteal -q tests $(foreach part,exact_sampling laws paper theory,--ignore-glob='tests/test_$(part)*')
+ENDS = -n 2 --dist worksteal -q tests --ignore-glob='tests/native/test_exact_sampling*' \
+  $(foreach room,laws paper theory,--ignore=tests/$(room))
 test-lowest: setup .venv-lowest/bin/python ## the tests with the lowest versions that pyproject.toml declares
 	@mkdir -p build
 	$(BIN)/python -m tools.lowest > build/lowest.txt

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from banditree.policy import engines
-from tests.helpers import ENGINES
+from tests.support.helpers import ENGINES
 
 settings.register_profile(
     "banditree",

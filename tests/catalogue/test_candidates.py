@@ -1,0 +1,101 @@
+"""The policies that advice compares, which of them are the same, and simulating them on a catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from banditree.catalogue import Catalogue, simulate
+from banditree.catalogue.candidates import NAMES, Candidate, depths, distinct, for_tree, named
+from banditree.catalogue.simulation import default_seeds
+from banditree.errors import InvalidValue
+from banditree.tree import Tree
+from tests.support.made_up_regret import COUNTED, KNOWN, SHOP
+
+
+def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
+    assert [each.label for each in for_tree(SHOP)] == ["TS", "TSC", "HTS(depth=2)", "UCT", "ATS"]
+    assert [each.label for each in for_tree(Tree(3))] == ["TS", "UCT"]
+    assert depths(8) == [2, 3, 4, 5, 6, 7, 8]
+    assert depths(30)[0] == 2
+    assert depths(30)[-1] == 30
+    assert len(depths(30)) == 7
+    assert Candidate.of("HTS", depth=2).code == "bt.HTS(tree, depth=2)"
+    assert Candidate.of("TS").code == "bt.TS(tree)"
+
+
+def test_candidates_as_users_spell_them() -> None:
+    found = named(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
+    assert [each.label for each in found] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
+    for wrong in (["LinTS"], ["HTS:x"], ["TSC:1"], ["ATS:1"], ["HTS:9"], []):
+        with pytest.raises(InvalidValue):
+            named(wrong, SHOP)
+
+
+def test_which_candidates_use_the_tree() -> None:
+    found = named(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
+    flat = {"TS", "UCB1", "HTS(depth=0)", "UCT(depth=0)"}
+    assert {each.label for each in found if not each.clusters(SHOP)} == flat
+    assert {each.label for each in found if each.levels == 0} == flat
+
+
+def test_every_kind_of_candidate_is_built_and_explained() -> None:
+    for name in NAMES:
+        (candidate,) = named([name], SHOP)
+        assert candidate.how
+        assert "{" not in candidate.how
+        assert candidate.factory(SHOP, rng=0).choose() in SHOP
+
+
+def test_which_policies_are_the_same_on_a_tree() -> None:
+    def same(spec: Any, names: Any = None) -> dict[str, str]:
+        tree = Tree(spec)
+        return distinct(for_tree(tree) if names is None else named(names, tree), tree)[1]
+
+    assert same({"a": [1], "b": [2], "c": [3]}) == {"TSC": "TS"}  # every category has one arm
+    assert same({"a": {"x": [1, 2]}, "b": {"y": [3, 4]}}) == {"HTS(depth=2)": "TSC"}  # one sub-category each
+    assert same({"all": {"x": [1, 2], "y": [3, 4]}}) == {"TSC": "TS"}  # the lower level does differ
+    assert same({"a": {"x": [1, 2], "y": [3]}, "b": [4, 5]}) == {}
+    assert same({"a": {"x": [1], "y": [2]}, "b": [4, 5]}) == {"HTS(depth=2)": "TSC"}
+    assert same({"a": [1, 2], "b": [3]}, ["UCT", "UCBC", "UCB1", "HTS", "TSC"]) == {
+        "UCBC": "UCT",
+        "TSC": "HTS(depth=1)",
+    }
+
+
+def test_policies_that_are_said_to_be_the_same_have_the_same_regret() -> None:
+    """The claim behind it: in distribution, on a tree with a single sub-category in each category."""
+    tree = Tree({"a": {"x": [0, 1, 2]}, "b": {"y": [3, 4, 5]}, "c": [6]})
+    catalogue = Catalogue(tree, means=[0.2, 0.3, 0.25, 0.5, 0.4, 0.45, 0.6])
+    runs = simulate(catalogue, horizon=300, policies=["TSC", "HTS:2"], seeds=150).runs
+    assert abs(runs.compare("TSC", "HTS(depth=2)").z) < 4
+
+
+# Simulations
+
+
+def test_a_simulation_has_regret_and_traffic() -> None:
+    found = simulate(COUNTED, horizon=400, policies=["TS", "TSC"], seeds=6, rng=3)
+    again = simulate(COUNTED, horizon=400, policies=["TSC"], seeds=6, rng=3, jobs=2)
+    assert (found.runs.regret["TSC"] == again.runs.regret["TSC"]).all()
+    assert found.traffic.columns == ("cluster", "arms", "TS", "TSC")
+    assert sum(found.traffic["TSC"]) == pytest.approx(1.0)
+    assert found.traffic[0].cluster == "hats"
+    plain: Mapping[str, Any] = found.to_dict()
+    assert plain["policies"][0]["policy"] == min("TS", "TSC", key=lambda name: found.runs.regret[name][:, -1].mean())
+    assert len(plain["regret"]["TS"]) == len(plain["times"])
+    assert "hats" in str(found)
+
+
+def test_each_seed_meets_a_world_of_its_own_or_the_means_that_are_known() -> None:
+    assert simulate(KNOWN, horizon=50, policies=["TS"], seeds=2).runs.instance is not None
+    drawn = COUNTED.world()
+    assert not drawn.fixed
+    assert drawn.instance(0).best() != drawn.instance(1).best()
+
+
+def test_the_default_effort_follows_the_size() -> None:
+    assert default_seeds(10**9) == 8
+    assert default_seeds(10) == 100

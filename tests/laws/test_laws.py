@@ -1,0 +1,124 @@
+"""The laws of `banditree.testing` for every policy, tree shape and engine, and with sequences Hypothesis chooses."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import banditree as bt
+from banditree import testing
+from tests.support.helpers import DIM, NAMES, TREES, factory, make, same, state
+from tests.support.strategies import histories, specs, trees
+
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "TSC, Gaussian": ("TSC", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
+    "HTS, Gaussian": ("HTS", {"prior": bt.Gaussian()}),
+    "ATS, Gaussian": ("ATS", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
+    "TS, prior below 1": ("TS", {"prior": bt.Beta(0.001, 0.001)}),
+    "HTS, skewed prior": ("HTS", {"prior": bt.Beta(0.5, 3)}),
+    "HTS, depth 1": ("HTS", {"depth": 1}),
+    "UCT, depth 2": ("UCT", {"depth": 2}),
+    "UCBC, global clock": ("UCBC", {"clock": "global"}),
+    "TSMax, posterior": ("TSMax", {"best": "posterior"}),
+    "TSMax, Gaussian": ("TSMax", {"prior": bt.Gaussian()}),
+    "LinTSC, v": ("LinTSC", {"v": 0.1}),
+    "LinUCBC, c": ("LinUCBC", {"c": 0.5}),
+    "TSC, explore": ("TSC", {"explore": 0.3}),
+    "TSMax, explore": ("TSMax", {"explore": 0.3}),
+    "UCT, explore": ("UCT", {"explore": 0.3}),
+    "LinHTS, explore": ("LinHTS", {"explore": 0.3}),
+}
+IN_ORDER = (  # what does not hold while evidence fades with every reward, those of arms that leave too
+    "rewards add up, in any order and in batches",
+    "plays stand for rewards one by one",
+    "changing the catalogue conserves evidence",
+    "forgetting by 1 changes nothing, by 0 everything",
+)
+
+
+@pytest.mark.parametrize("shape", TREES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_policy_keeps_the_laws(name: str, shape: str, engine: str) -> None:
+    testing.check_policy(factory(name), trees=[TREES[shape]], require=testing.LAWS)
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_keep_the_laws(case: str, engine: str) -> None:
+    name, options = OPTIONS[case]
+    testing.check_policy(factory(name, **options), trees=[TREES["clusters"], TREES["uneven"]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_policies_that_forget_keep_the_laws(name: str, engine: str) -> None:
+    """All but those that hold where the order of rewards does not matter."""
+    laws = [law for law in testing.LAWS if law not in IN_ORDER]
+    testing.check_policy(factory(name, half_life=40.0), trees=[TREES["uneven"]], skip=IN_ORDER, require=laws)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ten_thousand_arms_keep_the_laws(name: str, engine: str) -> None:
+    parts = [f"part {part}" for part in range(10)]
+    tree = bt.Tree({f"group {group}": dict.fromkeys(parts, 100) for group in range(10)})
+    testing.check_policy(factory(name), trees=[tree])
+
+
+@dataclasses.dataclass(frozen=True)
+class Greedy(bt.Rule):
+    """The highest mean."""
+
+    def score(self, view: bt.View) -> Any:
+        return view.mean()
+
+
+@pytest.mark.parametrize("belief", [bt.Beta(), bt.Gaussian(), bt.Counts(), bt.Linear(2)])
+def test_a_rule_of_ones_own_keeps_the_laws(belief: bt.Belief) -> None:
+    testing.check_policy(lambda tree, rng: bt.Policy(tree, belief=belief, rule=Greedy(), rng=rng))
+
+
+@given(trees, st.integers(0, 2**32), st.data())
+@settings(max_examples=25)
+@pytest.mark.parametrize("name", NAMES)
+def test_random_trees_and_seeds(engine: str, name: str, tree: bt.Tree, seed: int, data: st.DataObject) -> None:
+    """Any tree and rewards: the arm is the tree's, choosing changes nothing, any order and batch give the same."""
+    history = data.draw(histories(tree))
+    shuffled = data.draw(st.permutations(history))
+    policy, other, batched = (make(name, tree, seed) for _ in range(3))
+    rng = np.random.default_rng(seed)
+    xs = {id(event): None if policy.dim is None else rng.standard_normal(DIM) for event in history}
+    x = None if policy.dim is None else np.ones(DIM)
+    for event in history:
+        before = state(policy)
+        assert policy.choose(x) in tree
+        assert same(before, state(policy))
+        policy.update(*event, xs[id(event)])
+    for event in shuffled:
+        other.update(*event, xs[id(event)])
+    arms, rewards = [event[0] for event in shuffled], [event[1] for event in shuffled]
+    many = None if policy.dim is None else np.array([xs[id(event)] for event in shuffled]).reshape(-1, DIM)
+    batched.update_many(arms, rewards, contexts=many)
+    rounding = {} if policy.dim is None else {"rtol": 1e-9, "atol": 1e-11}
+    assert same(state(policy), state(other), **rounding)
+    assert same(state(policy), state(batched), **rounding)
+
+
+@given(specs(), st.integers(0, 2**32))
+@pytest.mark.parametrize("name", ["HTS", "UCT", "TSMax", "LinHTS"])
+def test_inner_nodes_are_the_sum_of_their_arms(engine: str, name: str, spec: Any, seed: int) -> None:
+    """Evidence adds up: on every tree a node's arrays are the sums of its children's."""
+    tree = bt.Tree(spec[0])
+    policy = make(name, tree, seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        x = None if policy.dim is None else rng.integers(-2, 3, DIM).astype(float)
+        policy.update(tree.arms[rng.integers(tree.n_arms)], float(rng.integers(2)), x)
+    walked = policy._state.tree.shape
+    for field in policy._state.rows.EVIDENCE:
+        values = getattr(policy._state.rows, field)
+        for node in walked.inner:
+            children = slice(walked.start[node], walked.start[node + 1])
+            assert np.array_equal(values[node], values[children].sum(axis=0)), field

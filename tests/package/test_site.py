@@ -1,0 +1,44 @@
+"""The documentation site: every page is staged in one part, links lead to pages that are there."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tools.website.__main__ import PARTS, ROOT, stage
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stage(tmp_path_factory.mktemp("site") / "source")
+
+
+def listed(page: Path) -> list[str]:
+    """The pages in the table of contents of a page."""
+    block = re.search(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert block
+    return [line for line in block[1].splitlines() if line and not line.startswith(":")]
+
+
+def test_every_page_is_in_one_part(source: Path) -> None:
+    assert listed(source / "index.md") == [title.lower() for title in PARTS]
+    pages = Counter(page for title in PARTS for page in listed(source / f"{title.lower()}.md"))
+    written = {f"docs/{page.stem}" for page in (ROOT / "docs").glob("*.md")} | {"CHANGELOG", "CONTRIBUTING"}
+    assert pages == Counter(written)
+
+
+def test_the_readme_is_the_front_page_and_links_lead_to_it(source: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert (source / "index.md").read_text(encoding="utf-8").startswith(readme)
+    assert not (source / "README.md").exists()
+    for page in source.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_pages_are_not_changed_where_they_stand(source: Path) -> None:
+    assert "](../index.md)" in (source / "docs" / "index.md").read_text(encoding="utf-8")
+    assert "](../README.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")

@@ -1,0 +1,279 @@
+"""ATS: its beliefs against linear algebra and by hand, its choices against its probabilities, and what it learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import special, stats
+
+import banditree as bt
+from banditree.beliefs.adaptive import FALL, GROWTH, MOST_STRAY, STRAYS, AdaptiveRows
+from banditree.errors import InvalidType
+from banditree.policy import engines
+from tests.support.adaptive_law import arms_law
+from tests.support.helpers import ENGINES, needs_native
+
+Floats = NDArray[np.float64]
+DEEP = bt.Tree(
+    {"a": {"b": ["b1", "b2", "b3"], "c": ["c1"]}, "d": ["d1", "d2"], "e": {"f": {"g": ["g1", "g2"]}}, "h": ["x"]}
+)
+
+
+def rows_of(policy: bt.Policy) -> AdaptiveRows:
+    rows = policy._state.rows
+    assert isinstance(rows, AdaptiveRows)
+    return rows
+
+
+def gaussian_tree(policy: bt.Policy, k: Floats, root_variance: float) -> tuple[Floats, Floats]:
+    """Covariance of the means of all nodes and of the mean rewards of the arms played: the model, written out."""
+    shape = policy.tree.shape
+    loadings = np.zeros((shape.n_nodes, shape.n_nodes))  # of each node on the steps from parent to child
+    for node in range(shape.n_nodes):
+        loadings[node, shape.path_up(node)] = 1
+    steps = np.append(root_variance, 1 / k[1:])
+    covariance = loadings * steps @ loadings.T
+    plays = rows_of(policy).plays(shape.node_of)
+    played = shape.node_of[plays > 0]
+    noise = np.zeros((shape.n_nodes, shape.n_nodes))
+    noise[played, played] = 1 / plays[plays > 0]
+    return covariance, (covariance + noise)[np.ix_(played, played)]
+
+
+def played_at_random(prior: bt.Belief, seed: int, tree: bt.Tree = DEEP, n: int = 40, **options: Any) -> bt.Policy:
+    rng = np.random.default_rng(seed)
+    policy = bt.ATS(tree, prior=prior, rng=seed, **options)
+    arms = [tree.arms[i] for i in rng.integers(0, int(rng.integers(1, tree.n_arms + 1)), n)]
+    rewards = rng.normal(1, 2, n) if isinstance(prior, bt.Gaussian) else rng.random(n) < 0.4
+    policy.update_many(arms, rewards.astype(float))
+    return policy
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_gaussian_beliefs_are_the_posterior_of_a_tree_of_normal_variables(seed: int) -> None:
+    prior = bt.Gaussian(sd=1.5, mean=0.3, prior_sd=2.0)
+    policy = played_at_random(prior, seed)
+    rows, shape = rows_of(policy), policy.tree.shape
+    assert prior.prior_sd is not None
+    unit = prior.sd**2
+    played = shape.node_of[rows.plays(shape.node_of) > 0]
+    means = rows.rewards(played) / rows.plays(played)
+    for copy in (0, 9, 20, 27):
+        k = rows.concentration[rows.height, copy]
+        covariance, seen = gaussian_tree(policy, k, prior.prior_sd**2 / unit)
+        gain = np.linalg.solve(seen, covariance[played]).T
+        mean = prior.mean + gain @ (means - prior.mean)
+        variance = np.diag(covariance - gain @ covariance[played])
+        found_mean, found_variance, _ = rows.believed(np.arange(shape.n_nodes), [copy])
+        assert np.allclose(found_mean[:, 0], mean, rtol=1e-8, atol=1e-9)
+        assert np.allclose(found_variance[:, 0], variance, rtol=1e-8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_the_weights_of_copies_are_their_marginal_likelihoods(seed: int) -> None:
+    policy = played_at_random(bt.Gaussian(sd=1.5), seed)
+    rows, shape = rows_of(policy), policy.tree.shape
+    played = shape.node_of[rows.plays(shape.node_of) > 0]
+    means = rows.rewards(played) / rows.plays(played)
+    likelihood = []
+    for copy in range(len(rows.log_prior)):
+        seen = gaussian_tree(policy, rows.concentration[rows.height, copy], 1e7)[1]  # the root's mean may be anything
+        likelihood.append(stats.multivariate_normal.logpdf(means, np.full(len(means), means.mean()), 1.5**2 * seen))
+    expected = np.array(likelihood) + rows.log_prior
+    expected -= special.logsumexp(expected)
+    assert np.allclose(rows.collect().log_weight, expected, atol=1e-4)
+
+
+def test_beliefs_by_hand() -> None:
+    """One cluster of two arms, one of them played four times: copy 2 has k = 16 for arms and for clusters."""
+    policy = bt.ATS(bt.Tree({"a": ["x", "y"]}), rng=0)
+    policy.update_many(["x"] * 4, [1, 1, 1, 0])
+    rows = rows_of(policy)
+    w_arm = 4 * 17 / 20  # what the arm's message counts for the cluster
+    w_cluster = w_arm * 17 / (w_arm + 17)
+    root = (0.5 + 0.75 * w_cluster) / (1 + w_cluster)
+    cluster = (16 * root + 0.75 * w_arm) / (16 + w_arm)
+    x, y = (16 * cluster + 3) / 20, cluster
+    found, variance, around = rows.believed(policy.tree.shape.node_of, [2])
+    assert np.allclose(found[:, 0], [x, y])
+    assert np.allclose(around[:, 0], cluster)
+    v_cluster = 1 / (17 + w_arm) + (16 / (16 + w_arm)) ** 2 / (2 + w_cluster)
+    assert np.allclose(variance[:, 0], [1 / 21 + (16 / 20) ** 2 * v_cluster, 1 / 17 + v_cluster])
+    log_weight = -FALL * np.tile(np.arange(7), 4)  # a single child tells nothing about how alike children are
+    assert np.allclose(rows.collect().log_weight, log_weight - special.logsumexp(log_weight))
+    stray = rows.arms(policy.tree.shape.node_of, [2]).stray[:, 0]
+    chance = min(STRAYS / 2 * (1 + 4 / (GROWTH * 2)), MOST_STRAY)
+    assert np.isclose(stray[1], chance)
+    own = special.betaln(5, 3) - special.betaln(2, 2)
+    best = 3 * np.log(0.75) + np.log(0.25)
+    around_cluster = 3 * np.log(cluster) + np.log(1 - cluster)
+    factor = own - (best - 16 / 20 * (best - around_cluster) - 0.5 * np.log(20 / 16))
+    odds = chance / (1 - chance) * np.exp(factor)
+    assert np.isclose(stray[0], odds / (1 + odds))
+
+
+def differs(counts: Floats, chances: Floats) -> bool:
+    """Whether counts are further from these chances than one time in a million (rare arms are taken together)."""
+    expected = chances * counts.sum()
+    rare = expected < 10
+    observed, expected = (np.append(x[~rare], x[rare].sum()) for x in (counts, expected))
+    kept = expected > 0
+    statistic = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
+    return bool(stats.chi2.sf(statistic, kept.sum() - 1) < 1e-6)
+
+
+CASES = {  # tree, decisions, prior, and the highest rate
+    "few arms": (DEEP, 60, None, 1.0),
+    "nothing known": (bt.Tree.from_labels(np.arange(120) % 7), 0, None, 1.0),
+    "wide": (bt.Tree.from_labels(np.arange(300) % 20), 400, None, 1.0),
+    "one cluster": (bt.Tree(60), 200, None, 1.0),
+    "a long run": (bt.Tree.from_labels(np.arange(50) % 7), 30_000, None, 0.2),
+    "normal rewards": (DEEP, 60, bt.Gaussian(0.5), 1.0),
+}
+
+
+@needs_native
+@pytest.mark.parametrize("case", CASES)
+def test_choices_follow_the_probabilities(case: str) -> None:
+    """Drawn arm by arm, or by screening many arms. The control: not those of a policy that knows a little more."""
+    tree, steps, prior, highest = CASES[case]
+    policy = bt.ATS(tree, prior=prior, rng=3)
+    rng = np.random.default_rng(4)
+    rates = highest * rng.random(tree.n_arms)
+    position = {arm: i for i, arm in enumerate(tree.arms)}
+    for _ in range(steps):
+        arm = policy.choose()
+        policy.update(arm, float(rng.random() < rates[position[arm]]))
+    n = 1_000_000 if case == "few arms" else 200_000
+    chosen = policy.walk.choose_many(n, None)
+    assert chosen is not None
+    counts = np.bincount(chosen, minlength=tree.n_arms).astype(float)
+    assert not differs(counts, policy.propensities())
+    policy.update_many([tree.arms[0]] * 20, [0.9] * 20)
+    assert differs(counts, policy.propensities())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_limited_choices_follow_the_probabilities(engine: str) -> None:
+    with engines.using(engine):
+        policy = played_at_random(bt.Beta(1, 1), 5, n=30)
+        only = ["b1", "c1", "d2", "x"]
+        chances = policy.propensities(only=only)
+        assert np.isclose(chances.sum(), 1)
+        assert set(np.flatnonzero(chances)) == set(policy.tree.positions(only))
+        n = 20_000 if engine == "native" else 1_500
+        counts = np.bincount(policy.tree.positions(policy.choose_many(n, only=only)), minlength=policy.tree.n_arms)
+        assert not differs(counts.astype(float), chances)
+        first = [policy.slate(2, only=only)[0] for _ in range(n // 4)]
+        counts = np.bincount(policy.tree.positions(first), minlength=policy.tree.n_arms)
+        assert not differs(counts.astype(float), chances)
+
+
+def test_draws_become_plainer_in_long_runs() -> None:
+    """With r rewards per arm the sharpness c is at most what keeps (1 + r)^(1 - 1/c) at 25; at r = 624 that is 2."""
+    policy = bt.ATS(DEEP, rng=1)
+    policy.update_many(["b1"], [9 * 72], plays=[9 * 100])
+    assert rows_of(policy).sharpness() == (4, 3)
+    policy.update_many(["b1"], [9 * 552], plays=[9 * 900])
+    assert rows_of(policy).sharpness() == pytest.approx((2, 2))
+    policy.update_many(["b1"], [9 * 1e9], plays=[9 * 1e9])
+    assert rows_of(policy).sharpness()[0] == pytest.approx(np.log(1e9) / np.log(1e9 / 25))
+    normal = bt.ATS(DEEP, prior=bt.Gaussian(1), rng=1)
+    normal.update_many(["b1"], [-9 * 624], plays=[9 * 624])  # their number counts, whatever they are
+    assert rows_of(normal).sharpness() == pytest.approx((2, 2))
+
+
+@needs_native
+@pytest.mark.parametrize("n", [80, 20_000])
+@pytest.mark.parametrize("prior", [bt.Beta(1, 1), bt.Gaussian(0.7)], ids=["Beta", "Gaussian"])
+def test_the_engines_know_the_same_probabilities(prior: bt.Belief, n: int) -> None:
+    found = []
+    for engine in ("native", "readable"):
+        with engines.using(engine):
+            policy = played_at_random(prior, 8, n=n)
+            found.append(policy.propensities())
+    assert np.abs(found[0] - arms_law(policy, policy.tree.arms)).max() < 2e-6
+    assert np.abs(found[0] - found[1]).max() < 1e-9
+
+
+def test_rewards_known_beforehand_are_rewards() -> None:
+    known = bt.ATS(DEEP, prior={None: bt.Beta(1, 3), "b1": bt.Beta(30, 10)}, rng=1)
+    seen = bt.ATS(DEEP, prior=bt.Beta(1, 3), rng=1)
+    seen.update_many(["b1"], [30], plays=[40])
+    first, second = ([row.mean for row in policy.table()] for policy in (known, seen))
+    assert np.allclose(first, second)
+    assert known["b1"].plays == 0
+    assert seen["b1"].plays == 40
+    cluster = bt.ATS(DEEP, prior={"d": bt.Beta(90, 10)}, rng=1)
+    assert cluster["d1"].mean > cluster["b1"].mean > 0.5
+
+
+def test_a_new_arm_starts_from_its_cluster() -> None:
+    policy = bt.ATS(bt.Tree({"good": ["g1", "g2", "g3"], "poor": ["p1", "p2", "p3"]}), rng=1)
+    policy.update_many(["g1", "g2", "g3", "p1", "p2", "p3"], [80, 75, 85, 5, 9, 8], plays=[100] * 6)
+    policy.add_arms({"g4": ("good",), "p4": ("poor",)})
+    policy.add_arms({"g5": ("good",)}, prior="cluster")
+    assert policy["g4"].mean == policy["g5"].mean > 0.7
+    assert policy["p4"].mean < 0.2
+    policy.add_arms({"p5": ("poor",)}, prior=bt.Beta(40, 10))
+    assert policy["p5"].mean > 0.6
+    policy.move_arms({"g4": ("poor",)})
+    assert policy["g4"].mean == policy["p4"].mean
+
+
+def test_trust_is_told_in_words() -> None:
+    rng = np.random.default_rng(0)
+    tree = bt.Tree.from_labels(np.arange(200) % 10)
+    clusters, nothing = bt.ATS(tree, rng=1), bt.ATS(tree, rng=1)
+    rates = rng.uniform(0.1, 0.9, 10)[np.arange(200) % 10] + 0.05 * rng.standard_normal(200)
+    clusters.update_many(tree.arms, rng.binomial(400, rates.clip(0.02, 0.98)), plays=[400] * 200)
+    nothing.update_many(tree.arms, rng.binomial(400, rng.uniform(0.1, 0.9, 200)), plays=[400] * 200)
+    assert bt.ATS(tree, rng=1).table()[0].trust == "too early to tell"
+    told = [row.trust for row in clusters.table()]
+    assert told[0].startswith("hardly alike: ±0.2")
+    assert told[1].startswith("alike: ±0.0")
+    assert told[-1] == ""
+    assert nothing.table()[1].trust.startswith("hardly alike: ±0.2")
+    assert "trust" not in bt.TSC(tree, rng=1).table()[0]
+
+
+def test_what_is_computed_is_kept_until_the_next_reward() -> None:
+    policy = played_at_random(bt.Beta(1, 1), 2)
+    rows = rows_of(policy)
+    first = policy.propensities()
+    kept = rows._memo
+    assert np.array_equal(policy.propensities(), first)
+    assert rows._memo is kept
+    policy.propensities()[:] = 7  # a copy
+    assert np.array_equal(policy.propensities(), first)
+    policy.update("b1", 1)
+    assert not np.array_equal(policy.propensities(), first)
+
+
+@pytest.mark.parametrize("bad", [bt.Counts(), bt.Linear(3), "Beta", {None: bt.Beta(1, 1), "b1": bt.Gaussian()}])
+def test_other_priors_are_refused(bad: Any) -> None:
+    with pytest.raises(InvalidType, match=r"prior"):
+        bt.ATS(DEEP, prior=bad)
+    policy = bt.ATS(DEEP, rng=1)
+    with pytest.raises(InvalidType, match=r"prior"):
+        policy.add_arms({"new": ("a",)}, prior=bt.Gaussian())
+
+
+def test_it_finds_the_structure_and_does_without() -> None:
+    """Where clusters tell all it is far better than TS; where they tell nothing it is not much worse (40 runs)."""
+    regret = {}
+    for name, problem in {"clusters": bt.problems.strong_dominance(), "none": bt.problems.unstructured(50, 10)}.items():
+        runs = bt.simulate([bt.ATS, bt.TS], problem, horizon=3_000, seeds=40)
+        regret[name] = [row.mean for row in runs.table()]
+        se = max(row.se for row in runs.table())
+        assert se < 0.2 * max(regret[name])
+    table = {name: dict(zip(("ATS", "TS"), values, strict=True)) for name, values in regret.items()}
+    assert table["clusters"]["ATS"] < 0.5 * table["clusters"]["TS"]
+    assert table["none"]["ATS"] < 1.3 * table["none"]["TS"]

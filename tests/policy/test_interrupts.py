@@ -1,0 +1,166 @@
+"""An exception at any bytecode of a change leaves a policy exactly as before or exactly as after, and in working order.
+
+Ctrl-C and signal handlers raise between two bytecodes. A tracer raises at each one of policies, beliefs and rules in
+turn. One place is left out, where CPython itself takes no signals: between the body of a ``with`` and the call that
+leaves it.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import count
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banditree as bt
+from tests.support.helpers import DIM, make, same, state
+
+HOME = Path(bt.__file__).parent
+OURS = tuple(str(HOME / part) for part in ("policy", "beliefs", "rules"))  # a tree never changes: it cannot be torn
+TREE = bt.Tree({"x": ["a", "b"], "y": ["c"]})
+RETREED = bt.Tree({"y": ["a"], "z": ["b", "c", "new"]})
+POLICIES: dict[str, dict[str, Any]] = {
+    "TSC": {},
+    "TSMax": {},
+    "LinTSC": {},
+    "UCBC": {"half_life": 3.0},
+}
+
+
+class Interrupt(Exception):
+    """What a signal handler raises."""
+
+
+@cache
+def left_out(code: CodeType) -> frozenset[int]:
+    """The bytecodes that call ``__exit__(None, None, None)`` at the end of a ``with``, and those that lead up to it."""
+    steps = list(dis.get_instructions(code))
+    found: set[int] = set()
+    for i in range(len(steps) - 3):
+        if all(step.opname == "LOAD_CONST" and step.argval is None for step in steps[i : i + 3]):
+            first = i - 1 if steps[i - 1].opname == "SWAP" else i
+            found.update(step.offset for step in steps[first : i + 5])
+    return frozenset(found)
+
+
+def interrupted(call: Callable[[], Any], at: int) -> Interrupt | None:
+    """Raise at the bytecode of this number inside a call; None where it was over before."""
+    left = at
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(OURS):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode" and frame.f_lasti not in left_out(frame.f_code):
+            left -= 1
+            if left < 0:
+                raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupt as interrupt:
+        return interrupt  # kept by whoever called, as a terminal keeps the last exception
+    finally:
+        sys.settrace(before)
+    return None
+
+
+def context(policy: bt.Policy) -> Any:
+    return None if policy.dim is None else np.array([1.0, -1.0, 0.5])
+
+
+def contexts(policy: bt.Policy, n: int) -> Any:
+    return None if policy.dim is None else np.linspace(-1, 1, n * DIM).reshape(n, DIM)
+
+
+def update(policy: bt.Policy) -> None:
+    policy.update("b", 1.0, context(policy))
+
+
+def update_many(policy: bt.Policy) -> None:
+    policy.update_many(["a", "c", "a"], [1.0, 0.0, 0.0], contexts=contexts(policy, 3))
+
+
+def update_slowly(policy: bt.Policy) -> None:
+    """A reward that has to be converted."""
+    policy.update("b", np.array(1.0), context(policy))
+
+
+def update_many_slowly(policy: bt.Policy) -> None:
+    """Rows that have to be converted."""
+    policy.update_many(("a", "c", "a"), [1.0, 0.0, 0.0], plays=[1, 1, 2], contexts=contexts(policy, 3))
+
+
+CHANGES: dict[str, Callable[[bt.Policy], None]] = {
+    "update": update,
+    "update_many": update_many,
+    "update_slowly": update_slowly,
+    "update_many_slowly": update_many_slowly,
+    "forget": lambda policy: policy.forget(0.5),
+    "add_arms": lambda policy: policy.add_arms({"new": ("y",)}),
+    "move_arms": lambda policy: policy.move_arms({"a": ("y",)}),
+    "remove_arms": lambda policy: policy.remove_arms(["a"]),
+    "retree": lambda policy: policy.retree(RETREED),
+}
+
+
+def built(name: str) -> bt.Policy:
+    policy = make(name, TREE, 1, **POLICIES[name])
+    policy.update_many(["a", "b", "c", "b"], [1.0, 0.0, 1.0, 1.0], contexts=contexts(policy, 4))
+    return policy
+
+
+def all_of(policy: bt.Policy) -> dict[str, Any]:
+    """Everything a policy knows. Looking at it is the first call after the exception."""
+    with policy.held():
+        pass
+    paths = np.array([repr(path) for path in policy.tree.paths()])
+    return state(policy) | {"scale": policy._state.rows.scale.copy(), "paths": paths}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        (name, change)
+        for name in POLICIES
+        for change in CHANGES
+        if name != "UCBC" or change in ("update_many", "update_many_slowly", "forget")
+    ],
+)
+def test_a_change_is_whole_or_not_at_all(name: str, change: str, engine: str) -> None:
+    act = CHANGES[change]
+    policy = built(name)
+    before = all_of(policy)
+    act(policy)
+    after = all_of(policy)
+    assert not same(before, after)
+    policy, ends = built(name), {"before": 0, "after": 0}
+    for at in count():
+        interrupt = interrupted(partial(act, policy), at)
+        if interrupt is None:
+            break
+        assert not policy._is_held()
+        assert policy.choose(context(policy)) in policy.tree  # the first call, and it need not look at anything
+        now = all_of(policy)
+        end = "before" if same(now, before) else "after"
+        assert same(now, before if end == "before" else after), f"torn at bytecode {at}"
+        ends[end] += 1
+        if end == "after":
+            assert policy.decide(context(policy), exclude=["c"]).arm != "c"
+            update(policy)
+            policy.update_many(["b"], [0.0], contexts=contexts(policy, 1))
+            policy.add_arms({"one more": ("x",)})
+            policy = built(name)
+    assert ends["before"] > 10
+    assert same(all_of(policy), after)  # the call that ran to its end

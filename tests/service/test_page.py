@@ -1,0 +1,121 @@
+"""The live page in a real browser: it moves with the decisions, and shows names as names."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.serving import Server, quiet_port, serving, until
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, or a skip that says what is missing."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page was not opened")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: the page was not opened in a browser")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+class Looked:
+    """A page, and all that a reader would stumble over."""
+
+    def __init__(self, browser: Any, server: Server, width: int) -> None:
+        self.found: list[str] = []
+        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.page.set_default_timeout(120_000)  # milliseconds: long enough for a machine with other work
+        self.page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
+        self.page.on("request", lambda asked: self.asked(asked.url, server.url))
+        self.page.on("dialog", lambda dialog: self.found.append(f"dialog: {dialog.message}"))
+        self.page.goto(server.url)
+
+    def asked(self, url: str, own: str) -> None:
+        if not url.startswith((own, "data:")):
+            self.found.append(url)
+
+    def text(self, selector: str) -> str:
+        return str(self.page.inner_text(selector))
+
+    def troubles(self) -> list[str]:
+        if self.page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            self.found.append("the page scrolls sideways")
+        small = "[...document.querySelectorAll('p, td, li')].some(e => parseFloat(getComputedStyle(e).fontSize) < 12)"
+        if self.page.evaluate(small):
+            self.found.append("some text is too small")
+        return self.found
+
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_page_moves_with_the_decisions(browser: Any, tmp_path: Path, width: int) -> None:
+    with serving(tmp_path) as server:
+        server.http.post("/v1/arms", json={"add": {NASTY: [NASTY, "a long name " * 10]}})
+        looked = Looked(browser, server, width)
+        looked.page.wait_for_selector("#tree tr")
+        until(lambda: looked.text("#state") == "live")
+        for place in range(12):
+            only = {"only": [NASTY]} if place % 2 else {}
+            decision = server.http.post("/v1/decisions", json=only).json()
+            server.http.put(f"/v1/decisions/{decision['id']}/reward", json={"reward": 1})
+        looked.page.wait_for_function("document.getElementById('plays').textContent === '12'")
+        looked.page.wait_for_function("document.getElementById('decisions').textContent === '12'")
+        assert looked.page.locator("#latest tr").count() == 12
+        assert NASTY in looked.text("#latest")
+        assert NASTY in looked.text("#legend")
+        assert NASTY in looked.text("#learned")
+        assert looked.page.locator("img").count() == 0
+        assert looked.page.locator("#traffic rect").count() >= 1
+        closed = looked.page.locator("#tree tr").count()
+        looked.page.click("#tree button")
+        assert looked.page.locator("#tree tr").count() > closed
+        assert looked.troubles() == []
+        looked.page.goto(server.url + "/docs")
+        assert looked.page.locator("section").count() > 10
+        assert looked.troubles() == []
+        looked.page.close()
+
+
+def test_with_a_token_nothing_is_shown_before_it_is_given(browser: Any, tmp_path: Path) -> None:
+    with serving(tmp_path, "--token", "secret") as server:
+        looked = Looked(browser, server, 800)
+        looked.page.wait_for_selector("#token")
+        assert not looked.page.is_visible("#main")
+        looked.page.fill("#token", "wrong")
+        looked.page.click("form button")
+        looked.page.wait_for_function("document.getElementById('wrong').textContent !== ''")
+        assert not looked.page.is_visible("#main")
+        assert "hats" not in looked.text("body")
+        looked.page.fill("#token", "secret")
+        looked.page.click("form button")
+        looked.page.wait_for_selector("#tree tr")
+        until(lambda: looked.text("#state") == "live")
+        server.http.post("/v1/decisions", headers={"authorization": "Bearer secret"})
+        looked.page.wait_for_function("document.getElementById('decisions').textContent === '1'")
+        assert looked.troubles() == []
+        looked.page.close()
+
+
+def test_the_page_finds_the_service_again(browser: Any, tmp_path: Path) -> None:
+    port = quiet_port()
+    with serving(tmp_path, "--port", port) as server:
+        looked = Looked(browser, server, 800)
+        until(lambda: looked.text("#state") == "live")
+        server.kill()
+        until(lambda: looked.text("#state").startswith("not connected"))
+        with serving(tmp_path, "--port", port) as again:
+            until(lambda: looked.text("#state") == "live")
+            again.http.post("/v1/decisions")
+            looked.page.wait_for_function("document.getElementById('decisions').textContent === '1'")
+        looked.page.close()

@@ -1,0 +1,77 @@
+"""Several servers on one PostgreSQL: each decides from its own fold, and any of them takes any reward."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from banditree.service.serve import open_log
+from tests.support.databases import Database, postgres, programs
+from tests.support.serving import Server, serving, start, until
+from tests.support.torture import compare, torture
+
+pytestmark = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed: apt-get install postgresql")
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with postgres() as found:
+        yield found
+
+
+def tree(server: Server) -> Any:
+    return server.http.get("/v1/tree").json()
+
+
+def test_two_replicas_share_one_log(database: Database, tmp_path: Path) -> None:
+    first = start(tmp_path, store=database.address)
+    with serving(tmp_path, store=database.address) as second:
+        answers = [first.http.post("/v1/decisions", json={"id": f"d{i}"}).json() for i in range(20)]
+        for place, answer in enumerate(answers):
+            assert second.http.get(f"/v1/decisions/{answer['id']}").json() == answer | {"reward": None}
+            got = second.http.put(f"/v1/decisions/{answer['id']}/reward", json={"reward": place % 2})
+            assert got.json() == {"status": "applied"}
+            again = first.http.put(f"/v1/decisions/{answer['id']}/reward", json={"reward": place % 2})
+            assert again.json() == {"status": "duplicate"}
+            other = first.http.put(f"/v1/decisions/{answer['id']}/reward", json={"reward": 1 - place % 2})
+            assert other.status_code == 409
+        assert second.http.post("/v1/decisions", json={"id": "d3"}).json() == answers[3]
+        assert second.http.post("/v1/decisions", json={"id": "d3", "k": 2}).status_code == 409
+        until(lambda: tree(first) == tree(second))
+        assert tree(second)["nodes"][0]["plays"] == 20
+
+        first.http.post("/v1/arms", json={"add": {"n1": ["hats"]}, "remove": ["s1"]})
+        until(lambda: "n1" in json.dumps(tree(second)))
+        assert second.http.post("/v1/decisions", json={"only": ["s1"]}).status_code == 422
+        before = tree(first)
+        first.kill()
+        assert tree(second) == before
+        assert second.http.post("/v1/decisions").status_code == 201
+
+
+def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database: Database, tmp_path: Path) -> None:
+    with serving(tmp_path, store=database.address) as server:
+        kept = server.http.post("/v1/decisions", json={"id": "before"}).json()
+        database.stop()
+        try:
+            assert server.http.post("/v1/decisions", json={"id": "during"}).status_code == 503
+            assert until(lambda: server.http.get("/readyz").status_code == 503)
+            assert server.http.get("/v1/decisions/before").status_code == 503
+            assert server.http.get("/healthz").status_code == 200
+        finally:
+            database.start()
+        until(lambda: server.http.get("/readyz").status_code == 200)
+        assert server.http.get("/v1/decisions/before").json() == kept | {"reward": None}
+        assert server.http.post("/v1/decisions", json={"id": "during"}).status_code == 201
+        assert server.http.put("/v1/decisions/before/reward", json={"reward": 1}).json() == {"status": "applied"}
+
+
+def test_10_kills_among_two_replicas_lose_nothing(database: Database) -> None:
+    assert torture(database.address, 10, servers=2) == []
+    with closing(open_log(database.address)) as log:
+        assert compare(log, []) == []

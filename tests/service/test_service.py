@@ -1,0 +1,381 @@
+"""The service from outside: routes, status codes and what is kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from banditree.errors import BadPath
+from banditree.service.serve import open_log
+from tests.support.serving import ARMS, COMMAND, Server, items, serving, start, until
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("service")) as found:
+        yield found
+
+
+def nodes(server: Server) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {tuple(node["path"]): node for node in server.http.get("/v1/tree").json()["nodes"]}
+
+
+def put(server: Server, id_: str, **body: Any) -> tuple[int, dict[str, Any]]:
+    answer = server.http.put(f"/v1/decisions/{id_}/reward", json=body)
+    return answer.status_code, answer.json()
+
+
+def test_a_decision_says_what_it_chose_and_how_likely_that_was(server: Server) -> None:
+    answer = server.http.post("/v1/decisions")
+    found = answer.json()
+    assert answer.status_code == 201
+    assert list(found) == ["id", "arm", "arms", "path", "propensity", "steps", "at"]
+    assert found["arm"] in ARMS
+    assert found["arms"] == [found["arm"]]
+    assert found["path"][-1] == found["arm"]
+    assert len(found["path"]) == 3
+    assert 0 < found["propensity"] <= 1
+    assert found["propensity"] == pytest.approx(math.prod(found["steps"]))
+    assert found["at"].endswith("Z")
+    assert server.http.get(f"/v1/decisions/{found['id']}").json() == found | {"reward": None}
+
+
+def test_the_same_id_gives_the_same_answer_and_another_request_a_409(server: Server) -> None:
+    asked = {"id": "mine 1", "exclude": ["s1", "unknown"], "k": 2}
+    first = server.http.post("/v1/decisions", json=asked)
+    again = server.http.post("/v1/decisions", json=asked)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+    other = server.http.post("/v1/decisions", json=asked | {"k": 3})
+    assert other.status_code == 409
+    assert "another request" in other.json()["error"]
+
+
+def test_limits_are_kept_and_a_slate_has_different_arms(server: Server) -> None:
+    for _ in range(20):
+        assert server.http.post("/v1/decisions", json={"only": ["h1", "s2"]}).json()["arm"] in ("h1", "s2")
+    slate = server.http.post("/v1/decisions", json={"k": 5, "exclude": ["h2"]}).json()
+    assert sorted(slate["arms"]) == sorted(set(ARMS) - {"h2"})
+    assert slate["arm"] == slate["arms"][0] == slate["path"][-1]
+    wrong: list[dict[str, Any]] = [{"k": 7}, {"only": ["nobody"]}, {"only": []}, {"exclude": ARMS}]
+    for bad in wrong:
+        assert server.http.post("/v1/decisions", json=bad).status_code == 422
+
+
+def test_a_reward_counts_once(server: Server) -> None:
+    id_ = server.http.post("/v1/decisions", json={"k": 2}).json()["id"]
+    before = nodes(server)[()]["plays"]
+    assert put(server, id_, reward=1) == (200, {"status": "applied"})
+    assert put(server, id_, reward=1) == (200, {"status": "duplicate"})
+    assert put(server, id_, reward=1.0, position=0) == (200, {"status": "duplicate"})
+    assert put(server, id_, reward=0)[0] == 409
+    assert put(server, id_, reward=0, position=1) == (200, {"status": "applied"})
+    assert put(server, id_, reward=0, position=2)[0] == 422
+    assert put(server, "nobody", reward=1)[0] == 404
+    assert nodes(server)[()]["plays"] == before + 2
+    found = server.http.get(f"/v1/decisions/{id_}").json()
+    assert (found["reward"], found["rewards"]) == (1, [1, 0])
+
+
+def test_a_withdrawn_decision_earns_nothing(server: Server) -> None:
+    id_ = server.http.post("/v1/decisions").json()["id"]
+    assert server.http.delete(f"/v1/decisions/{id_}").status_code == 200
+    assert server.http.delete(f"/v1/decisions/{id_}").status_code == 200
+    assert put(server, id_, reward=1)[0] == 409
+    assert server.http.delete("/v1/decisions/nobody").status_code == 404
+    rewarded = server.http.post("/v1/decisions").json()["id"]
+    put(server, rewarded, reward=0)
+    assert server.http.delete(f"/v1/decisions/{rewarded}").status_code == 409
+
+
+WRONG: list[tuple[str, str, bytes | str, int]] = [
+    ("POST", "/v1/decisions", "{", 400),
+    ("POST", "/v1/decisions", b"\xff\xfe", 400),
+    ("POST", "/v1/decisions", "[]", 422),
+    ("POST", "/v1/decisions", '{"k": "2"}', 422),
+    ("POST", "/v1/decisions", '{"k": 2.0}', 422),
+    ("POST", "/v1/decisions", '{"k": true}', 422),
+    ("POST", "/v1/decisions", '{"k": 0}', 422),
+    ("POST", "/v1/decisions", '{"id": ""}', 422),
+    ("POST", "/v1/decisions", '{"id": "a/b"}', 422),
+    ("POST", "/v1/decisions", '{"id": "a\\u0000b"}', 422),
+    ("POST", "/v1/decisions", json.dumps({"id": "x" * 201}), 422),
+    ("POST", "/v1/decisions", '{"id": 7}', 422),
+    ("POST", "/v1/decisions", '{"onyl": ["s1"]}', 422),
+    ("POST", "/v1/decisions", '{"only": "s1"}', 422),
+    ("POST", "/v1/decisions", '{"context": [NaN]}', 422),
+    ("POST", "/v1/decisions", json.dumps({"id": "x" * 2**20}), 413),
+    ("PUT", "/v1/decisions/d/reward", "", 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": true}', 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": "1"}', 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": 1.5}', 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": 1e999}', 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": 1, "position": -1}', 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": 1, "arm": "nobody"}', 422),
+    ("POST", "/v1/arms", '{"add": {"n": "hats"}}', 422),
+    ("POST", "/v1/arms", '{"add": {"n": ["hats"]}, "remove": ["nobody"]}', 422),
+    ("POST", "/v1/arms", '{"add": {"s1": ["hats"]}}', 409),
+    ("POST", "/v1/arms", json.dumps({"remove": ARMS}), 422),
+    ("GET", "/v1/log?format=xml", "", 422),
+    ("GET", "/v1/nothing", "", 404),
+    ("GET", "/v1/decisions/nobody", "", 404),
+    ("GET", "/v1/decisions/%00", "", 404),
+    ("PUT", "/v1/decisions/%00/reward", '{"reward": 1}', 404),
+    ("DELETE", "/v1/decisions/" + "x" * 300, "", 404),
+    ("POST", "/v1/decisions", '{"id": "\\ud800"}', 400),
+    ("POST", "/v1/decisions", '{"k": 1' + "0" * 400 + "}", 422),
+    ("PUT", "/v1/decisions/d/reward", '{"reward": 1' + "0" * 400 + "}", 422),
+    ("POST", "/v1/decisions", "[" * 5000, 400),
+    ("GET", "/v1/tree?depth=x", "", 422),
+    ("PATCH", "/v1/decisions", "", 405),
+    ("GET", "/v1/arms", "", 405),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "code"), WRONG)
+def test_what_is_wrong_gets_a_sentence(server: Server, method: str, path: str, body: bytes | str, code: int) -> None:
+    server.http.post("/v1/decisions", json={"id": "d"})
+    before = server.http.get("/readyz").json()["events"]
+    answer = server.http.request(method, path, content=body)
+    assert answer.status_code == code, answer.text
+    assert list(answer.json()) == ["error"]
+    assert "Traceback" not in answer.text
+    assert server.http.get("/readyz").json()["events"] == before
+
+
+def test_a_body_without_a_length_is_measured_too(server: Server) -> None:
+    answer = server.http.post("/v1/decisions", content=(b"x" * 2**16 for _ in range(20)))
+    assert answer.status_code == 413
+
+
+def test_the_log_has_one_row_per_decision(server: Server) -> None:
+    id_ = server.http.post("/v1/decisions", json={"only": ["s1", "s2"], "context": [1, 2.5]}).json()["id"]
+    put(server, id_, reward=1)
+    rows = [json.loads(line) for line in server.http.get("/v1/log").text.splitlines()]
+    [row] = [row for row in rows if row["id"] == id_]
+    assert (row["reward"], row["only"], row["context"]) == (1, ["s1", "s2"], [1, 2.5])
+    text = server.http.get("/v1/log", params={"format": "csv"}).text
+    table = list(csv.DictReader(io.StringIO(text)))
+    assert [line["id"] for line in table] == [row["id"] for row in rows]
+    assert {line["reward"] for line in table} <= {"", "0.0", "1.0"}
+    for line, row in zip(table, rows, strict=True):
+        assert (line["arm"], float(line["propensity"])) == (row["arm"], row["propensity"])
+
+
+def test_events_are_told_as_they_happen_and_again_from_where_one_was(server: Server) -> None:
+    before = server.http.get("/readyz").json()["events"]
+    with server.http.stream("GET", "/v1/events", headers={"last-event-id": str(before)}) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": banditree"
+        id_ = server.http.post("/v1/decisions", json={"only": ["<b>h3</b>"]}).json()["id"]
+        put(server, id_, reward=0)
+        server.http.post("/v1/arms", json={"add": {"e1": ["hats", "low"]}})
+        names = []
+        while "arms" not in names:
+            line = next(lines)
+            if line.startswith("event: "):
+                names.append(line.removeprefix("event: "))
+                data = json.loads(next(lines).removeprefix("data: "))
+                if len(names) == 1:
+                    assert (data["id"], data["arm"], data["n"]) == (id_, "<b>h3</b>", before + 1)
+    assert names == ["decision", "reward", "arms"]
+    with server.http.stream("GET", "/v1/events", headers={"last-event-id": str(before)}) as stream:
+        assert [
+            line[7:] for _, line in zip(range(12), stream.iter_lines(), strict=False) if line.startswith("event: ")
+        ] == names
+    server.http.post("/v1/arms", json={"remove": ["e1"]})
+
+
+def test_arms_come_move_and_go(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        done = server.http.post("/v1/arms", json={"add": {"n1": ["hats", "new"]}, "move": {"s1": []}, "remove": ["s2"]})
+        assert done.json() == {"added": 1, "moved": 1, "removed": 1, "arms": 6}
+        paths = set(nodes(server))
+        assert {("hats", "new", "n1"), ("s1",)} < paths
+        assert ("shoes", "low") not in paths
+        again = server.http.post("/v1/arms", json={"add": {"n1": ["hats", "new"]}, "remove": ["s2"]})
+        assert (again.status_code, again.json()["added"], again.json()["removed"]) == (200, 0, 0)
+        seen = {server.http.post("/v1/decisions").json()["arm"] for _ in range(60)}
+        assert "s2" not in seen
+
+        id_ = server.http.post("/v1/decisions", json={"only": ["h1"]}).json()["id"]
+        server.http.post("/v1/arms", json={"remove": ["h1"]})
+        assert put(server, id_, reward=1) == (200, {"status": "late"})
+        assert put(server, id_, reward=1) == (200, {"status": "duplicate"})
+        assert nodes(server)[()]["plays"] == 0
+        everything = nodes(server)
+    with serving(tmp_path) as server:
+        assert nodes(server) == everything
+
+
+def test_what_was_answered_is_there_after_a_restart_and_from_the_log_alone(tmp_path: Path) -> None:
+    server = start(tmp_path, "--policy", "HTS", "--explore", "0.1")
+    answers = [server.http.post("/v1/decisions").json() for _ in range(30)]
+    for place, answer in enumerate(answers):
+        put(server, answer["id"], reward=place % 3 / 2)
+    before = nodes(server)
+    server.kill()
+    with serving(tmp_path, "--policy", "HTS", "--explore", "0.1") as server:  # from the log
+        assert nodes(server) == before
+        assert server.http.get(f"/v1/decisions/{answers[7]['id']}").json() == answers[7] | {"reward": 0.5}
+    with serving(tmp_path, "--policy", "HTS", "--explore", "0.1") as server:  # from the snapshot of the clean end
+        assert nodes(server) == before
+        started = until(lambda: [json.loads(line) for line in server.errors])[0]
+        assert started["from_snapshot"] == 61
+    with serving(tmp_path, "--policy", "TS") as server:  # another policy learns from the same log
+        assert nodes(server) == before
+
+
+def test_windows_defaults_and_late_rewards(tmp_path: Path) -> None:
+    with serving(tmp_path, "--reward-window", "1h", "--default-reward", "0") as server:
+        ids = [server.http.post("/v1/decisions").json()["id"] for _ in range(3)]
+        assert put(server, ids[0], reward=1) == (200, {"status": "applied"})
+        server.http.delete(f"/v1/decisions/{ids[1]}")
+        assert nodes(server)[()]["plays"] == 1
+    with serving(tmp_path, "--reward-window", "0.001s", "--default-reward", "0") as server:  # has passed for all three
+        until(lambda: server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] is not None)
+        assert nodes(server)[()]["plays"] == 2
+        assert server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] == 0
+        assert put(server, ids[2], reward=1) == (200, {"status": "late"})
+        assert put(server, ids[2], reward=1) == (200, {"status": "duplicate"})
+        assert server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] == 1
+        assert (nodes(server)[()]["plays"], nodes(server)[()]["reward"]) == (2, 1)
+    with serving(tmp_path, "--reward-window", "0.01", "--learn-late") as server:
+        id_ = server.http.post("/v1/decisions").json()["id"]
+        time.sleep(0.05)
+        assert put(server, id_, reward=1) == (200, {"status": "late"})
+        assert nodes(server)[()]["plays"] == 3
+
+
+def test_in_shadow_mode_the_caller_chooses(tmp_path: Path) -> None:
+    with serving(tmp_path, "--shadow") as server:
+        decision = server.http.post("/v1/decisions").json()
+        assert decision["shadow"] is True
+        assert put(server, decision["id"], reward=1)[0] == 422
+        assert put(server, decision["id"], reward=1, arm="nobody")[0] == 422
+        assert put(server, decision["id"], reward=1, arm="h2") == (200, {"status": "applied"})
+        assert put(server, decision["id"], reward=1, arm="h1")[0] == 409
+        assert nodes(server)[("hats", "low", "h2")]["plays"] == 1
+        [row] = [json.loads(line) for line in server.http.get("/v1/log").text.splitlines()]
+        assert (row["arm"], row["shown"]) == (decision["arm"], "h2")
+
+
+def test_with_a_half_life_earlier_rewards_fade_also_after_a_restart(tmp_path: Path) -> None:
+    """With a half-life of one reward, the last three count 1, 1/2 and 1/4."""
+    options = ("--half-life", "1")
+    server = start(tmp_path, *options)
+    for reward in (1, 0, 1):
+        id_ = server.http.post("/v1/decisions", json={"only": ["h1"]}).json()["id"]
+        assert put(server, id_, reward=reward) == (200, {"status": "applied"})
+    before = nodes(server)
+    server.kill()
+    for path in ((), ("hats", "low", "h1")):
+        assert (before[path]["plays"], before[path]["reward"]) == (pytest.approx(1.75), pytest.approx(1.25))
+    for _ in range(2):  # from the log, then from the snapshot
+        with serving(tmp_path, *options) as server:
+            assert nodes(server) == before
+    with serving(tmp_path) as server:  # without a half-life, the same log counts in full
+        assert (nodes(server)[()]["plays"], nodes(server)[()]["reward"]) == (3, 2)
+
+
+def test_contexts_and_rewards_of_any_size(tmp_path: Path) -> None:
+    with serving(tmp_path, "--policy", "LinTSC", "--dim", "2") as server:
+        assert server.http.post("/v1/decisions").status_code == 422
+        assert server.http.post("/v1/decisions", json={"context": [1]}).status_code == 422
+        id_ = server.http.post("/v1/decisions", json={"context": [1, -0.5]}).json()["id"]
+        assert put(server, id_, reward=12.5) == (200, {"status": "applied"})
+        assert nodes(server)[()]["plays"] == 1
+        before = nodes(server)
+        server.kill()
+    with serving(tmp_path, "--policy", "LinTSC", "--dim", "2") as server:
+        assert nodes(server) == before
+    other = tmp_path / "other"
+    other.mkdir()
+    with serving(other, "--reward-sd", "3") as server:
+        id_ = server.http.post("/v1/decisions").json()["id"]
+        assert put(server, id_, reward=-12.5) == (200, {"status": "applied"})
+
+
+def test_a_token_is_asked_for(tmp_path: Path) -> None:
+    with serving(tmp_path, env={"BANDITREE_TOKEN": "secret"}) as server:
+        for path in ("/v1/tree", "/v1/log", "/v1/events", "/metrics", "/v1/decisions/x", "/nowhere"):
+            assert server.http.get(path).status_code == 401, path
+        assert server.http.get("/v1/tree", headers={"authorization": "Bearer wrong"}).json().keys() == {"error"}
+        assert server.http.get("/v1/tree", headers={"authorization": "Bearer secret"}).status_code == 200
+        assert [server.http.get(path).status_code for path in ("/", "/healthz", "/readyz", "/docs")] == [200] * 4
+        assert "hats" not in server.http.get("/").text
+
+
+def refused(folder: Path, *options: str) -> str:
+    words = [*COMMAND, str(items(folder)), "--arm", "item", "--path", "kind", "--port", "0", *options]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=folder, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_server_that_cannot_be_says_why(tmp_path: Path) -> None:
+    assert "give --token" in refused(tmp_path, "--host", "0.0.0.0")
+    assert "there is no policy 'TSX'" in refused(tmp_path, "--policy", "TSX")
+    assert "needs --reward-window" in refused(tmp_path, "--default-reward", "0")
+    assert "is not a time" in refused(tmp_path, "--reward-window", "soon")
+    assert "outside [0, 1]" in refused(tmp_path, "--default-reward", "2", "--reward-window", "9")
+    assert "does not take --dim; leave it out" in refused(tmp_path, "--dim", "3")
+    assert "LinTS needs --dim" in refused(tmp_path, "--policy", "LinTS")
+    assert "--half-life=0.0 must be at least 1" in refused(tmp_path, "--half-life", "0")
+    assert "--reward-sd=0.0 must be above 0" in refused(tmp_path, "--reward-sd", "0")
+    assert "there is no folder" in refused(tmp_path, "--store", "nowhere/decisions.db")
+    assert "it is a folder" in refused(tmp_path, "--store", ".")
+    assert "cannot reach the store" in refused(tmp_path, "--store", "postgresql://127.0.0.1:1/nothing")
+    (tmp_path / "broken.db").write_bytes(b"no database, but long enough to be looked at" * 100)
+    assert "cannot use" in refused(tmp_path, "--store", "broken.db")
+
+
+def test_a_store_that_cannot_be_used_is_not_left_locked(tmp_path: Path) -> None:
+    store = tmp_path / "decisions.db"
+    store.write_bytes(b"no database, but long enough to be looked at" * 100)
+    with pytest.raises(BadPath, match="cannot use"):
+        open_log(str(store))
+    store.unlink()
+    open_log(str(store)).close()
+
+
+def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert "another banditree serve is using" in refused(tmp_path, "--store", str(tmp_path / "decisions.db"))
+        assert server.http.post("/v1/decisions").status_code == 201
+
+
+def test_sigterm_ends_it_cleanly_while_somebody_listens(tmp_path: Path) -> None:
+    server = start(tmp_path)
+    with server.http.stream("GET", "/v1/events") as stream:
+        next(stream.iter_lines())
+        server.process.terminate()
+        assert server.process.wait(60) == 0
+    server.end()
+
+
+def test_sigterm_right_after_the_address_ends_it_cleanly(tmp_path: Path) -> None:
+    assert start(tmp_path).stop() == 0
+
+
+def test_metrics_count_what_happened(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        id_ = server.http.post("/v1/decisions").json()["id"]
+        put(server, id_, reward=1)
+        text = server.http.get("/metrics").text
+        values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        assert values["banditree_decisions_total"] == "1"
+        assert values['banditree_rewards_total{status="learned"}'] == "1"
+        assert values['banditree_decision_seconds_bucket{le="+Inf"}'] == "1"
+        assert values["banditree_fold_lag_events"] == "0"
+        assert values["banditree_events"] == "3"

@@ -1,0 +1,265 @@
+"""Kill servers under load and compare what is left with what they had answered.
+
+Clients keep a ledger of every request and its answer. A server is killed with SIGKILL at a random moment, the store is
+read as it was left, and then: nothing that was answered is missing, nothing is counted twice, and the state that the
+next server starts from equals the fold of the whole log, bit for bit.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from banditree.service import engine
+from banditree.service.commands import answer
+from banditree.service.events import DECISION, REWARD
+from banditree.service.serve import open_log, serve
+from banditree.service.settings import Settings
+from banditree.service.state import State
+from banditree.service.store import EventLog
+
+ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats", "gloves") for i in range(4)}
+SETTINGS = Settings(explore=0.1)
+CLIENTS = 4
+MOST_ANSWERS = 120  # a server is killed after so many answers at most
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.support.torture"])
+
+
+class Hasty(engine.Engine):
+    """A planted bug: it answers, and then writes. The disk takes its time."""
+
+    def _commit(self, part: list[engine.Waiting]) -> None:
+        if part:
+            self.head = self.log.begin()
+            self._follow()
+            results, events = self._run([command for command, _ in part])
+            self._answer([(future, result) for (_, future), result in zip(part, results, strict=True)])
+            time.sleep(0.02)
+            if events:
+                self._keep(events)
+            self.log.rollback()
+
+
+def run_server(store: str, address: Any, hasty: bool) -> None:
+    """What a server process does: it prints its address into a pipe. Snapshots are frequent, to start from some."""
+    engine.SNAPSHOT_EVERY = 150
+    if hasty:
+        from banditree.service import serve as module
+
+        vars(module)["Engine"] = Hasty
+    with (
+        os.fdopen(os.dup(address.fileno()), "w") as pipe,
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(pipe),
+        redirect_stderr(nowhere),
+    ):
+        serve(ARMS, "torture", SETTINGS, store=store, host="127.0.0.1", port=0, token=None)
+
+
+class Process:
+    """A server that can be killed."""
+
+    def __init__(self, store: str, *, hasty: bool = False) -> None:
+        receiver, sender = FORKS.Pipe(duplex=False)
+        self.process = FORKS.Process(target=run_server, args=(store, sender, hasty), daemon=True)
+        with receiver:
+            with sender:
+                self.process.start()
+            with os.fdopen(os.dup(receiver.fileno())) as lines:
+                line = lines.readline()
+        assert "http://" in line, "the server ended before it had an address"
+        self.url = line.split()[-1]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+@dataclass
+class Ledger:
+    """What one client knows: its decisions as they were answered, and the rewards that were accepted."""
+
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)  # id -> the request
+    answered: dict[str, dict[str, Any]] = field(default_factory=dict)  # id -> the answer
+    sent: dict[str, float] = field(default_factory=dict)  # id -> the reward
+    accepted: dict[str, float] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def size(self) -> int:
+        return len(self.answered) + len(self.accepted)
+
+
+class ClientThread(threading.Thread):
+    """Decides, rewards and repeats itself, until nobody answers any more."""
+
+    def __init__(self, url: str, ledger: Ledger, name: str, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.url, self.ledger, self.prefix, self.rng = url, ledger, name, random.Random(seed)
+        self.stopped = False
+
+    def run(self) -> None:
+        with httpx.Client(base_url=self.url, timeout=120, trust_env=False) as http:
+            try:
+                while not self.stopped:
+                    self.step(http)
+            except httpx.TransportError:
+                pass
+
+    def step(self, http: httpx.Client) -> None:
+        ledger, rng = self.ledger, self.rng
+        open_ = [id_ for id_ in list(ledger.answered)[-20:] if id_ not in ledger.sent]
+        if open_ and rng.random() < 0.5:
+            self.reward(http, rng.choice(open_))
+        elif ledger.sent and rng.random() < 0.1:
+            self.reward(http, rng.choice(list(ledger.sent)))  # again
+        elif ledger.asked and rng.random() < 0.1:
+            self.decide(http, rng.choice(list(ledger.asked)))  # again
+        else:
+            self.decide(http, f"{self.prefix}-{len(ledger.asked)}")
+
+    def decide(self, http: httpx.Client, id_: str) -> None:
+        ledger = self.ledger
+        request = ledger.asked.setdefault(id_, {"id": id_} | ({"k": 2} if self.rng.random() < 0.2 else {}))
+        got = http.post("/v1/decisions", json=request)
+        if got.status_code == 503:
+            return
+        if got.status_code not in (200, 201):
+            ledger.faults.append(f"decision {id_}: {got.status_code} {got.text}")
+        elif ledger.answered.setdefault(id_, got.json()) != got.json():
+            ledger.faults.append(f"decision {id_} was answered in two ways")
+
+    def reward(self, http: httpx.Client, id_: str) -> None:
+        ledger = self.ledger
+        value = ledger.sent.setdefault(id_, float(self.rng.random() < 0.3))
+        got = http.put(f"/v1/decisions/{id_}/reward", json={"reward": value})
+        if got.status_code == 503:
+            return
+        if got.status_code != 200:
+            ledger.faults.append(f"reward of {id_}: {got.status_code} {got.text}")
+        elif id_ in ledger.accepted and got.json()["status"] != "duplicate":
+            ledger.faults.append(f"the reward of {id_} was applied twice")
+        else:
+            ledger.accepted[id_] = value
+
+
+def load(processes: Sequence[Process], ledgers: Sequence[Ledger], name: str, seed: int) -> list[ClientThread]:
+    """Start a client per ledger, spread over the servers."""
+    threads = [
+        ClientThread(processes[place % len(processes)].url, ledger, f"{name}-{place}", seed + place)
+        for place, ledger in enumerate(ledgers)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
+    """All that a store has lost, counted twice or made up, against the ledgers."""
+    faults = [fault for ledger in ledgers for fault in ledger.faults]
+    whole = State(SETTINGS)
+    last = 0
+    plays = 0
+    for event in log.tail(0, whole=False):
+        if event.n != last + 1:
+            faults.append(f"event {event.n} follows event {last}")
+        last = event.n
+        plays += event.kind == REWARD and event.learned
+        whole.apply(event)
+    saved = log.load_snapshot(SETTINGS.key)
+    if saved is not None:
+        restored = State.from_bytes(saved, SETTINGS)
+        for event in log.tail(restored.n, whole=False):
+            restored.apply(event)
+        if restored.to_bytes() != whole.to_bytes():
+            faults.append("the snapshot and the events after it are not the fold of the log")
+    if whole.policy[()].plays != plays:
+        faults.append(f"{plays} rewards are in the log, {whole.policy[()].plays} in the policy")
+    for ledger in ledgers:
+        known = log.find(ledger.asked)
+        for id_, said in ledger.answered.items():
+            kept = [event for event in known.get(id_, ()) if event.kind == DECISION]
+            if [answer(event) for event in kept] != [said]:
+                faults.append(f"decision {id_} was answered, and is not in the log as it was answered")
+        for id_, value in ledger.accepted.items():
+            kept = [event for event in known.get(id_, ()) if event.kind == REWARD]
+            if [event.value for event in kept] != [value]:
+                faults.append(f"the reward of {id_} was accepted, and is in the log {len(kept)} times")
+        for id_, events in known.items():
+            if len(events) > 1 and events[1].value != ledger.sent.get(id_):
+                faults.append(f"the reward of {id_} was never sent")
+    return faults
+
+
+def finish(url: str, ledgers: Sequence[Ledger]) -> None:
+    """Send again what was left without an answer: it is accepted, whether it had been kept or not."""
+    for place, ledger in enumerate(ledgers):
+        client = ClientThread(url, ledger, "finish", place)
+        with httpx.Client(base_url=url, timeout=120, trust_env=False) as http:
+            for id_ in [id_ for id_ in ledger.asked if id_ not in ledger.answered]:
+                client.decide(http, id_)
+            for id_ in [id_ for id_ in ledger.sent if id_ not in ledger.accepted]:
+                client.reward(http, id_)
+
+
+def torture(
+    store: str, rounds: int, *, seed: int = 0, hasty: bool = False, servers: int = 1, say: Callable[[str], object] = len
+) -> list[str]:
+    """Kill one of the servers in every round. Gives the faults found, at the end of the first round that has some."""
+    rng = random.Random(seed)
+    processes = [Process(store, hasty=hasty) for _ in range(servers)]
+    total = [0, 0]
+    try:
+        for number in range(rounds):
+            ledgers = [Ledger() for _ in range(CLIENTS)]
+            threads = load(processes, ledgers, f"r{seed}-{number}", number * CLIENTS)
+            wanted = rng.randrange(1, MOST_ANSWERS)
+            while any(thread.is_alive() for thread in threads) and sum(map(Ledger.size, ledgers)) < wanted:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.01))
+            victim = rng.randrange(servers)
+            processes[victim].kill()
+            for thread in threads:
+                thread.stopped = True
+            for thread in threads:
+                thread.join(60)
+            with closing(open_log(store)) as log:  # takes the lock: the killed server must have lost it
+                faults = compare(log, ledgers)
+            if faults:
+                return faults
+            processes[victim] = Process(store, hasty=hasty)
+            finish(processes[victim].url, ledgers)
+            total[0] += sum(len(ledger.answered) for ledger in ledgers)
+            total[1] += sum(len(ledger.accepted) for ledger in ledgers)
+            missing = sum(len(ledger.asked) - len(ledger.answered) for ledger in ledgers)
+            faults = [fault for ledger in ledgers for fault in ledger.faults]
+            with closing(_beside(store)) as log:
+                found = {id_: events for ledger in ledgers for id_, events in log.find(ledger.asked).items()}
+            faults += [f"{id_} is in the log twice" for id_, events in found.items() if len(events) > 2]
+            if faults or missing:
+                return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]
+            if (number + 1) % 50 == 0:
+                say(f"{number + 1} rounds, {total[0]:,} decisions and {total[1]:,} rewards answered, nothing lost")
+    finally:
+        for process in processes:
+            process.kill()
+    return []
+
+
+def _beside(store: str) -> EventLog:
+    """The store of a server that is running, to read from."""
+    if store.startswith("postgres"):
+        return open_log(store)
+    from banditree.service.store_sqlite import SqliteLog
+
+    return SqliteLog(Path(store), reads_only=True)

@@ -1,0 +1,75 @@
+"""Measure how good ATS is beside TS, TSC and HTS at every depth, on worlds of many kinds.
+
+``python -m tools.pages.robustness --out docs/robustness.md`` makes the page of the docs, and its picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from banditree.paper.bar import bar
+from tools.pages.robustness_growth import Growth, grow
+from tools.pages.robustness_numbers import Point, measure
+from tools.pages.robustness_page import page
+from tools.pages.robustness_worlds import World, growing_worlds, random_worlds, table_worlds
+
+RANDOM, RANDOM_SEEDS = 24, 20
+END, GROWTH_SEEDS = 1_000_000, 20
+QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
+SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
+
+
+def plan(quick: bool) -> tuple[list[World], list[World], list[World]]:
+    """List the worlds of the table, those drawn at random, and those that are played for long."""
+    table, drawn, growing = table_worlds(), random_worlds(RANDOM, RANDOM_SEEDS), growing_worlds(END, GROWTH_SEEDS)
+    if quick:
+        table = [replace(w, horizon=QUICK_HORIZON, seeds=QUICK_SEEDS, long_seeds=min(w.long_seeds, 2)) for w in table]
+        drawn = [replace(w, horizon=QUICK_HORIZON, seeds=QUICK_SEEDS) for w in drawn[:3]]
+        growing = [replace(w, horizon=QUICK_END, seeds=QUICK_SEEDS) for w in growing]
+    return table, drawn, growing
+
+
+def cost(world: World) -> float:
+    """Estimate how long a world takes, in any unit."""
+    steps = world.horizon * (world.seeds + 9 * world.long_seeds)
+    return float(steps * (SLOWER + len(world.policies()) - 1))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page and the picture beside it, in the folder images."""
+    parser = argparse.ArgumentParser(description="Measure ATS beside the other policies on worlds of many kinds.")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="the page to write; its picture goes to images beside it"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few seeds and short runs: seconds instead of about 20 minutes"
+    )
+    parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
+    given = parser.parse_args(arguments)
+    table, drawn, growing = plan(given.quick)
+    started, points = time.monotonic(), dict[str, list[Point]]()
+    tasks = {world.name: cost(world) for world in [*table, *drawn]}
+    tasks |= {f"{world.name}, long": cost(world) for world in growing}
+    with bar(tasks, None) as show:
+        for world in [*table, *drawn]:
+            with show(world.name) as progress:
+                points[world.name] = measure(world, jobs=given.jobs, progress=progress)
+            took = f"{time.monotonic() - started:6.0f} s"
+            print(took, world.name, *(point.to_best for point in points[world.name]), sep="  ", file=sys.stderr)
+        growths = list[Growth]()
+        for world in growing:
+            with show(f"{world.name}, long") as progress:
+                growths.append(grow(world, jobs=given.jobs, progress=progress))
+    text = page([points[w.name] for w in table], [points[w.name] for w in drawn], growths, given.out)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
