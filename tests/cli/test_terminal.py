@@ -14,8 +14,8 @@ import banditree as bt
 from banditree.catalogue import Catalogue, inspect, write_example
 from banditree.catalogue.grid import Grid
 from banditree.cli import main as cli
-from banditree.output.words import UNSEEN, visible
 from banditree.paper.bar import bar
+from banditree.report.words import UNSEEN, visible
 from banditree.simulation import progress, workers
 from banditree.simulation.runs import Comparison
 

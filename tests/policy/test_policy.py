@@ -11,7 +11,7 @@ import pytest
 import banditree as bt
 from banditree import stream
 from banditree.errors import InvalidType, InvalidValue
-from banditree.output.tables import Row, Table
+from banditree.report.tables import Row, Table
 from banditree.policy import engines
 from tests.support.helpers import DIM, NAMES, SHOP, TREES, make, needs_native, run, same, state
 

@@ -15,7 +15,7 @@ from typing import Any
 from banditree.catalogue import content
 from banditree.catalogue.defects import LONGEST, CatalogueError, Defect, first_few
 from banditree.errors import InvalidType, InvalidValue, MissingExtra, missing_extra
-from banditree.output.words import count
+from banditree.report.words import count
 
 DELIMITERS = (",", ";", "\t", "|")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from banditree.errors import InvalidValue
-from banditree.output.words import count
+from banditree.report.words import count
 
 SHOWN = 20  # lines of a message, at most
 ALIKE = 3  # up to this many defects of one kind get a line each, more share one

@@ -7,7 +7,7 @@ from typing import Any
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.reward_columns import adding_up, counted
 from banditree.errors import InvalidType, InvalidValue
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.tree import Tree
 
 

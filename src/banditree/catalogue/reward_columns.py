@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from banditree.catalogue.defects import CatalogueError, Defect
 from banditree.catalogue.rows import Rows
-from banditree.output.words import count
+from banditree.report.words import count
 
 Floats = NDArray[np.float64]
 AddUp = Callable[[Floats], Floats]

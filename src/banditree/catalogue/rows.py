@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from banditree.catalogue import cells, columns
 from banditree.catalogue.defects import Defect, shown
-from banditree.output.words import count
 from banditree.problems.rewards import FARTHEST
+from banditree.report.words import count
 
 Floats = NDArray[np.float64]
 Path = tuple[Any, ...]

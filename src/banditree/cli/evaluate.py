@@ -22,8 +22,8 @@ from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
 from banditree.ope.log import Log
 from banditree.ope.read import read_log
-from banditree.output.words import count
 from banditree.policy.algorithms import ALGORITHMS
+from banditree.report.words import count
 from banditree.tree import Tree
 
 NO_PROPENSITY = (

@@ -19,8 +19,8 @@ from banditree.ope.log import Log
 from banditree.ope.rows import Rows
 from banditree.ope.slope import slope
 from banditree.ope.verdict import Difference, Judgement, judge
-from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.report.tables import Table
+from banditree.report.words import count
 from banditree.tree import Tree
 
 Z = 1.96  # standard errors to either side in a 95% interval

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.errors.checks import real
 from banditree.ope.by_row import Floats, Places
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.tree import Tree
 
 SHOWN = 5  # arms that an error names, at most

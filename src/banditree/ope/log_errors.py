@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import InvalidValue
-from banditree.output.words import count
+from banditree.report.words import count
 
 ROWS_SHOWN = 3
 KINDS_SHOWN = 20

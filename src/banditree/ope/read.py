@@ -18,7 +18,7 @@ from banditree.ope.fit_propensities import fit_propensities
 from banditree.ope.log import Log
 from banditree.ope.log_errors import LogError, Problem, ProblemCollector
 from banditree.ope.times import as_times
-from banditree.output.words import count
+from banditree.report.words import count
 
 ESTIMATED = "estimated"  # in place of a column of propensities
 TRUTH = {"true": 1.0, "false": 0.0}

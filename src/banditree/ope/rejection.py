@@ -15,8 +15,8 @@ from banditree.ope.by_row import Floats, Places
 from banditree.ope.estimators import mean_and_error
 from banditree.ope.log import Log
 from banditree.ope.prepare import LOG_PROPENSITIES
-from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.report.tables import Table
+from banditree.report.words import count
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.stream import seed_sequence
