@@ -20,7 +20,7 @@ from banditree.problems.drifting import DriftingInstance
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
-from banditree.simulation.run_outcome import Run
+from banditree.simulation.runs import Run
 from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
 from banditree.simulation.user_checks import CheckedInstance, PlayedPolicies, copy_instance, draw_instance
 from banditree.simulation.workers import Monitor

@@ -14,8 +14,7 @@ from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidVa
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on, policy_class
-from banditree.simulation.run_outcome import Run
-from banditree.simulation.runs import Built, Runs
+from banditree.simulation.runs import Built, Run, Runs
 from banditree.simulation.stepper import Schedule
 from banditree.simulation.workers import Progress, over_seeds
 from banditree.stream import seed_sequence
