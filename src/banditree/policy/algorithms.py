@@ -8,6 +8,7 @@ from banditree.beliefs import Beta, Counts, Linear, adaptive
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType
 from banditree.errors.checks import choice
+from banditree.features import Features
 from banditree.policy.policy import Policy
 from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree
@@ -18,6 +19,7 @@ class Options(TypedDict, total=False):
 
     explore: float
     half_life: float | None
+    features: Features | None
     rng: Any
 
 
@@ -121,7 +123,7 @@ class LinTS(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=0, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options, v), rule=Thompson(), depth=0, **options)
 
 
 class LinTSC(Policy):
@@ -139,7 +141,7 @@ class LinTSC(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=1, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options, v), rule=Thompson(), depth=1, **options)
 
 
 class LinHTS(Policy):
@@ -155,7 +157,7 @@ class LinHTS(Policy):
         depth: int | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=depth, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options, v), rule=Thompson(), depth=depth, **options)
 
 
 class LinUCB(Policy):
@@ -170,7 +172,7 @@ class LinUCB(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=0, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=0, **options)
 
 
 class LinUCBC(Policy):
@@ -185,7 +187,7 @@ class LinUCBC(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=1, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=1, **options)
 
 
 class LinUCT(Policy):
@@ -201,16 +203,24 @@ class LinUCT(Policy):
         depth: int | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=depth, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=depth, **options)
 
 
-def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0) -> Prior:
+def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Options, v: float = 1.0) -> Prior:
+    """Return the belief of a linear policy: of contexts of length ``dim``, or of features and a constant after them."""
+    features = options.get("features")
+    if features is not None and dim is not None:
+        raise InvalidType("features= says how long the contexts are; leave out dim=")
     if prior is not None:
         if dim is not None or v != 1.0:
             raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
         return prior
+    if isinstance(features, Features):
+        dim = features.dim + 1
     if dim is None:
-        raise InvalidType(f"{type(policy).__name__} needs the length of the contexts, for example dim=5")
+        raise InvalidType(
+            f"{type(policy).__name__} needs features=bt.Features(...), or the length of the contexts, for example dim=5"
+        )
     return Linear(dim, v=v)
 
 
