@@ -279,7 +279,8 @@ def _runs_natively(policy: Any) -> bool:
     """Say whether a policy, on a built-in instance, runs without any code of the user's."""
     built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
     patched = built_in and {"choose", "update"} & vars(policy).keys()
-    return built_in and not patched and bool(policy.engine == "native")
+    takes_vectors = built_in and policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
+    return takes_vectors and not patched and bool(policy.engine == "native")
 
 
 def _is_built_in(instance: Any) -> bool:
