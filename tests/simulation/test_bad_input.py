@@ -77,7 +77,7 @@ def test_bad_arguments_are_told(options: dict[str, Any], error: type[BanditreeEr
         ({"mine": bt.TS}, CONTEXTUAL, InvalidValue, r"rewards in \[0, 1\], but Uniform\(\) goes beyond; .*bt.Gaussian"),
         ({"mine": partial(bt.LinTS, dim=2)}, BOUNDED, InvalidValue, "needs contexts of 2 numbers, the problem has no"),
         ({"mine": partial(bt.LinTS, dim=3)}, CONTEXTUAL, InvalidValue, "needs contexts of 3 numbers, .* of 2 numbers"),
-        ({"mine": bt.LinTS}, BOUNDED, InvalidType, "LinTS needs the length of the contexts"),
+        ({"mine": bt.LinTS}, BOUNDED, InvalidType, "LinTS needs .*the length of the contexts"),
         (
             {"mine": bt.TSC},
             GAUSSIAN,

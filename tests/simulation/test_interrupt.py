@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import banditree as bt
-from banditree.catalogue.example import write_example
+from banditree.catalogue import write_example
 from banditree.cli import catalogue as commands
 from banditree.cli import main as cli
 from banditree.paper import reproduce as runner

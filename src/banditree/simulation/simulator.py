@@ -14,7 +14,7 @@ from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidVa
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.protocols import AnyProblem
-from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on
+from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on, policy_class
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Built, Run, Runs
 from banditree.simulation.stepper import Schedule
@@ -220,15 +220,10 @@ def _name_of(factory: Factory) -> str:
 
 def _describe_built_in(factory: Factory) -> Built | None:
     """Return the class of a built-in policy and those of its parameters that are numbers or texts; None for others."""
-    parameters: dict[str, Any] = {}
-    while isinstance(factory, On | partial):
-        if isinstance(factory, partial):
-            parameters = {**factory.keywords, **parameters}
-        factory = factory.factory if isinstance(factory, On) else factory.func
-    if factory not in ALGORITHMS.values():
+    kind, options = policy_class(factory)
+    if kind is None or kind not in ALGORITHMS.values():
         return None
-    plain = {name: value for name, value in parameters.items() if isinstance(value, int | float | str)}
-    return _name_of(factory), plain
+    return kind.__name__, {name: value for name, value in options.items() if isinstance(value, int | float | str)}
 
 
 def _indices(what: str, given: int | Iterable[int]) -> list[int]:
