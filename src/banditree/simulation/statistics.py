@@ -30,8 +30,8 @@ class OverSeeds:
 def over_seeds(values: NDArray[np.float64]) -> OverSeeds:
     """Summarise an array with one row per seed: (seeds, ...).
 
-    >>> found = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))
-    >>> found.mean, round(found.sd, 4), round(found.se, 4)
+    >>> summary = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))
+    >>> summary.mean, round(summary.sd, 4), round(summary.se, 4)
     (3.0, 1.8257, 0.9129)
     """
     n = len(values)

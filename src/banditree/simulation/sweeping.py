@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditree.errors import Interrupted, InvalidType, InvalidValue
+from banditree.problems.protocols import AnyProblem
 from banditree.report.result import Result
 from banditree.report.tables import Table, frame
 from banditree.report.words import count
@@ -27,26 +28,36 @@ Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each po
 
 def sweep(
     grid: Mapping[str, Iterable[Any]],
-    make_problem: Callable[..., Any],
+    make_problem: Callable[..., AnyProblem],
     policies: Mapping[str, Factory] | Iterable[Factory],
     *,
     horizon: int,
     seeds: int | Iterable[int],
     **options: Any,
 ) -> Sweep:
-    """Run `simulate` for every combination of the values in ``grid``, ``{parameter: values}``.
+    """Run `simulate` for every combination of the values in ``grid``.
 
-    ``make_problem(**parameters)`` returns the problem of a combination; ``options`` are those of `simulate`. On Ctrl-C
-    the finished combinations are in ``.sweep`` of the exception.
+    On Ctrl-C the finished combinations are in ``.sweep`` of the exception.
 
+    Parameters
+    ----------
+    grid
+        ``{parameter: values}``.
+    make_problem
+        Returns the problem of a combination; it is called as ``make_problem(**parameters)``.
+    policies, horizon, seeds, **options
+        As for `simulate`.
+
+    Examples
+    --------
     >>> import banditree as bt
     >>> grid = {"n_arms": [20, 40], "distance": [0.05, 0.1]}
     >>> make = lambda n_arms, distance: bt.problems.strong_dominance(n_arms, n_clusters=4, n_best=4, distance=distance)
-    >>> found = bt.sweep(grid, make, [bt.TS, bt.TSC], horizon=100, seeds=5)
-    >>> len(found.table()), found.to_frame().shape
+    >>> result = bt.sweep(grid, make, [bt.TS, bt.TSC], horizon=100, seeds=5)
+    >>> len(result.table()), result.to_frame().shape
     (8, (40, 5))
     """
-    values = _checked(grid)
+    values = _read_grid(grid)
     if not callable(make_problem):
         raise InvalidType(f"make_problem={make_problem!r:.60} must be a function of {', '.join(values)}")
     policies = dict(policies) if isinstance(policies, Mapping) else list(policies)
@@ -163,12 +174,12 @@ def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds) -> 
     sds.append(final.sd if final.seeds > 1 else 0.0)
 
 
-def _checked(grid: Any) -> dict[str, list[Any]]:
+def _read_grid(grid: Any) -> dict[str, list[Any]]:
     if not isinstance(grid, Mapping) or not grid:
         raise InvalidType(
             f"grid={grid!r:.60} must be a mapping from parameters to values, as {{'n_arms': [100, 1000]}}"
         )
-    found: dict[str, list[Any]] = {}
+    values_by_name: dict[str, list[Any]] = {}
     for name, values in grid.items():
         if not isinstance(name, str) or name in RESERVED:
             raise InvalidValue(
@@ -177,7 +188,8 @@ def _checked(grid: Any) -> dict[str, list[Any]]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidType(f"grid[{name!r}] is {values!r:.60}; give a list of values, even for a single one")
         listed = list(values)
-        found[name] = [value.item() if hasattr(value, "item") else value for value in listed]  # NumPy's numbers too
+        # Numbers of NumPy become Python's.
+        values_by_name[name] = [value.item() if hasattr(value, "item") else value for value in listed]
         if not listed or len({repr(value) for value in listed}) < len(listed):
             raise InvalidValue(f"grid[{name!r}] is {listed!r:.60}; give at least one value, and none twice")
-    return found
+    return values_by_name
