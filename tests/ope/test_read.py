@@ -103,8 +103,8 @@ def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
         ("age", (7,)),  # empty
     }
     message = str(caught.value)
-    assert message.startswith("8 kinds of problem in log.csv\n")
-    assert "column 'p', rows 2, 7: 0; a propensity is the probability" in message
+    assert message.startswith("9 problems in log.csv\n")
+    assert "rows 2, 7, column 'p': 0; a propensity is the probability" in message
 
 
 def test_many_rows_with_one_problem_share_a_line() -> None:
@@ -113,7 +113,7 @@ def test_many_rows_with_one_problem_share_a_line() -> None:
         bt.read_log(table, arm="a", reward="r", propensity="p")
     assert len(caught.value.problems) == 1
     assert len(caught.value.problems[0].rows) == 1000
-    assert "rows 0, 1, 2 and 997 more" in str(caught.value)
+    assert "1,000 rows (0, 1, 2, ...), column 'p': 0; a propensity" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_many_rows_with_one_problem_share_a_line() -> None:
         ({"a": [], "r": []}, {}, "no rows; a log needs at least one"),
         ({"a": ["x", "y"], "r": [None, None]}, {}, r"no rows with a reward \(2 rows without\)"),
         ({"a": ["x"], "r": [float("inf")]}, {}, "not finite"),
-        ({"a": [["x"]], "r": [1]}, {}, "not an arm id"),
+        ({"a": [["x"]], "r": [1]}, {}, "is a list; give text or a whole number"),
         ({"a": ["x"] * 2, "r": [1, 0], "t": ["2024-03-01", "soon"]}, {"time": "t"}, "'soon' is not a time"),
         ({"a": ["x"] * 2, "r": [1, 0], "t": ["2024-03-01", "2024-03-01T00:00Z"]}, {"time": "t"}, "no time zone"),
         ({"a": ["x"] * 2, "r": [1, 0], "t": [1, None]}, {"time": "t"}, "not a time"),
-        ({"a": ["x"] * 2, "r": [1, 0], "c": ["n", ""]}, {"context": ["c"]}, "row 1: empty"),
+        ({"a": ["x"] * 2, "r": [1, 0], "c": ["n", ""]}, {"context": ["c"]}, "row 1, column 'c': empty"),
         (
             {"a": ["x"] * 1001, "r": [1] * 1001, "c": [f"c{i}" for i in range(1001)]},
             {"context": ["c"]},

@@ -189,6 +189,9 @@ def tree_of(catalogue: Any) -> Tree:
     if not isinstance(catalogue, Catalogue):
         how = "read it first with bt.read_catalogue(file, arm=..., path=[...], plays=..., successes=...)"
         raise InvalidType(f"catalogue {catalogue!r:.60} is a {type(catalogue).__name__}; {how}")
+    if catalogue.plays is not None and not catalogue.plays.any():
+        how = "name the columns of past rewards in bt.read_catalogue, such as plays and successes"
+        raise InvalidValue(f"no arm of {catalogue!r} was ever played, so nothing is known about its rewards; {how}")
     return catalogue.tree
 
 

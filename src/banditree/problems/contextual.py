@@ -93,7 +93,7 @@ def mixed_effects(
         clusters[at] = whole(
             "n_clusters", number, least, n_arms, "no more than arms, and no fewer than the level above"
         )
-    several = [cluster_sd] * len(clusters) if np.ndim(cluster_sd) == 1 else list(cluster_sd)
+    several = list(cluster_sd) if np.ndim(cluster_sd) == 2 or not len(clusters) else [cluster_sd] * len(clusters)
     if len(several) != len(clusters):
         raise InvalidValue(f"cluster_sd has {len(several)} pairs; there are {len(clusters)} levels of clusters")
     if not isinstance(constant, bool):
