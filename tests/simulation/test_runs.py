@@ -291,7 +291,7 @@ def test_seeds_of_a_fixed_problem_must_have_the_same_arms() -> None:
         fixed = True
 
         def instance(self, rng: Any) -> Any:
-            return bt.problems.unstructured(2 + 2 * rng.spawn_key[0], 2).instance(rng)
+            return bt.problems.unstructured(2 + 2 * rng.bit_generator.seed_seq.spawn_key[0], 2).instance(rng)
 
     with pytest.warns(UserWarning, match=r"says fixed = True, but seeds have different arms; plays are left out"):
         runs = bt.simulate([bt.TS], Wrong(), horizon=3, seeds=2)

@@ -18,7 +18,7 @@ from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
 from banditree.errors import Interrupted
 from banditree.errors.checks import choice
 from banditree.plots import files
-from banditree.problems.examples import LOGS, write_example, write_example_log
+from banditree.problems.example_files import LOGS, write_example, write_example_log
 from banditree.problems.real import CAMPAIGNS
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MANY = 1000  # degrees of freedom above which the normal distribution and a first-order correction are used
+MAX_DEGREES = 1000  # degrees of freedom above which the normal distribution and a first-order correction are used
 
 
 @cache
@@ -26,13 +26,13 @@ def student(n: int, confidence: float = 0.95) -> float:
     degrees = n - 1
     if degrees < 1:
         return math.nan
-    if degrees > MANY:
+    if degrees > MAX_DEGREES:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         return z + (z**3 + z) / (4 * degrees)
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < confidence else (low, middle)
+        low, high = (middle, high) if _two_sided_probability(middle, degrees) < confidence else (low, middle)
     return math.sqrt(degrees) * math.tan(low)
 
 
@@ -43,12 +43,12 @@ def chance_below(t: float, n: int) -> float:
     [0.0, 0.5, 0.975]
     """
     degrees = n - 1
-    if degrees > MANY:
+    if degrees > MAX_DEGREES:
         return NormalDist().cdf(t)
-    return 0.5 + math.copysign(_within(math.atan(abs(t) / math.sqrt(degrees)), degrees) / 2, t)
+    return 0.5 + math.copysign(_two_sided_probability(math.atan(abs(t) / math.sqrt(degrees)), degrees) / 2, t)
 
 
-def _within(angle: float, degrees: int) -> float:
+def _two_sided_probability(angle: float, degrees: int) -> float:
     """Return P(|T| < sqrt(degrees) tan(angle)) by the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     cosine, odd = math.cos(angle), degrees % 2
     term, total = (cosine if odd else 1.0), 0.0
@@ -82,8 +82,8 @@ class OverSeeds:
 def over_seeds(values: NDArray[np.float64]) -> OverSeeds:
     """Summarise an array with one row per seed: (seeds, ...).
 
-    >>> found = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))
-    >>> found.mean, round(found.sd, 4), round(found.se, 4)
+    >>> summary = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))
+    >>> summary.mean, round(summary.sd, 4), round(summary.se, 4)
     (3.0, 1.8257, 0.9129)
     """
     n = len(values)
