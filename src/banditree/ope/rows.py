@@ -254,7 +254,7 @@ def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree) -> ByRow
     if set(policy.tree.arms) != set(tree.arms):
         hint = different_kinds(policy.tree.arms, tree, "policy")
         raise InvalidValue(
-            f"{what} is a policy on {policy.tree!r}, which has other arms than {tree!r}{hint}; give one on the same arms"
+            f"{what} is a policy on {policy.tree!r}, with other arms than {tree!r}{hint}; give one on the same arms"
         )
     order = np.array([policy.tree.index[arm] for arm in tree.arms], np.intp)
     if getattr(policy, "dim", None) is None:
