@@ -39,7 +39,7 @@ from banditree.ope.model import shrunk_rates
 from banditree.ope.rejection import Replay, replay
 from banditree.ope.slope import slope
 from banditree.ope.verdict import Difference
-from banditree.problems.example_files import write_example_log
+from banditree.problems.real import write_example_log
 from banditree.tables import Problem, read_tree
 
 __all__ = [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from banditree.errors.checks import choice, real, whole
 from banditree.problems.instance import CONTEXTS, Instance
-from banditree.problems.problem import Problem, Rng
+from banditree.problems.problem import Problem
 from banditree.problems.rewards import Uniform
+from banditree.stream import Rng
 from banditree.tree import Tree
 
 

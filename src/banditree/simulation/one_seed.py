@@ -20,8 +20,7 @@ from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.drifting import Drifting, DriftingInstance
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
-from banditree.problems.protocols import AnyInstance, AnyProblem
+from banditree.problems.problem import AnyInstance, AnyProblem, Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
 from banditree.simulation.runs import Run
 from banditree.simulation.stepper import (

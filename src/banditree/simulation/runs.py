@@ -20,7 +20,7 @@ from banditree.output.files import read_whole, write_whole
 from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.output.words import count
-from banditree.problems.protocols import AnyInstance
+from banditree.problems.problem import AnyInstance
 from banditree.simulation.statistics import OverSeeds, interval, over_seeds
 from banditree.tree.build import Name
 

@@ -10,7 +10,7 @@ from typing import Any
 from banditree.errors import Interrupted, InvalidType, InvalidValue
 from banditree.output.frames import frame
 from banditree.output.tables import Table
-from banditree.problems.protocols import AnyProblem
+from banditree.problems.problem import AnyProblem
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
