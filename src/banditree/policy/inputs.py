@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree import features
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, MOST_PLAYS, ready, refuse_masked, shown
-from banditree.policy import features
 
 PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
 SHORT = 256  # most rewards that an engine takes in lists

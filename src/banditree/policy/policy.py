@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,22 @@ from banditree.policy.state import State, build, priors_of_new, transferred
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
+
+
+@dataclass(frozen=True)
+class About:
+    """What a policy class is: all that commands, advice, the service and plots need to know about it."""
+
+    summary: str  # what it does, in words; {depth} stands for the depth it was given
+    family: str  # policies of one family that walk through the same clusters are the same policy
+    levels: int | None = None  # levels of clusters that it uses; None: as many as its depth says, or all
+    takes_depth: bool = False
+    takes_contexts: bool = False  # and so a ``dim``
+    takes_prior: bool = True
+    adapts: bool = False  # learns how far to trust the clusters; the others trust those that they use
+    cost: int = 1  # time of a simulated decision, about, in those of TSC
+    color: str = "grey"  # in plots: a name in `plots.style.PALETTE`
+    marker: str = "."
 
 
 class Policy(Held):
@@ -43,6 +60,8 @@ class Policy(Held):
     >>> policy.table()[0].plays
     1
     """
+
+    about: ClassVar[About] = About("a walk down the tree with parts of your own", "own", takes_prior=False)
 
     # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
     __slots__ = ("__dict__", "__weakref__", "_engine", "_stream", "belief", "depth", "explore", "half_life", "rule")

@@ -8,11 +8,10 @@ from typing import Any
 
 from banditree import __version__
 from banditree.beliefs import Gaussian
-from banditree.errors import InvalidType, InvalidValue
+from banditree.errors import InvalidValue
 from banditree.errors.checks import positive, real
 from banditree.policy import Policy
-from banditree.policy.algorithms import ALGORITHMS
-from banditree.simulation.one_seed import asks_for_dim
+from banditree.policy.algorithms import parse_policy
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"
@@ -55,26 +54,18 @@ class Settings:
 
     def build(self, tree: Tree) -> Policy:
         """Build the policy, without evidence."""
-        name, _, depth = self.policy.partition(":")
-        kind = ALGORITHMS.get(name)
-        if kind is None:
-            raise InvalidValue(f"there is no policy {name!r}; choose from {', '.join(ALGORITHMS)}")
+        kind, parameters = parse_policy(self.policy)
+        about, name = kind.about, kind.__name__
+        if self.dim is None and about.takes_contexts:
+            raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts")
+        unused = ["--dim"] if self.dim is not None and not about.takes_contexts else []
+        if self.reward_sd is not None and (about.takes_contexts or not about.takes_prior):
+            unused.append("--reward-sd")
+        if unused:
+            raise InvalidValue(f"the policy {name} does not take {' and '.join(unused)}; leave it out")
         options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life}
-        if depth:
-            if not depth.isdigit():
-                raise InvalidValue(f"--policy {self.policy!r}: the depth must be a whole number, as in HTS:2")
-            options["depth"] = int(depth)
         if self.dim is not None:
             options["dim"] = self.dim
-        elif asks_for_dim(kind):
-            raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts")
         if self.reward_sd is not None:
             options["prior"] = Gaussian(sd=self.reward_sd)
-        try:
-            return kind(tree, **options)
-        except TypeError as error:
-            if isinstance(error, InvalidType):
-                raise
-            given = [f"--{what}" for what in ("dim", "reward-sd") if getattr(self, what.replace("-", "_")) is not None]
-            given += ["a depth"] if depth else []
-            raise InvalidValue(f"the policy {name} does not take {' and '.join(given)}; leave it out") from None
+        return kind(tree, **parameters, **options)
