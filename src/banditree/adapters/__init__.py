@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from banditree.errors import missing_extra
-from banditree.simulation import Factory
+from banditree.simulation.one_seed import Factory
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
     from banditree.adapters.coba_learner import CobaLearner
-    from banditree.adapters.river_policy import ContextualRiverPolicy, RiverPolicy
 
 Path = Callable[[Any], Sequence[Any]]
 
@@ -53,9 +52,7 @@ def coba(factory: Factory, path: Path | None = None, *, rng: Any = None) -> Coba
     return CobaLearner(factory, path, rng)
 
 
-def river(
-    factory: Factory, tree: Tree, *, reward_obj: Any = None, burn_in: int = 0, rng: Any = None
-) -> RiverPolicy | ContextualRiverPolicy:
+def river(factory: Factory, tree: Tree, *, reward_obj: Any = None, burn_in: int = 0, rng: Any = None) -> Any:
     """Return a river bandit policy that decides by a policy of banditree.
 
     Parameters
@@ -79,15 +76,15 @@ def river(
     True
     """
     try:
-        from banditree.adapters import river_policy
+        from banditree.adapters.river_policy import make
     except ImportError as error:
         raise _missing("river", error) from error
-    return river_policy.make(factory, tree, reward_obj, burn_in, rng)
+    return make(factory, tree, reward_obj, burn_in, rng)
 
 
 def _missing(package: str, error: ImportError) -> ImportError:
     """Name the extra if ``package`` is what could not be imported; else the error says best what is wrong."""
-    is_absent = isinstance(error, ModuleNotFoundError) and error.name == package
+    is_absent = isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == package
     return missing_extra(package, f"adapters.{package} needs {package}") if is_absent else error
 
 

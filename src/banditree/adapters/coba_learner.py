@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from coba.primitives import Learner, is_batch
@@ -25,10 +25,11 @@ class CobaLearner(Learner):  # type: ignore[misc]
         self._path = path or clusters_of
         self._growing = GrowingPolicy(factory, rng)
         self._arms: dict[Hashable, Name] = {}
+        self._names: set[Name] = set()
 
     @property
-    def policy(self) -> Policy | None:
-        """The policy, with its beliefs; None before the first decision."""
+    def policy(self) -> Policy:
+        """The policy, with its beliefs. There is none before the first decision."""
         return self._growing.policy
 
     @property
@@ -58,29 +59,33 @@ class CobaLearner(Learner):  # type: ignore[misc]
     def learn(self, context: Any, action: Action, reward: float, probability: float | None) -> None:
         """Learn from the reward of an action, also of one that was never offered; the probability is not needed."""
         _refuse_batch(context, action, reward)
-        self._growing.offer(self._named([action]), context)
-        self._growing.update(self._arms[key_of(action)], reward, context)
+        _, (arm,) = self._offered(context, [action])
+        self._growing.update(arm, reward, context)
 
     def _offered(self, context: Any, actions: Sequence[Action] | None) -> tuple[Policy, list[Name]]:
         """Return the policy, which knows all these actions, and their arms."""
         _refuse_batch(context, actions)
         if not actions:
             raise InvalidValue("there are no actions to choose from; policies of banditree need a list of actions")
-        named = self._named(actions)
-        return self._growing.offer(named, context), [self._arms[key_of(action)] for action in actions]
+        keys = [key_of(action) for action in actions]
+        names: dict[Hashable, Name] = {}  # of actions that are new
+        clusters: dict[Name, Sequence[Any]] = {}
+        for key, action in zip(keys, actions, strict=True):
+            if key not in self._arms and key not in names:
+                name = _name_of(action)
+                while name in self._names or name in clusters:  # another action reads the same
+                    name = f"{name}'"
+                names[key], clusters[name] = name, self._clusters(action)
+        policy = self._growing.offer(clusters, context)
+        self._arms.update(names)
+        self._names.update(clusters)
+        return policy, [self._arms[key] for key in keys]
 
-    def _named(self, actions: Iterable[Action]) -> dict[Name, Sequence[Any]]:
-        """Return the clusters of those actions that are new: {arm: clusters}."""
-        named: dict[Name, Sequence[Any]] = {}
-        for action in actions:
-            key = key_of(action)
-            if key not in self._arms:
-                clusters = self._path(action)
-                if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
-                    raise InvalidType(f"path({action!r:.60}) is {clusters!r:.60}; return a tuple of cluster names")
-                named[_name_of(action)] = tuple(clusters)
-        self._arms.update((key_of(action), _name_of(action)) for action in actions)
-        return named
+    def _clusters(self, action: Action) -> Sequence[Any]:
+        clusters = self._path(action)
+        if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
+            raise InvalidType(f"path({action!r:.60}) is {clusters!r:.60}; return a tuple of cluster names")
+        return clusters
 
 
 def clusters_of(action: Action) -> tuple[Name, ...]:
@@ -101,22 +106,29 @@ def clusters_of(action: Action) -> tuple[Name, ...]:
 
 def key_of(action: Action) -> Hashable:
     """Return what tells actions apart: equal features are the same action, whatever holds them."""
+    if isinstance(action, str):
+        return str(action)
     if hasattr(action, "items"):
         return frozenset((name, key_of(value)) for name, value in action.items())
-    if isinstance(action, Iterable) and not isinstance(action, str):
-        return tuple(key_of(value) for value in action)
-    return str(action) if isinstance(action, str) else action  # type: ignore[no-any-return]
+    if not isinstance(action, Iterable):
+        return action  # type: ignore[no-any-return]
+    try:
+        features = tuple(action)
+        hash(features)
+    except TypeError:
+        features = tuple(key_of(value) for value in action)
+    return features
 
 
 def _name_of(action: Action) -> Name:
     """Return an arm's id, for people to read: text and whole numbers as they are, features in a row."""
     if isinstance(action, str):
         return str(action)
-    if isinstance(action, Mapping) or hasattr(action, "items"):
-        return ", ".join(f"{name}={value}" for name, value in sorted(action.items(), key=str))
+    if hasattr(action, "items"):
+        return ", ".join(f"{name}={value}" for name, value in action.items())
     if isinstance(action, Iterable):
         return "(" + ", ".join(str(_name_of(value)) for value in action) + ")"
-    return int(action) if action == int(action) else str(action)
+    return int(action) if float(action).is_integer() else str(action)
 
 
 def _limits(policy: Policy, arms: list[Name]) -> list[Name] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -12,10 +11,12 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
-from banditree.simulation.one_seed import Factory, asks_for_dim
+from banditree.simulation.one_seed import Factory, asks_for_dim, policy_class
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 from banditree.tree.build import Name
+
+Learned = tuple[Name, float, dict[Hashable, float]]  # an arm, its reward, the features of the context
 
 LARGEST_DIM = 1000
 CONSTANT = ("constant",)  # the key of the column that is always 1
@@ -25,8 +26,8 @@ class GrowingPolicy:
     """A policy that is built at its first decision and extended when new arms or features appear.
 
     A context becomes a vector with one column per feature. Numbers in a list have a column for each position; features
-    by name, and values that are text, get a column when they are first seen. When the columns are used up, the policy is
-    built anew with twice as many and learns all its rewards again. This changes no belief, because a new feature was 0
+    by name, and values that are text, get a column when they are first seen. When the columns are used up, the policy
+    is built anew with twice as many and learns all its rewards again. This changes no belief, as a new feature was 0
     before. Policies without an intercept of their own also get a column that is always 1.
 
     Parameters
@@ -43,22 +44,29 @@ class GrowingPolicy:
         if not callable(factory):
             raise InvalidType(f"{factory!r:.60} is not a policy class, nor a function that builds a policy")
         self.factory = factory
-        self.policy: Policy | None = None
+        self._policy: Policy | None = None
         self._seed = seed_sequence(rng)
         self._tree = tree
         self._n_built = 0
-        self._grows = takes_contexts(factory)
+        self._grows = asks_for_dim(factory)
         self._columns: dict[Hashable, int] = {}
         self._dim = 0
-        self._history: list[tuple[Name, float, dict[Hashable, float]]] | None = None  # kept only if columns may be added
+        self._history: list[Learned] | None = None  # kept only if columns may be added
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, with its beliefs."""
+        if self._policy is None:
+            raise InvalidValue("there is no policy yet: it is built at the first decision")
+        return self._policy
 
     def offer(self, arms: Mapping[Name, Sequence[Any]], context: Any) -> Policy:
         """Make sure that the policy has these arms ({arm: its clusters}) and the context's features, and return it."""
-        if self.policy is None and self._tree is None:
+        if self._policy is None and self._tree is None:
             self._tree = Tree.from_paths([(*clusters, arm) for arm, clusters in arms.items()])
         self._add_columns(context)
-        if self.policy is None:
-            self.policy = self._built()
+        if self._policy is None:
+            self._policy = self._built()
         new = {arm: tuple(clusters) for arm, clusters in arms.items() if arm not in self.policy.tree}
         if new:
             self.policy.add_arms(new)
@@ -66,7 +74,7 @@ class GrowingPolicy:
 
     def vector(self, context: Any) -> Any:
         """Return a context as this policy takes it: a vector, or None if it takes none."""
-        if self.policy is None or self.policy.dim is None:
+        if self.policy.dim is None:
             return None
         return self._row(features_of(context)) if self._grows else context
 
@@ -78,42 +86,36 @@ class GrowingPolicy:
             self._history.append((arm, float(reward), features_of(context)))
 
     def _add_columns(self, context: Any) -> None:
+        """Give every feature of a context a column, and rebuild the policy if that takes more than it has."""
         if not self._grows:
             return
-        features = features_of(context)
-        if not self._columns:
-            if not has_intercept(self.factory):
-                self._columns[CONSTANT] = 0
-            if not _is_dense(context):
-                self._history = []
-        new = [key for key in features if key not in self._columns]
-        if self.policy is None:
-            new = new or ([] if self._columns else [CONSTANT])  # a policy needs one column at least
-        if not new:
-            return
-        if self.policy is not None and self._history is None:
-            raise InvalidValue(f"context {context!r:.60} has features that the first one, a list of numbers, did not have")
-        n_columns = len(self._columns) + len(new)
-        if n_columns > LARGEST_DIM:
+        new: list[Hashable] = [key for key in features_of(context) if key not in self._columns]
+        if self._policy is None:
+            if not new or not has_intercept(self.factory):  # every policy needs a column
+                new = [CONSTANT, *new]
+            self._history = None if _is_dense(context) else []
+        elif new and self._history is None:
+            raise InvalidValue(f"context {context!r:.60} differs in length from the first, which was a list of numbers")
+        if len(self._columns) + len(new) > LARGEST_DIM:
             raise InvalidValue(
                 f"contexts have more than {LARGEST_DIM:,} different features (the latest is {new[-1]!r:.60}); "
                 "group rare ones, or hash them"
             )
-        self._columns.update((key, len(self._columns) + i) for i, key in enumerate(new))
-        if n_columns > self._dim:
-            self._dim = min(LARGEST_DIM, max(n_columns, 2 * self._dim))
-            if self.policy is not None:
+        for key in new:
+            self._columns.setdefault(key, len(self._columns))
+        if len(self._columns) > self._dim:
+            self._dim = min(LARGEST_DIM, max(len(self._columns), 2 * self._dim))
+            if self._policy is not None:
                 self._rebuild()
 
     def _rebuild(self) -> None:
         """Replace the policy by one with more columns that has learned the same rewards."""
-        assert self.policy is not None
         self._tree = self.policy.tree
         policy = self._built()
         if self._history:
             arms, rewards, features = zip(*self._history, strict=True)
             policy.update_many(list(arms), list(rewards), contexts=np.array([self._row(row) for row in features]))
-        self.policy = policy
+        self._policy = policy
 
     def _built(self) -> Policy:
         """Build a policy on the present tree, with a random stream that no earlier one had."""
@@ -134,15 +136,10 @@ class GrowingPolicy:
         return row
 
 
-def takes_contexts(factory: Factory) -> bool:
-    """Say whether a factory waits for the length of the contexts, as bt.LinTS does; one with features= does not."""
-    return asks_for_dim(factory) and "features" not in getattr(factory, "keywords", {})
-
-
 def has_intercept(factory: Factory) -> bool:
     """Say whether policies of this factory have an intercept of their own, so that contexts need no constant."""
-    policy_class = getattr(factory, "func", factory)
-    return inspect.isclass(policy_class) and getattr(policy_class, "has_intercept", False)
+    kind, _ = policy_class(factory)
+    return kind is not None and kind.__name__ == "LinATS"
 
 
 def features_of(context: Any) -> dict[Hashable, float]:
@@ -161,7 +158,9 @@ def features_of(context: Any) -> dict[Hashable, float]:
         elif isinstance(value, Real):
             features[key] = float(value)
         else:
-            raise InvalidType(f"feature {key[-1] if key else ''!r} of a context is {value!r:.60}; give numbers and text")
+            raise InvalidType(
+                f"feature {key[-1] if key else ''!r} of a context is {value!r:.60}; give numbers and text"
+            )
     return features
 
 
