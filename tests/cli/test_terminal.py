@@ -14,9 +14,9 @@ import banditree as bt
 from banditree.catalogue import Catalogue, inspect, write_example
 from banditree.catalogue.grid import Grid
 from banditree.cli import main as cli
-from banditree.output.words import UNSEEN, visible
-from banditree.paper.bar import bar
-from banditree.simulation import progress, workers
+from banditree.report.words import UNSEEN, visible
+from banditree.simulation import progress
+from banditree.simulation.progress import tasks_bar
 from banditree.simulation.runs import Comparison
 
 COUNTS = ["--arm", "item", "--path", "category", "--plays", "plays", "--successes", "clicks"]
@@ -193,9 +193,9 @@ def test_long_work_says_that_the_native_engine_is_missing(
     seconds: float, missing: bool, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "native", None if missing else object())
-    with bar({"figure 1b": seconds}, True):
+    with tasks_bar({"figure 1b": seconds}, True):
         pass
-    with bar({"figure 1b": seconds}, False):
+    with tasks_bar({"figure 1b": seconds}, False):
         pass
     assert re.sub(r"\s+", " ", capsys.readouterr().err).count("the native one was not built") == said
 
@@ -206,7 +206,7 @@ def test_a_simulation_that_turns_out_long_says_that_the_native_engine_is_missing
 ) -> None:
     """What a step costs depends on the policy, so how long it takes is measured, not told from the number of steps."""
     monkeypatch.setattr(progress, "native", None if missing else object())
-    monkeypatch.setattr(progress, "LONG", long)
-    monkeypatch.setattr(workers, "SOON", 0.0)
+    monkeypatch.setattr(progress, "LONG_SECONDS", long)
+    monkeypatch.setattr(progress, "ESTIMATE_SECONDS", 0.0)
     bt.simulate([bt.TS], bt.problems.strong_dominance(), horizon=10, seeds=10, progress=True)
     assert re.sub(r"\s+", " ", capsys.readouterr().err).count("the native one was not built") == said

@@ -19,10 +19,10 @@ from banditree.catalogue.jsonable import jsonable
 from banditree.catalogue.simulation import STEPS, default_seeds, traffic
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.output.tables import Table
 from banditree.policy.engines import engine
+from banditree.report.tables import Table
 from banditree.simulation.runs import Runs
-from banditree.simulation.simulator import LONGEST
+from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
 
 ROUNDS = 2, 4, 8  # runs of every policy in every world; the next number is used while luck plays too large a part
@@ -118,7 +118,7 @@ def advise(
     >>> advice.policy, advice.verdict
     ('TSC', 'tree')
     """
-    horizon = whole("horizon", horizon, 1, LONGEST, why="how many decisions")
+    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
     tree = tree_of(catalogue)
     if tree.depth == 0:
         raise InvalidValue(

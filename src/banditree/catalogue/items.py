@@ -14,11 +14,11 @@ from banditree.catalogue.normal import NormalPosterior
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
-from banditree.output.words import count
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.problem import Rng
 from banditree.problems.rewards import FARTHEST
+from banditree.report.words import count
 from banditree.simulation.one_seed import policy_class
 from banditree.tree import Tree
 from banditree.tree.values import by_arm
@@ -189,6 +189,9 @@ def tree_of(catalogue: Any) -> Tree:
     if not isinstance(catalogue, Catalogue):
         how = "read it first with bt.read_catalogue(file, arm=..., path=[...], plays=..., successes=...)"
         raise InvalidType(f"catalogue {catalogue!r:.60} is a {type(catalogue).__name__}; {how}")
+    if catalogue.plays is not None and not catalogue.plays.any():
+        how = "name the columns of past rewards in bt.read_catalogue, such as plays and successes"
+        raise InvalidValue(f"no arm of {catalogue!r} was ever played, so nothing is known about its rewards; {how}")
     return catalogue.tree
 
 

@@ -10,7 +10,6 @@ import typer
 from banditree import plots
 from banditree.catalogue import terminal
 from banditree.catalogue.advice import advise
-from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import simulate
 from banditree.cli.exits import check_outputs, exit_on_error
@@ -18,8 +17,8 @@ from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
 from banditree.errors import Interrupted
 from banditree.errors.checks import choice
-from banditree.ope.example import FILES, write_example_log
 from banditree.plots import files
+from banditree.problems.example_files import LOGS, write_example, write_example_log
 from banditree.problems.real import CAMPAIGNS
 
 
@@ -128,7 +127,7 @@ def example_command(
     with exit_on_error():
         check_outputs(file)
         if log is not None:
-            write_example_log(file, policy=choice("--log", log, tuple(FILES)))
+            write_example_log(file, policy=choice("--log", log, tuple(LOGS)))
             if not quiet:
                 options = "--arm item --reward click --propensity propensity --time timestamp"
                 more = "--items items.csv --path category,subcategory"

@@ -13,17 +13,16 @@ from rich.text import Text
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import named
 from banditree.catalogue.grid import Grid
-from banditree.catalogue.read import read_tree
 from banditree.catalogue.sentences import short, to
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Rng, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
-from banditree.ope.log import Log
-from banditree.ope.read import read_log
-from banditree.output.words import count
+from banditree.ope.log import Log, read_log
 from banditree.policy.algorithms import parse_policy
+from banditree.report.words import count
+from banditree.tables import read_tree
 from banditree.tree import Tree
 
 NO_PROPENSITY = (

@@ -18,9 +18,9 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
-from banditree.output import pages
 from banditree.output.files import write_whole
-from banditree.output.words import UNSEEN, visible
+from banditree.report import html as pages
+from banditree.report.words import UNSEEN, visible
 
 
 def whole(low: int) -> Callable[[Any], int]:
@@ -89,7 +89,7 @@ class Source:
         """Read the catalogue."""
         columns = {what for way in WAYS for what in way}
         named = {what: column for what, column in vars(self).items() if what in columns and column is not None}
-        if tuple(named) not in WAYS:
+        if not named or tuple(named) not in WAYS:
             ways = "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward"
             got = ", ".join(f"--{what.replace('_', '-')}" for what in named) or "none of them"
             averaged = "; --weight goes with --mean" if "weight" in named else ""

@@ -11,13 +11,13 @@ from pathlib import Path
 import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.output.pages import library
 from banditree.paper import beyond as ats
-from banditree.paper.bar import Progress, bar
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
 from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
+from banditree.report.html import library
 from banditree.simulation.interrupt import ctrl_c
+from banditree.simulation.progress import ShowShare, tasks_bar
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.workers import n_workers
@@ -100,7 +100,7 @@ def reproduce(
             store.forget(how.figure, how.variant)
     left = [(store, figure, how) for store, figure, how in todo if not _finished(store, how)]
     costs = {_task(store, how): _cost(figure, how) for store, figure, how in left} | {REPORT: 5.0}
-    with ctrl_c() as stop, bar(costs, progress) as show:
+    with ctrl_c() as stop, tasks_bar(costs, progress) as show:
         for store, figure, how in left:
             store.forget(how.figure, how.variant)
             started = time.perf_counter()
@@ -118,7 +118,7 @@ def reproduce(
 
 
 def run(
-    figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, progress: Progress | None = None
+    figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, progress: ShowShare | None = None
 ) -> dict[str, Runs]:
     """Run every setting of a figure; return the runs by label. ``progress`` is called with the share done."""
     found: dict[str, Runs] = {}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from banditree.catalogue import Catalogue, CatalogueError, cells, read_catalogue
+from banditree.catalogue import Catalogue, CatalogueError, read_catalogue
+from banditree.tables import cells
 
 
 def read(kinds: list[Any], *, plays: Any = 10, clicks: Any = 1) -> Catalogue:

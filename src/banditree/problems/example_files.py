@@ -1,8 +1,9 @@
-"""Write a real catalogue as an example to try things on."""
+"""Write real data as files to try things on: a catalogue, and two logs of the same shop."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from banditree.errors.checks import choice
 from banditree.output.files import write_whole
 from banditree.problems.real import CAMPAIGNS
 
+LOGS = {"random": "open_bandit_random_all.csv.gz", "thompson": "open_bandit_bts_all.csv.gz"}
 COLUMNS = ("item", "category", "subcategory", "plays", "clicks")
 
 
@@ -32,10 +34,23 @@ def write_example(path: str | os.PathLike[str], *, campaign: str = "all") -> Non
         if row["campaign"] == campaign:
             plays = int(row["alpha"]) + int(row["beta"])
             writer.writerow((row["item"], row["category"], row["subcategory"], plays, row["alpha"]))
-    write_once(path, {".csv": text.getvalue().encode()})
+    _write_once(path, {".csv": text.getvalue().encode()})
 
 
-def write_once(path: str | os.PathLike[str], contents: Mapping[str, bytes]) -> None:
+def write_example_log(path: str | os.PathLike[str], *, policy: str = "random") -> None:
+    """Write a log of the Open Bandit Dataset: 10,000 impressions of a fashion shop, as .csv or .csv.gz.
+
+    ``policy`` is the one that wrote it: "random" (every item equally likely) or "thompson" (the shop's own Thompson
+    sampling, which learned). The columns are timestamp, item, position, click, propensity and four features of the
+    user; the items are those of `write_example`. An existing file with other content is not overwritten; that is an
+    error.
+    """
+    name = LOGS[choice("policy", policy, tuple(LOGS))]
+    packed = (resources.files("banditree.problems") / "data" / name).read_bytes()
+    _write_once(path, {".csv": gzip.decompress(packed), ".csv.gz": packed})
+
+
+def _write_once(path: str | os.PathLike[str], contents: Mapping[str, bytes]) -> None:
     """Write the content for the ending of the file's name, unless the file exists with another content."""
     file = Path(path)
     content = next((content for ending, content in contents.items() if file.name.lower().endswith(ending)), None)
