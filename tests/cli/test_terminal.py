@@ -14,7 +14,7 @@ import banditree as bt
 from banditree.catalogue import Catalogue, inspect, write_example
 from banditree.catalogue.grid import Grid
 from banditree.cli import main as cli
-from banditree.output.words import UNSEEN, visible
+from banditree.report.words import UNSEEN, visible
 from banditree.simulation import progress
 from banditree.simulation.progress import tasks_bar
 from banditree.simulation.runs import Comparison

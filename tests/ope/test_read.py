@@ -214,3 +214,16 @@ def test_learning_from_a_log_equals_its_rows(engine: str) -> None:
     bare = bt.read_log({"a": arms, "r": rewards}, arm="a", reward="r")
     with pytest.raises(InvalidValue, match="needs contexts"):
         bt.LinTSC(tree, dim=2, rng=1).learn(bare)
+
+
+def test_ids_of_another_kind_are_matched_or_hinted_at_wherever_ids_are_given() -> None:
+    text_tree = bt.Tree(["1", "2"])
+    log = bt.read_log({"a": [1, 2], "r": [1, 0], "p": [0.5, 0.5]}, arm="a", reward="r", propensity="p")
+    assert bt.evaluate(log, {1: 1.0}, tree=text_tree, estimators="ips")["ips"].value == 1.0
+    hint = "ids are text in the tree and numbers in the"
+    with pytest.raises(UnknownArm, match=f"{hint} target"):
+        bt.evaluate(log, {1: 0.5, 3: 0.5}, tree=text_tree)
+    with pytest.raises(UnknownArm, match=f"{hint} log"):
+        bt.read_log({"a": [1, 3], "r": [1, 0]}, arm="a", reward="r").places(text_tree)
+    with pytest.raises(InvalidValue, match=f"{hint} policy"):
+        bt.evaluate(log, bt.TS(bt.Tree([1, 2])), tree=text_tree)

@@ -19,8 +19,8 @@ from banditree.catalogue.jsonable import jsonable
 from banditree.catalogue.simulation import STEPS, default_seeds, traffic
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.output.tables import Table
 from banditree.policy.engines import engine
+from banditree.report.tables import Table
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run

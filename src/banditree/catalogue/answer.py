@@ -9,9 +9,9 @@ from banditree.catalogue.candidates import FLAT, LEARNS, LEARNS_ALIKE, Candidate
 from banditree.catalogue.comparison import Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.sentences import chance, percent, rewards, short
-from banditree.output.tables import Table
-from banditree.output.words import count
-from banditree.simulation.statistics import student
+from banditree.report.intervals import student
+from banditree.report.tables import Table
+from banditree.report.words import count
 
 MOST_TRAFFIC = 0.5  # warn if at least this share of decisions goes to a category that is unlikely to hold the best arm
 UNLIKELY = 0.05  # a category is unlikely to hold the best arm below this probability

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.catalogue.over_worlds import OverWorlds, variances
+from banditree.report.intervals import chance_below, student
 from banditree.simulation.runs import Runs
-from banditree.simulation.statistics import chance_below, over_seeds, student
+from banditree.simulation.statistics import over_seeds
 
 Floats = NDArray[np.float64]
 SURE = 0.9  # the data can tell if one policy is better with at least this probability

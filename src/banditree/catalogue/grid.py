@@ -8,7 +8,7 @@ from typing import Any
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from banditree.output.words import visible
+from banditree.report.words import visible
 
 GAP = 2  # spaces between columns
 NARROWEST = 4  # no column is made narrower than this

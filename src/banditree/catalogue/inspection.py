@@ -13,7 +13,7 @@ from banditree.catalogue.jsonable import jsonable
 from banditree.catalogue.misplaced import misplaced
 from banditree.catalogue.variance_shares import Places, by_chance, clusters_at, shares
 from banditree.errors.checks import whole
-from banditree.output.tables import Table
+from banditree.report.tables import Table
 from banditree.stream import generator
 from banditree.theory import Quality
 from banditree.theory.branches import branches

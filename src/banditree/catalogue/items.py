@@ -14,10 +14,10 @@ from banditree.catalogue.normal import NormalPosterior
 from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
-from banditree.output.words import count
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.rewards import FARTHEST
+from banditree.report.words import count
 from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng
 from banditree.tree import Tree

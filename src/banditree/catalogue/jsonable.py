@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.output.tables import Table
+from banditree.report.tables import Table
 
 
 def jsonable(value: Any) -> Any:

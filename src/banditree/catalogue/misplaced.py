@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.catalogue.items import Catalogue
-from banditree.output.tables import Table
+from banditree.report.tables import Table
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.sentences import short
-from banditree.output.words import count
+from banditree.report.words import count
 
 CHILDREN = 12  # shown of each cluster
 NODES = 600  # shown in all

@@ -36,7 +36,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.simulation.statistics import chance_below, over_seeds, student
+from banditree.report.intervals import chance_below, student
+from banditree.simulation.statistics import over_seeds
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from banditree.catalogue import sentences
 from banditree.catalogue.outline import outline
 from banditree.catalogue.sentences import chance, holds_best, path, percent, short
 from banditree.output.pages import markup, render
-from banditree.output.tables import Row
-from banditree.output.words import count
+from banditree.report.tables import Row
+from banditree.report.words import count
 
 if TYPE_CHECKING:
     from banditree.catalogue.advice import Advice

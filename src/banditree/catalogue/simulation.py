@@ -12,8 +12,8 @@ from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.jsonable import jsonable
 from banditree.errors.checks import whole
-from banditree.output.tables import Table
 from banditree.policy.engines import engine
+from banditree.report.tables import Table
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 

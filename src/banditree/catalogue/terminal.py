@@ -14,8 +14,8 @@ from banditree.catalogue.grid import Grid
 from banditree.catalogue.inspection import Inspection
 from banditree.catalogue.sentences import chance, extent, holds_best, path, percent, short, to
 from banditree.catalogue.simulation import Simulation
-from banditree.output.tables import Table
-from banditree.output.words import count, visible
+from banditree.report.tables import Table
+from banditree.report.words import count, visible
 
 EXTREMES = 5  # best and worst clusters shown per level
 

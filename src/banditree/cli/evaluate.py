@@ -20,8 +20,8 @@ from banditree.cli.options import Output, Rng, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
 from banditree.ope.log import Log, read_log
-from banditree.output.words import count
 from banditree.policy.algorithms import parse_policy
+from banditree.report.words import count
 from banditree.tables import read_tree
 from banditree.tree import Tree
 

@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.output.files import place
-from banditree.output.words import visible
+from banditree.report.words import visible
 from banditree.simulation.interrupt import ctrl_c
 
 USER_ERROR, STOPPED = 2, 130  # exit codes; STOPPED is for Ctrl-C

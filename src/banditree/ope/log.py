@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.errors.checks import real
-from banditree.ope.by_row import Floats, Places
-from banditree.ope.fit_propensities import fit_propensities
-from banditree.output.words import count
+from banditree.ope.propensities import fit_propensities
+from banditree.report.words import count
 from banditree.tables import cells
+from banditree.tables.cells import Floats
 from banditree.tables.problems import TableError
 from banditree.tables.sources import MAX_BYTES, Columns, listed, load
 from banditree.tree import Tree
 
+Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
 ESTIMATED = "estimated"  # in place of a column of propensities
 MAX_CATEGORIES = 1000  # per column; a column with more is an id rather than a category
 MAX_ARMS_NAMED = 5  # in an error
@@ -87,26 +88,17 @@ class Log:
         Ids read from a CSV file are text. They match a tree whose ids are ints (or the other way round) if all of them
         do.
         """
-        found = [tree.index.get(arm) for arm in self.ids]
-        if None in found:
-            other = [tree.index.get(_other_spelling(arm)) for arm in self.ids]
-            if None in other:
-                self._refuse(tree, [place is None for place in found])
-            found = other
-        return np.array(found, np.intp)[self.codes] if found else np.empty(0, np.intp)
-
-    def _refuse(self, tree: Tree, unknown: list[bool]) -> None:
-        strange = [arm for arm, here in zip(self.ids, unknown, strict=True) if here]
-        rows = int(np.array(unknown)[self.codes].sum())
-        named = ", ".join(map(repr, strange[:MAX_ARMS_NAMED])) + (", ..." if len(strange) > MAX_ARMS_NAMED else "")
-        kinds = ""
-        if len(strange) == len(self.ids) and isinstance(strange[0], str) != isinstance(tree.arms[0], str):
-            text, numbers = ("log", "tree") if isinstance(strange[0], str) else ("tree", "log")
-            kinds = f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
-        raise UnknownArm(
-            f"{count(len(strange), 'arm')} of the log, on {count(rows, 'row')}, not in {tree!r}: {named}{kinds}; "
-            "add them to the tree, or leave their rows out of the log"
-        )
+        places = match_arms(self.ids, tree)
+        if None in places:
+            is_strange = [place is None for place in places]
+            strange = [arm for arm, is_unknown in zip(self.ids, is_strange, strict=True) if is_unknown]
+            rows = int(np.array(is_strange)[self.codes].sum())
+            named = ", ".join(map(repr, strange[:MAX_ARMS_NAMED])) + (", ..." if len(strange) > MAX_ARMS_NAMED else "")
+            raise UnknownArm(
+                f"{count(len(strange), 'arm')} of the log, on {count(rows, 'row')}, not in {tree!r}: {named}"
+                f"{different_kinds(self.ids, tree, 'log')}; add them to the tree, or leave their rows out of the log"
+            )
+        return np.array(places, np.intp)[self.codes] if places else np.empty(0, np.intp)
 
     def rows(self, chosen: Any) -> Log:
         """Return a log of only these rows, given as a slice, a mask or indices."""
@@ -273,6 +265,28 @@ def _read_contexts(table: Columns, features: Sequence[str]) -> tuple[list[str], 
         codes = np.fromiter((index.get(str(value), -1) for value in values), np.intp, len(values))
         columns += [(codes == at).astype(np.float64) for at in range(len(categories))]
     return names, columns
+
+
+def match_arms(ids: Sequence[Any], tree: Tree) -> list[int | None]:
+    """Return the index of each id in ``tree.arms``, None where the tree does not have it.
+
+    Ids that are ints match a tree whose ids are text (or the other way round) if all of them do.
+    """
+    places = [tree.index.get(arm) for arm in ids]
+    if None in places:
+        respelled = [tree.index.get(_other_spelling(arm)) for arm in ids]
+        if None not in respelled:
+            return respelled
+    return places
+
+
+def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
+    """Write a hint if ids are text in one place and numbers in the other; "" otherwise."""
+    given, known = ({isinstance(arm, str) for arm in arms} for arms in (ids, tree.arms))
+    if len(given) > 1 or given == known or len(known) > 1:
+        return ""
+    text, numbers = (what, "tree") if given == {True} else ("tree", what)
+    return f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
 
 
 def _other_spelling(arm: Any) -> Any:

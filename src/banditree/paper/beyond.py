@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from banditree import ATS, plots
-from banditree.output.words import count
 from banditree.paper import pictures
 from banditree.paper.claims.data import parameter
 from banditree.paper.figures import DEFAULT, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
 from banditree.paper.figures.appendix import ON_TREES
 from banditree.paper.results import Results, load_results, stem
+from banditree.report.words import count
 from banditree.simulation.one_seed import asks_for_dim
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on

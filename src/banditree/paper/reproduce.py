@@ -11,11 +11,11 @@ from pathlib import Path
 import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.output.pages import library
 from banditree.paper import beyond as ats
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw, drawn
 from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
+from banditree.report.html import library
 from banditree.simulation.interrupt import ctrl_c
 from banditree.simulation.progress import ShowShare, tasks_bar
 from banditree.simulation.runs import Runs

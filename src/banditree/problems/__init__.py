@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from banditree.problems import functions
-from banditree.problems.contextual import linear
+from banditree.problems.contextual import linear, mixed_effects
 from banditree.problems.drifting import Drifting, DriftingInstance, drifting
 from banditree.problems.fixed import bernoulli, bounded, gaussian, linear_from
 from banditree.problems.instance import Instance
@@ -40,14 +40,14 @@ from banditree.problems.paper import (
 )
 from banditree.problems.problem import AnyInstance, AnyProblem, Problem
 from banditree.problems.real import open_bandit
-from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
+from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Rewards, Uniform
 from banditree.tree import Tree
 
 registry: dict[str, Callable[..., Problem | Drifting]] = {
     function.__name__: function
     for function in (
-        strong_dominance, hierarchical_dominance, sine_kmeans, surface, bumps, unstructured, linear, bernoulli,
-        bounded, gaussian, linear_from, open_bandit, drifting,
+        strong_dominance, hierarchical_dominance, sine_kmeans, surface, bumps, unstructured, linear, mixed_effects,
+        bernoulli, bounded, gaussian, linear_from, open_bandit, drifting,
     )
 }  # fmt: skip
 
@@ -69,6 +69,7 @@ def examples() -> dict[str, Problem | Drifting]:
         "bumps": bumps(n_arms=20, n_clusters=3),
         "unstructured": unstructured(n_arms=12, n_clusters=3),
         "linear": linear(n_arms=20, n_clusters=4, spread=0.5, dim=3),
+        "mixed_effects": mixed_effects(n_arms=12, n_clusters=(2, 4), dim=2, reward="clicks", rate=0.3),
         "bernoulli": bernoulli(tree, means),
         "bounded": bounded(tree, means, concentration=3.0),
         "gaussian": gaussian(tree, means, sd=0.5),
@@ -79,8 +80,8 @@ def examples() -> dict[str, Problem | Drifting]:
 
 
 __all__ = [
-    "AnyInstance", "AnyProblem", "Bernoulli", "Bounded", "Drifting", "DriftingInstance", "Gaussian", "Instance",
-    "Problem", "Rewards", "Uniform", "bernoulli", "bounded", "bumps", "drifting", "examples", "functions",
-    "gaussian", "hierarchical_dominance", "linear", "linear_from", "open_bandit", "registry", "sine_kmeans",
-    "strong_dominance", "surface", "unstructured",
+    "AnyInstance", "AnyProblem", "Bernoulli", "Bounded", "Clicks", "Drifting", "DriftingInstance", "Gaussian",
+    "Instance", "Problem", "Rewards", "Uniform", "bernoulli", "bounded", "bumps", "drifting", "examples", "functions",
+    "gaussian", "hierarchical_dominance", "linear", "linear_from", "mixed_effects", "open_bandit", "registry",
+    "sine_kmeans", "strong_dominance", "surface", "unstructured",
 ]  # fmt: skip

@@ -98,7 +98,8 @@ class DriftingInstance:
             key = (*self.root.spawn_key, change)
             drawn = self.problem.instance(np.random.SeedSequence(self.root.entropy, spawn_key=key))
         truth = drawn.means if self.dim is None else drawn.theta
-        if truth is None or set(drawn.arms) != set(self.arms) or truth.shape[1:] != ((self.dim,) if self.dim else ()):
+        first = self.first.means if self.dim is None else self.first.theta
+        if truth is None or first is None or set(drawn.arms) != set(self.arms) or truth.shape != first.shape:
             raise InvalidValue(f"instances of {self.problem!r:.60} have different arms or contexts; it cannot drift")
         if drawn.arms == self.arms:
             return np.require(truth, requirements=["C", "A"])

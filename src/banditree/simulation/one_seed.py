@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.drifting import Drifting, DriftingInstance
 from banditree.problems.instance import Instance
 from banditree.problems.problem import AnyInstance, AnyProblem, Problem
-from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
+from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Uniform
 from banditree.simulation.runs import Run
 from banditree.simulation.stepper import (
     CheckedInstance,
@@ -93,13 +94,21 @@ def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, Any]]
 def asks_for_dim(factory: Factory) -> bool:
     """Say whether a factory builds a policy with contexts, such as LinTS, whose ``dim`` is not set yet.
 
+    A function of the user's asks for it by a parameter of that name.
+
     >>> import banditree as bt
     >>> from functools import partial
     >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
     (True, False, False)
     """
     kind, options = policy_class(factory)
-    return kind is not None and kind.about.takes_contexts and not options.keys() & {"dim", "features", "prior"}
+    if kind is not None:
+        return kind.about.takes_contexts and not options.keys() & {"dim", "features", "prior"}
+    try:
+        parameters = inspect.signature(factory.factory if isinstance(factory, On) else factory).parameters
+    except (TypeError, ValueError):  # some functions that are not written in Python have none
+        return False
+    return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
 
 
 @dataclass(frozen=True)
@@ -262,7 +271,7 @@ class Plan:
                 holds.enter_context(policy.held())
             seconds = native.run(
                 truth=np.require(truth, requirements=["C", "A"]),
-                dim=instance.dim or 0,
+                dim=0 if instance.theta is None else instance.theta.shape[1],
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,
                 contexts=instance.contexts or "",
@@ -326,7 +335,7 @@ def _runs_natively(policy: Any) -> bool:
 def _is_built_in(instance: object) -> TypeGuard[Instance | DriftingInstance]:
     """Say whether rewards and contexts are drawn by code of this package."""
     instance = instance.first if type(instance) is DriftingInstance else instance
-    return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
+    return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Clicks, Gaussian, Uniform)
 
 
 def _check_fit(who: str, policy: Any, instance: object) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import banditree
 from banditree.output.html import number
 from banditree.output.pages import render
-from banditree.output.words import count
 from banditree.paper import beyond
 from banditree.paper.claims import VERDICTS, Verdict
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
@@ -23,6 +22,7 @@ from banditree.paper.report.markdown import margin
 from banditree.paper.report.numbers import Grid, numbers
 from banditree.paper.report.theory import HORIZON, N_HIERARCHY, Theory
 from banditree.paper.results import Results, stem
+from banditree.report.words import count
 
 PAPER = (
     'Carlsson, Dubhashi and Johansson, "Thompson Sampling for Bandits with Clustered Arms", IJCAI 2021 '

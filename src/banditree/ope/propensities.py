@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from banditree.ope.by_row import Floats, Places
+from banditree.tables.cells import Floats
+
+Places = NDArray[np.intp]
 
 STEPS = 300  # of the ascent, at most
 ENOUGH = 200_000  # rows to fit the coefficients on, at most

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.ope.by_row import ByRow, Floats, Places
-from banditree.ope.log import Log
+from banditree.ope.log import Log, Places
+from banditree.ope.rows import ByRow
+from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 FOLDS = 5
