@@ -184,8 +184,7 @@ class Plan:
         if type(self.problem) is Problem and self.problem.fixed:  # the same for every seed
             return self.problem.instance(0)
         rng = self.streams.instance(seed)
-        is_built_in = isinstance(self.problem, Problem | Drifting)
-        return draw_instance(self.problem, rng if is_built_in else generator(rng), seed)
+        return draw_instance(self.problem, rng if isinstance(self.problem, Drifting) else generator(rng), seed)
 
     def run(self, seed: int, instance: AnyInstance, monitor: Monitor) -> tuple[int, dict[str, Outcome]]:
         """Run every policy on this instance: those that can run natively together, the others one by one."""
