@@ -19,8 +19,7 @@ from banditree.report.tables import Row, Table
 from banditree.report.words import chance, number, percent
 from banditree.stream import generator
 from banditree.theory import Quality
-from banditree.theory.branches import branches
-from banditree.theory.cluster_quality import quality_of
+from banditree.theory.cluster_quality import find_branches, quality_of
 from banditree.tree import Tree
 from banditree.tree.text import outline
 
@@ -299,7 +298,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
     draws = catalogue.draws(n, generator(rng))  # (worlds, arms)
     clusters = clusters_at(tree)
     split = shares(clusters, draws)  # (worlds, depth)
-    per_world = [branches(tree, means) for means in draws]
+    per_world = [find_branches(tree, means) for means in draws]
     no_other = np.inf  # the distance if there is no other cluster
     distances = np.array([world.distance[world.is_top].min(initial=no_other) for world in per_world])
     gammas = np.array([world.gammas.mean() if world.is_top.any() else 0.0 for world in per_world])
@@ -308,7 +307,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
         worlds=len(draws),
         levels=_tabulate_levels(clusters, split),
         within=Estimate.of(1 - split.sum(axis=1)),
-        quality=quality_of(branches(tree, draws.mean(axis=0))),
+        quality=quality_of(find_branches(tree, draws.mean(axis=0))),
         width=Estimate.of(np.array([world.width for world in per_world])),
         distance=Estimate.of(distances),
         gamma=Estimate.of(gammas),

@@ -37,8 +37,8 @@ from banditree.beliefs import Gaussian
 from banditree.beliefs.densities import log_beta
 from banditree.problems import Bernoulli
 from banditree.problems import rewards as families
-from banditree.problems.problem import Rng
 from banditree.problems.rewards import Rewards
+from banditree.stream import Rng
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

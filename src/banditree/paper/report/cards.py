@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from banditree.output.html import number
 from banditree.paper.claims import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, Finding, Verdict
-from banditree.paper.claims.checks import needed
+from banditree.paper.claims.checks import needed_errors
 from banditree.paper.report.markdown import margin
 from banditree.paper.report.numbers import Grid
 
@@ -25,7 +25,7 @@ def facts(verdict: Verdict) -> list[str]:
         return []
     said = [
         f"margin {margin(found.margin)}",
-        f"needed {needed(found.seeds):.1f}",
+        f"needed {needed_errors(found.seeds):.1f}",
         f"{found.seeds} seeds",
         f"T = {found.horizon:,}",
     ]

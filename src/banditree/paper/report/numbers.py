@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from banditree.output.html import number
-from banditree.paper.claims.data import parameter
+from banditree.paper.claims.claim import parameter
 from banditree.simulation.runs import Runs
 
 

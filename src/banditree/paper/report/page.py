@@ -16,7 +16,7 @@ from banditree.output.pages import render
 from banditree.paper import beyond
 from banditree.paper.claims import VERDICTS, Verdict
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
-from banditree.paper.pictures import draw, drawn
+from banditree.paper.pictures import draw, is_drawn
 from banditree.paper.report.cards import SIGNS, behind, checks, facts
 from banditree.paper.report.markdown import margin
 from banditree.paper.report.numbers import Grid, numbers
@@ -123,7 +123,7 @@ def _shown(results: Results, figure: Figure, judged: Sequence[Verdict]) -> Shown
 def _run(results: Results, figure: Figure, variant: str) -> ShownRun:
     runs, how = results.runs(figure.name, variant), results.kept[figure.name, variant]
     path = results.out / stem(figure.name, variant)
-    if not drawn(path):
+    if not is_drawn(path):
         draw(figure, variant, runs, path)
     picture = path.parent / f"{path.name}.png"
     if not runs:
@@ -148,10 +148,10 @@ class Beyond:
 
 
 def _beyond(results: Results) -> Beyond | None:
-    found = beyond.kept(results.out, results)
+    found = beyond.load_joined(results.out, results)
     if not found:
         return None
-    rows = [row for name, runs in found.items() for row in beyond.compared(name, runs)]
+    rows = [row for name, runs in found.items() for row in beyond.compare(name, runs)]
     cells = [
         (
             row.figure,
@@ -165,7 +165,7 @@ def _beyond(results: Results) -> Beyond | None:
     ]
     columns = ("figure", "setting", "best of the paper's", "ATS", "regret of the best", "regret of ATS", "ratio ± se")
     return Beyond(
-        f"{beyond.said(rows)} The runs of ATS took {beyond.seconds(results.out):,.0f} s.",
+        f"{beyond.summarise(rows)} The runs of ATS took {beyond.total_seconds(results.out):,.0f} s.",
         Grid(columns, cells, "ATS beside the paper's algorithms", words=4),
         {name: beyond.draw(name, runs, results.out) for name, runs in found.items()},
         {name: beyond.FIGURES[name].title for name in found},
