@@ -18,7 +18,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.report import html
 from banditree.report.document import Document
 from banditree.report.text import brief_lines, styled_lines

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from banditree.errors import BadFile, InvalidValue
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.paper.claims import NOT_JUDGED, Verdict, judge, write_claims
 from banditree.paper.report.markdown import claims_table
 from banditree.paper.report.page import Report
