@@ -63,7 +63,7 @@ def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any]
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
-    shown = plays.astype(int) if (plays == np.rint(plays)).all() else plays
+    shown = plays.astype(int) if ((plays == np.rint(plays)) & (plays < 2**53)).all() else plays
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
         return shown.tolist(), means.tolist(), [NO_CONTEXT] * len(nodes)
