@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,7 +74,7 @@ class Features:
         self.names = tuple(column for name, kind in kinds.items() for column in kind.columns(name))
         self.dim = dim
         if len(set(self.names)) < dim:
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+            twice = Counter(self.names).most_common(1)[0][0]
             raise InvalidValue(f"two columns would be named {twice!r}; rename a feature or a level")
 
     @classmethod
@@ -315,7 +316,7 @@ def _levels(name: str, levels: Iterable[Any]) -> Levels:
             f"{type((odd or plain)[0]).__name__}{'' if odd else ' and others are not'}; a range is a tuple (low, high)"
         )
     if len(set(plain)) < len(plain):
-        twice = next(level for level in plain if plain.count(level) > 1)
+        twice = Counter(plain).most_common(1)[0][0]
         raise InvalidValue(f"feature {name!r}: level {twice!r} is there twice")
     if len(plain) < 2:
         raise InvalidValue(f"feature {name!r} has {len(plain)} levels, so it says nothing; leave it out, or give more")

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from banditree.catalogue.read import read_tree
 from banditree.cli import options
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command
 from banditree.errors import InvalidValue
 from banditree.service.settings import DEFAULT_POLICY, Settings
+from banditree.tables import read_tree
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

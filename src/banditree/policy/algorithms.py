@@ -15,6 +15,7 @@ from banditree.beliefs import Beta, Counts, Linear, adaptive
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
+from banditree.features import Features
 from banditree.policy.policy import About, Policy
 from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree
@@ -25,6 +26,7 @@ class Options(TypedDict, total=False):
 
     explore: float
     half_life: float | None
+    features: Features | None
     rng: Any
 
 
@@ -190,7 +192,7 @@ class _LinearThompson(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        belief = _linear(self, dim, prior, v)
+        belief = _linear(self, dim, prior, options, v)
         super().__init__(tree, belief=belief, rule=Thompson(), depth=self.about.levels, **options)
 
 
@@ -224,7 +226,7 @@ class LinHTS(Policy):
         depth: int | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=depth, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options, v), rule=Thompson(), depth=depth, **options)
 
 
 class _LinearUCB(Policy):
@@ -237,7 +239,9 @@ class _LinearUCB(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=self.about.levels, **options)
+        super().__init__(
+            tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=self.about.levels, **options
+        )
 
 
 class LinUCB(_LinearUCB):
@@ -267,16 +271,24 @@ class LinUCT(Policy):
         depth: int | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=depth, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=depth, **options)
 
 
-def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0) -> Prior:
+def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Options, v: float = 1.0) -> Prior:
+    """Return the belief of a linear policy: of contexts of length ``dim``, or of features and a constant after them."""
+    features = options.get("features")
+    if features is not None and dim is not None:
+        raise InvalidType("features= says how long the contexts are; leave out dim=")
     if prior is not None:
         if dim is not None or v != 1.0:
             raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
         return prior
+    if isinstance(features, Features):
+        dim = features.dim + 1
     if dim is None:
-        raise InvalidType(f"{type(policy).__name__} needs the length of the contexts, for example dim=5")
+        raise InvalidType(
+            f"{type(policy).__name__} needs features=bt.Features(...), or the length of the contexts, for example dim=5"
+        )
     return Linear(dim, v=v)
 
 

@@ -14,6 +14,7 @@ from banditree.beliefs import BELIEFS, Belief
 from banditree.beliefs.priors import Prior
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
+from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
 from banditree.rules import RULES, Rule
@@ -21,7 +22,7 @@ from banditree.stream import Stream, seed_sequence
 from banditree.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree.output.container import Content
+    from banditree.policy.container import Content
 
 BYTES = "this data"  # what errors call bytes that do not come from a file
 HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
@@ -29,6 +30,7 @@ HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and
 OPTIONS = {
     "explore": 0.0,
     "half_life": None,
+    "features": None,
 }  # of every policy beyond its parts, as parameters and attributes, with their defaults
 
 
@@ -37,7 +39,7 @@ OPTIONS = {
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
-    from banditree.output import files  # as in Policy.save
+    from banditree import files  # as in Policy.save
 
     files.write_whole(path, _encoded(policy))
 
@@ -48,7 +50,7 @@ def to_bytes(policy: Policy) -> bytes:
 
 
 def _encoded(policy: Policy) -> list[Any]:
-    from banditree.output import container
+    from banditree.policy import container
 
     closed = policy._closed(changes=False)
     with policy._lock, closed as state:
@@ -59,12 +61,18 @@ def _encoded(policy: Policy) -> list[Any]:
             "own": [[_written(key), _described(belief)] for key, belief in state.own_priors.items()],
             "rule": _described(policy.rule),
             "depth": policy.depth,
-            "options": {name: getattr(policy, name) for name in OPTIONS},
+            "options": _options(policy),
             "arms": arms,
             "clusters": names,
         }
         rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
     return container.encode("policy", header, {"parent": parent, "content": content, **rows})
+
+
+def _options(policy: Policy) -> dict[str, Any]:
+    options = {name: getattr(policy, name) for name in OPTIONS}
+    features = options.pop("features")
+    return options if features is None else options | {"features": features.to_dict()}
 
 
 def _described(part: Belief | Rule) -> dict[str, Any]:
@@ -89,7 +97,8 @@ def load(
     If the policy has a user-defined belief or rule, pass it again as ``belief=`` or ``rule=``. Files from unknown
     sources are safe to load: their content is checked, and none of it is executed.
     """
-    from banditree.output import container, files
+    from banditree import files
+    from banditree.policy import container
 
     content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
     return _built(content, str(path), rng, belief, rule)
@@ -108,7 +117,7 @@ def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule:
 
 
 def _decoded(data: Any) -> Content:
-    from banditree.output import container
+    from banditree.policy import container
 
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InvalidType(f"data is a {type(data).__name__}; give the bytes that to_bytes() returned")
@@ -186,9 +195,11 @@ def _header(content: Content) -> Saved:
         raise InvalidValue(f"it has {strange[0]!r:.60}, which this version does not know; upgrade banditree")
     own = [(_key(key), _part(described)) for key, described in _of(list, header, "own")]
     depth = header["depth"]
-    options = _of(dict, header, "options")
+    options = dict(_of(dict, header, "options"))
     if strange := sorted(options.keys() - OPTIONS.keys()):
         raise InvalidValue(f"it has the option {strange[0]!r:.60}, which this version does not know; upgrade banditree")
+    if "features" in options:
+        options["features"] = Features.from_dict(options["features"])
     return Saved(
         policy=_of(str, header, "policy"),
         belief=_part(header["belief"]),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from banditree.errors import BanditreeError
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.service import deciding
 from banditree.service.events import ARMS, DECISION, DEFAULT, REWARD, WITHDRAWAL, Event, iso, new_id
 from banditree.service.state import State, changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from banditree.errors import InvalidValue
-from banditree.policy import Policy, inputs
+from banditree.policy import Policy
 from banditree.policy.decision import decided
 from banditree.service.state import State
 
@@ -54,5 +54,5 @@ def _how_likely(policy: Policy, arm: str, context: Any, limits: dict[str, Any]) 
     """Compute the probabilities for an arm that was already drawn; nothing changes the policy in between."""
     with policy.held(changes=False) as state:
         within = policy._limits(state, **limits)
-        ready = inputs.context(context, policy.dim, type(policy).__name__)
+        ready = policy._contexts.one(context)
         return decided(state, within, ready, state.tree.position(arm), policy.explore)

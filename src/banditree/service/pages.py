@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from banditree import __version__
-from banditree.output.pages import render
+from banditree.report.html import render
 
 POLICY = "connect-src 'self'; img-src data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
 POLICY += "frame-ancestors 'none'; script-src-attr 'none'; script-src-elem "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.output.files import place
+from banditree.files import find_target
 from banditree.service.settings import Settings
 from banditree.service.store import EventLog
 from banditree.tree import Tree
@@ -66,7 +66,7 @@ def open_log(store: str) -> EventLog:
         return PostgresLog(store)
     from banditree.service.store_sqlite import SqliteLog
 
-    place(store)  # says why, if nothing can be written there
+    find_target(store)  # says why, if nothing can be written there
     return SqliteLog(Path(store))
 
 
