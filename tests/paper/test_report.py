@@ -23,7 +23,7 @@ from banditree.paper.report.cards import SIGNS
 from banditree.paper.report.page import _version
 from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
-from tests.support.made_up import runs
+from tests.support.made_up_runs import runs
 
 VARIANTS = [("1f", "even"), ("2d", "unit")]
 FLAGS = [
