@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from banditree.service import logs
 from banditree.service.commands import ChangeArms, Command, EarnDefaults, Outcome, Refused
-from banditree.service.events import ARMS, DECISION, Event, now
+from banditree.service.events import ARMS, DECISION, Event, now, say, say_failure
 from banditree.service.settings import Settings
 from banditree.service.state import State
 from banditree.service.store import Away, EventLog
@@ -64,7 +63,7 @@ class Engine:
         finally:
             self.log.rollback()
         took = round(time.perf_counter() - began, 3)
-        logs.say("started", events=self.state.n, from_snapshot=from_snapshot, seconds=took)
+        say("started", events=self.state.n, from_snapshot=from_snapshot, seconds=took)
         if self.state.n - self._snapshot >= SNAPSHOT_EVERY:
             self._save_snapshot()
         self._thread.start()
@@ -77,7 +76,7 @@ class Engine:
             if self.state.n > self._snapshot and self.away is None:
                 self._save_snapshot()
         except Away as error:
-            logs.say("no snapshot", level="warning", why=str(error))
+            say("no snapshot", level="warning", why=str(error))
         self.log.close()
 
     # Called by the requests
@@ -100,7 +99,7 @@ class Engine:
                 if time.monotonic() - looked >= TICK:
                     looked = 0.0 if self._look() else time.monotonic()
             except Exception as error:  # no error may end this thread
-                logs.failure("engine", error)
+                say_failure("engine", error)
                 self._refuse(batch, error)
 
     def _next(self, wait: float) -> list[Waiting]:
@@ -258,12 +257,12 @@ class Engine:
 
     def _gone(self, error: Away) -> None:
         if self.away is None:
-            logs.say("store is away", level="error", why=str(error))
+            say("store is away", level="error", why=str(error))
         self.away = str(error)
 
     def _back(self) -> None:
         if self.away is not None:
-            logs.say("store is back")
+            say("store is back")
         self.away = None
 
 
