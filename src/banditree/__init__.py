@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditree import errors
 from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
+from banditree.features import Features
 from banditree.policy import Decision, Policy
 from banditree.policy.algorithms import (
     ALGORITHMS,
@@ -97,6 +98,7 @@ __all__ = [
     "Catalogue",
     "Counts",
     "Decision",
+    "Features",
     "Gaussian",
     "LinHTS",
     "LinTS",

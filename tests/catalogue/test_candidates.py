@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from banditree.catalogue import Catalogue, simulate
-from banditree.catalogue.candidates import NAMES, Candidate, depths, distinct, for_tree, named
+from banditree.catalogue.candidates import Candidate, depths, distinct, for_tree, named
 from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidValue
+from banditree.policy.algorithms import WITHOUT_CONTEXTS
 from banditree.tree import Tree
 from tests.support.made_up_regret import COUNTED, KNOWN, SHOP
 
@@ -42,7 +43,7 @@ def test_which_candidates_use_the_tree() -> None:
 
 
 def test_every_kind_of_candidate_is_built_and_explained() -> None:
-    for name in NAMES:
+    for name in WITHOUT_CONTEXTS:
         (candidate,) = named([name], SHOP)
         assert candidate.how
         assert "{" not in candidate.how

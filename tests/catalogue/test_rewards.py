@@ -14,6 +14,7 @@ import banditree as bt
 from banditree.catalogue import Catalogue, CatalogueError, candidates, inspect, read_catalogue, simulate
 from banditree.catalogue.normal import NormalPosterior
 from banditree.errors import InvalidValue
+from banditree.policy.algorithms import WITHOUT_CONTEXTS
 
 Floats = NDArray[np.float64]
 TREE = bt.Tree({f"k{k}": [f"i{k}{i}" for i in range(8)] for k in range(6)})
@@ -97,7 +98,7 @@ def test_an_arm_in_the_wrong_place_is_found() -> None:
     assert [(row.arm, row.fits) for row in found] == [("i03", ("k5",))]
 
 
-@pytest.mark.parametrize("name", candidates.NAMES)
+@pytest.mark.parametrize("name", WITHOUT_CONTEXTS)
 def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = candidates.named(name, TREE)

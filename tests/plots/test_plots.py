@@ -154,10 +154,9 @@ def test_every_policy_has_a_look_of_its_own() -> None:
     assert set(bt.ALGORITHMS) <= set(plots.LOOKS)
     seen = [(look.color, look.marker) for look in plots.LOOKS.values()]
     assert len(set(seen)) == len(seen)
-    together = [look.color for name, look in plots.LOOKS.items() if not name.startswith("Lin")]
-    assert len(set(together)) == len(together)
-    contexts = [look.color for name, look in plots.LOOKS.items() if name.startswith("Lin")]
-    assert len(set(contexts)) == len(contexts)
+    for takes_contexts in (False, True):
+        names = [name for name, kind in bt.ALGORITHMS.items() if kind.about.takes_contexts == takes_contexts]
+        assert len({plots.LOOKS[name].color for name in names}) == len(names)
 
 
 def test_policies_we_do_not_know_get_what_is_free() -> None:

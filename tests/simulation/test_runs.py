@@ -15,8 +15,7 @@ import scipy.stats
 
 import banditree as bt
 from banditree.errors import BadFile, BanditreeError, InvalidValue, MissingExtra
-from banditree.simulation.run_outcome import Run
-from banditree.simulation.runs import MARK, Runs
+from banditree.simulation.runs import HEADER, Run, Runs
 from banditree.simulation.statistics import student
 from tests.simulation.test_simulate import OwnProblem
 
@@ -198,8 +197,8 @@ def test_odd_numbers_are_kept(tmp_path: Path) -> None:
 
 def damaged(text: str) -> dict[str, str | bytes]:
     first, _, rest = text.partition("\n")
-    header, lines = json.loads(first.removeprefix(MARK)), rest.splitlines(keepends=True)
-    without = {key: MARK + json.dumps({k: v for k, v in header.items() if k != key}) + "\n" + rest for key in header}
+    header, lines = json.loads(first.removeprefix(HEADER)), rest.splitlines(keepends=True)
+    without = {key: HEADER + json.dumps({k: v for k, v in header.items() if k != key}) + "\n" + rest for key in header}
     files: dict[str, str | bytes] = {
         "empty": "",
         "other": "policy,seed,time,regret\na,1,2,3\n",
@@ -208,11 +207,11 @@ def damaged(text: str) -> dict[str, str | bytes]:
         "no rows": first + "\n",
         "no columns": first + "\n" + "".join(lines[1:]),
         "cut": text[: len(text) - 20],
-        "a policy less": MARK
+        "a policy less": HEADER
         + json.dumps(header | {"evaluations": dict([*header.get("evaluations", {}).items()][1:])})
         + "\n"
         + rest,
-        "the clusters of a seed less": MARK
+        "the clusters of a seed less": HEADER
         + json.dumps(header | {"clusters": {name: each[1:] for name, each in header["clusters"].items()}})
         + "\n"
         + rest,
@@ -220,12 +219,12 @@ def damaged(text: str) -> dict[str, str | bytes]:
         "a seed less": first + "\n" + "".join(line for line in lines if ",8," not in line),
         "swapped": first + "\n" + "".join([lines[0], *lines[:0:-1]]),
         "not a number": text.replace("12.0", "twelve"),
-        "a list": MARK + "[1, 2]\n" + rest,
+        "a list": HEADER + "[1, 2]\n" + rest,
     }
     return files | {f"no {key}": value for key, value in without.items()}
 
 
-DAMAGES = list(damaged(MARK + '{"engine": {}, "clusters": {}, "seconds": {}, "arms": []}\npolicy\n'))
+DAMAGES = list(damaged(HEADER + '{"engine": {}, "clusters": {}, "seconds": {}, "arms": []}\npolicy\n'))
 
 
 @pytest.mark.parametrize("kind", DAMAGES)

@@ -68,6 +68,7 @@ class Belief(ABC):
 
     can_sample: ClassVar[bool] = True  # whether there is a prior to sample from
     common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which all nodes must share
+    has_intercept: ClassVar[bool] = False  # whether contexts need no constant because the belief has a level of its own
 
     @property
     def dim(self) -> int | None:

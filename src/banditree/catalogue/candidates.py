@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,47 +11,19 @@ import numpy as np
 
 from banditree.beliefs import Gaussian
 from banditree.catalogue.variance_shares import clusters_at
-from banditree.errors import InvalidType, InvalidValue
+from banditree.errors import InvalidValue
 from banditree.policy import Policy
-from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT
+from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS, parse_policy
+from banditree.policy.policy import About
 from banditree.rules import UCB
 from banditree.tree import Tree
 
 DEPTHS = 8  # at most this many depths are tried
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What the advice needs to know about a policy class."""
-
-    how: str  # what it does, in words; {depth} stands for the depth it was given
-    levels: int | None  # levels of clusters that it uses; None: as many as its depth says, or all
-    family: str  # policies of one family that walk through the same clusters are the same policy
-    has_depth: bool = False  # whether its depth can be chosen
-    cost: int = 1  # time of a simulated decision, about, in those of TSC
-
-
 LEARNS = "learns how far to trust the categories"
 LEARNS_ALIKE = "learns how alike they are"  # where the categories do not matter
-KINDS = {
-    "TS": Kind("Thompson sampling on all arms at once, ignoring the categories", 0, "Thompson"),
-    "TSC": Kind("Thompson sampling over the top categories, then over the arms of the best one", 1, "Thompson"),
-    "HTS": Kind(
-        "Thompson sampling at each of the top {depth} levels of the tree, then over arms",
-        None,
-        "Thompson",
-        has_depth=True,
-    ),
-    "UCB1": Kind("an upper confidence bound for every arm, ignoring the categories", 0, "UCB"),
-    "UCBC": Kind("upper confidence bounds over the top categories, then over the arms of the best one", 1, "UCB"),
-    "UCT": Kind("an upper confidence bound at every node down the tree", None, "UCB", has_depth=True),
-    "TSMax": Kind("Thompson sampling over the top categories, each represented by its best arm", 1, "TSMax"),
-    "ATS": Kind(f"Thompson sampling on all arms at once, which {LEARNS}", None, "adaptive", cost=6),
-}
-NAMES = tuple(KINDS)  # the others need contexts
-WITH_DEPTH = tuple(name for name, kind in KINDS.items() if kind.has_depth)
 PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
-SPELLED = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
 
 @dataclass(frozen=True)
@@ -88,15 +59,20 @@ class Candidate:
         if prior is None:
             return self.code
         belief = f"bt.Gaussian(sd={prior.sd:.4g}, mean={prior.mean:.4g}, prior_sd={prior.prior_sd:.4g})"
-        if KINDS[self.policy].family == "UCB":
+        if not self.about.takes_prior:
             deep = "" if self.levels is None else f", depth={self.levels}"
             return f"bt.Policy(tree, belief={belief}, rule=bt.UCB(){deep})"
         return f"{self.code[:-1]}, prior={belief})"
 
     @property
+    def about(self) -> About:
+        """What its class is."""
+        return ALGORITHMS[self.policy].about
+
+    @property
     def how(self) -> str:
         """What it does, in words."""
-        return KINDS[self.policy].how.format(**self.parameters)
+        return self.about.summary.format(**self.parameters)
 
     @property
     def factory(self) -> Callable[..., Any]:
@@ -111,20 +87,19 @@ class Candidate:
         """
         if prior is None:
             return self.factory
-        if KINDS[self.policy].family == "UCB":
+        if not self.about.takes_prior:
             return partial(Policy, belief=prior, rule=UCB(), depth=self.levels)
         return partial(self.factory, prior=prior)
 
     @property
     def adapts(self) -> bool:
         """Whether it learns how far to trust the categories; the others trust those that they use."""
-        return KINDS[self.policy].family == "adaptive"
+        return self.about.adapts
 
     @property
     def levels(self) -> int | None:
         """How many levels of clusters it uses; None for all."""
-        fixed = KINDS[self.policy].levels
-        return self.depth if fixed is None else fixed
+        return self.depth if self.about.levels is None else self.about.levels
 
     def clusters(self, tree: Tree) -> frozenset[bytes]:
         """Find the clusters of this tree that affect its decisions, each as the indices of its arms.
@@ -161,7 +136,7 @@ def for_tree(tree: Tree) -> list[Candidate]:
 
 def cost(candidates: Iterable[Candidate]) -> int:
     """Return how long one simulated decision of all candidates takes, about, in decisions of TSC."""
-    return sum(KINDS[candidate.policy].cost for candidate in candidates)
+    return sum(candidate.about.cost for candidate in candidates)
 
 
 def depths(deepest: int) -> list[int]:
@@ -182,7 +157,7 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
     same: dict[str, str] = {}
     first: dict[tuple[str, frozenset[bytes]], str] = {}
     for candidate in candidates:
-        key = KINDS[candidate.policy].family, candidate.clusters(tree)
+        key = candidate.about.family, candidate.clusters(tree)
         if key in first:
             same[candidate.label] = first[key]
         else:
@@ -199,23 +174,10 @@ def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
     """
     found: list[Candidate] = []
     for given in names if isinstance(names, Iterable) and not isinstance(names, str) else [names]:
-        text = next((name for name in NAMES if ALGORITHMS[name] is given), given)
-        if not isinstance(text, str):
-            raise InvalidType(f"policy {given!r} must be a name such as 'TSC' or 'HTS:2', or one of {', '.join(NAMES)}")
-        match = SPELLED.fullmatch(text.strip())
-        kind = {name.lower(): name for name in NAMES}.get(match[1].lower()) if match else None
-        if match is None or kind is None:
-            raise InvalidValue(f"policy {text!r} must be one of {', '.join(NAMES)}; with a depth as in 'HTS:2'")
-        depth = None if match[2] is None else int(match[2])
-        if depth is not None and kind not in WITH_DEPTH:
-            raise InvalidValue(f"policy {text!r}: {kind} has no depth to choose; only {' and '.join(WITH_DEPTH)} do")
-        if depth is not None and depth > tree.depth:
-            deepest = f"this tree has depth {tree.depth}; give at most that"
-            flat = "these arms have no categories; name the columns of their path, or choose TS"
-            raise InvalidValue(f"policy {text!r}: {deepest if tree.depth else flat}")
-        if kind == HTS.__name__ and depth is None:
-            depth = tree.depth
-        candidate = Candidate.of(kind) if depth is None else Candidate.of(kind, depth=depth)
+        kind, parameters = parse_policy(given, tree=tree, among=WITHOUT_CONTEXTS)
+        if kind is HTS and not parameters:
+            parameters = {"depth": tree.depth}
+        candidate = Candidate.of(kind.__name__, **parameters)
         if candidate not in found:
             found.append(candidate)
     if not found:

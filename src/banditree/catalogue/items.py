@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.problem import Rng
 from banditree.problems.rewards import FARTHEST
+from banditree.simulation.one_seed import policy_class
 from banditree.tree import Tree
 from banditree.tree.values import by_arm
 
@@ -153,7 +153,8 @@ class Catalogue:
             raise InvalidType("this catalogue has known means but no plays to start from; read one with counts")
         if not 0 < real("weight", weight) <= 1:
             raise InvalidValue(f"weight={weight} must be above 0 and at most 1: how many plays a past play counts for")
-        if self.prior is not None and "prior" in signature(policy).parameters:
+        kind = policy_class(policy)[0]
+        if self.prior is not None and kind is not None and kind.about.takes_prior and not kind.about.takes_contexts:
             options = {"prior": self.prior} | options
         built = policy(self.tree, rng=rng, **options)
         played = np.flatnonzero(self.plays > 0)

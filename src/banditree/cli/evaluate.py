@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.candidates import NAMES, named
+from banditree.catalogue.candidates import named
 from banditree.catalogue.grid import Grid
 from banditree.catalogue.read import read_tree
 from banditree.catalogue.sentences import short, to
@@ -23,7 +23,7 @@ from banditree.ope.contest import Contest, contest
 from banditree.ope.log import Log
 from banditree.ope.read import read_log
 from banditree.output.words import count
-from banditree.policy.algorithms import ALGORITHMS
+from banditree.policy.algorithms import parse_policy
 from banditree.tree import Tree
 
 NO_PROPENSITY = (
@@ -95,7 +95,7 @@ def evaluate_command(
         columns = split_names("--context", context or [])
         found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
-        wanted = split_names("--policy", policy or []) or [name for name in POLICIES if name in NAMES]
+        wanted = split_names("--policy", policy or []) or list(POLICIES)
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
         output.show(result, result.verdict if output.quiet else _parts(result))
         output.write_page(result, log)
@@ -103,21 +103,22 @@ def evaluate_command(
 
 def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[..., Any]]:
     """Look up policies by name. Linear ones need contexts; for rewards outside [0, 1] beliefs are Gaussian."""
-    linear = {name.lower(): name for name in ALGORITHMS if name.startswith("Lin")}
     found: dict[str, Callable[..., Any]] = {}
     for name in names:
-        if name.lower() in linear:
+        choice = parse_policy(name, tree=tree)
+        about = choice.kind.about
+        if about.takes_contexts:
             if log.contexts is None:
                 raise InvalidValue(f"policy {name!r} needs contexts; name their columns as --context a,b,c")
-            found[linear[name.lower()]] = ALGORITHMS[linear[name.lower()]]
+            found[choice.label] = choice.factory
             continue
-        for candidate in named([name], tree):
-            found[candidate.label] = candidate.factory
-            if log.rewards.min() < 0 or log.rewards.max() > 1:
-                if candidate.policy.startswith("U"):  # they only take rewards in [0, 1]
-                    raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
-                sd = max(float(log.rewards.std()), 1e-6)
-                found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
+        (candidate,) = named([name], tree)
+        found[candidate.label] = candidate.factory
+        if log.rewards.min() < 0 or log.rewards.max() > 1:
+            if not about.takes_prior:  # they only take rewards in [0, 1]
+                raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
+            sd = max(float(log.rewards.std()), 1e-6)
+            found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
     return found
 
 

@@ -21,6 +21,7 @@ from banditree.paper.figures import DEFAULT, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
 from banditree.paper.figures.appendix import ON_TREES
 from banditree.paper.results import Results, load_results, stem
+from banditree.simulation.one_seed import asks_for_dim
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on
 from banditree.simulation.statistics import over_seeds
@@ -40,6 +41,10 @@ def _settings(figure: Figure, _: str) -> list[Setting]:
     return list(found.values())
 
 
+def _has_contexts(figure: Figure) -> bool:
+    return any(asks_for_dim(factory) for factory in figure.settings()[0].policies.values())
+
+
 FIGURES: dict[str, Figure] = {
     name: replace(
         figure,
@@ -49,7 +54,7 @@ FIGURES: dict[str, Figure] = {
         seconds=8 * figure.seconds,
     )
     for name, figure in OF_PAPER.items()
-    if figure.kind != "function" and not any(name.startswith("Lin") for name in figure.settings()[0].policies)
+    if figure.kind != "function" and not _has_contexts(figure)
 }
 
 

@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from banditree.errors import missing_extra
+from banditree.policy.algorithms import ALGORITHMS
 
-# Okabe and Ito's palette, which all kinds of colour vision can tell apart, without its yellow, too pale on white.
-BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#777777",
-)  # fmt: skip
-INDIGO = "#332288"  # darker than all of these but black
+# Okabe and Ito's palette, which all kinds of colour vision can tell apart, without its yellow, too pale on white; and
+# indigo, which is darker than all of these but black.
+PALETTE = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+    "grey": "#777777",
+    "indigo": "#332288",
+}
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY, _ = PALETTE.values()
 
 
 @dataclass(frozen=True)
@@ -28,20 +38,7 @@ class Look:
 # A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture.
 # A depth is a shade and a dash of its policy's colour: those of figure 2c are here, all others in `_depths`.
 LOOKS: dict[str, Look] = {
-    "ATS": Look(INDIGO, "*"),
-    "TS": Look(BLUE, "o"),
-    "TSC": Look(VERMILLION, "s"),
-    "HTS": Look(GREEN, "^"),
-    "UCB1": Look(SKY, "v"),
-    "UCBC": Look(ORANGE, "D"),
-    "UCT": Look(PURPLE, "P"),
-    "TSMax": Look(BLACK, "X"),
-    "LinTS": Look(BLUE, "h"),
-    "LinTSC": Look(VERMILLION, "p"),
-    "LinHTS": Look(GREEN, "<"),
-    "LinUCB": Look(SKY, ">"),
-    "LinUCBC": Look(ORANGE, "d"),
-    "LinUCT": Look(PURPLE, "*"),
+    **{name: Look(PALETTE[kind.about.color], kind.about.marker) for name, kind in ALGORITHMS.items()},
     "HTS L=2": Look("#4FBF9B", "<", "--"),
     "HTS L=3": Look("#00664A", "^"),
     "UCT L=2": Look("#D896BA", "X", "--"),

@@ -1,14 +1,22 @@
-"""Define the paper's algorithms and those it compares with: each combines a depth of the tree, a belief and a rule."""
+"""Define the algorithms: each combines a depth of the tree, a belief and a rule, and says what it is in ``about``.
+
+To add one, write its class and add it to `ALGORITHMS`; commands, advice, the service, plots and the laws go by that.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from banditree.beliefs import Beta, Counts, Linear, adaptive
 from banditree.beliefs.priors import Prior
-from banditree.errors import InvalidType
+from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
-from banditree.policy.policy import Policy
+from banditree.features import Features
+from banditree.policy.policy import About, Policy
 from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree
 
@@ -18,6 +26,7 @@ class Options(TypedDict, total=False):
 
     explore: float
     half_life: float | None
+    features: Features | None
     rng: Any
 
 
@@ -30,6 +39,10 @@ class TS(Policy):
     For each arm draw theta_a ~ Beta(S(a), F(a)); play argmax theta_a; add the reward r to S and 1 - r to F of the arm.
     """
 
+    about = About(
+        "Thompson sampling on all arms at once, ignoring the categories", "Thompson", levels=0, color="blue", marker="o"
+    )
+
     def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=prior, rule=Thompson(), depth=0, **options)
 
@@ -41,12 +54,28 @@ class TSC(Policy):
     theta_a ~ Beta(S(a), F(a)) and play the best; add the reward r to S, and 1 - r to F, of the arm and of its cluster.
     """
 
+    about = About(
+        "Thompson sampling over the top categories, then over the arms of the best one",
+        "Thompson",
+        levels=1,
+        color="vermillion",
+        marker="s",
+    )
+
     def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=prior, rule=Thompson(), depth=1, **options)
 
 
 class HTS(Policy):
     """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level, or at the top levels."""
+
+    about = About(
+        "Thompson sampling at each of the top {depth} levels of the tree, then over arms",
+        "Thompson",
+        takes_depth=True,
+        color="green",
+        marker="^",
+    )
 
     def __init__(
         self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, **options: Unpack[Options]
@@ -67,12 +96,30 @@ class ATS(Policy):
     >>> policy.update(policy.choose(), reward=1)
     """
 
+    about = About(
+        "Thompson sampling on all arms at once, which learns how far to trust the categories",
+        "adaptive",
+        adapts=True,
+        cost=6,
+        color="indigo",
+        marker="*",
+    )
+
     def __init__(self, tree: Tree, *, prior: Prior | None = None, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=adaptive(prior), rule=Thompson(), **options)
 
 
 class UCB1(Policy):
     """UCB1 on all arms (Auer, Cesa-Bianchi and Fischer 2002): mean + sqrt(2 ln n / n_a)."""
+
+    about = About(
+        "an upper confidence bound for every arm, ignoring the categories",
+        "UCB",
+        levels=0,
+        takes_prior=False,
+        color="sky",
+        marker="v",
+    )
 
     def __init__(self, tree: Tree, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=Counts(), rule=UCB(), depth=0, **options)
@@ -84,6 +131,15 @@ class UCBC(Policy):
     ``clock`` is the n in the bound of an arm: the plays of its ``"cluster"``, or all plays (``"global"``).
     """
 
+    about = About(
+        "upper confidence bounds over the top categories, then over the arms of the best one",
+        "UCB",
+        levels=1,
+        takes_prior=False,
+        color="orange",
+        marker="D",
+    )
+
     def __init__(self, tree: Tree, *, clock: str = "cluster", **options: Unpack[Options]) -> None:
         clocks = {"cluster": "parent", "global": "global"}
         rule = UCB(clock=clocks[choice("clock", clock, tuple(clocks))])
@@ -92,6 +148,15 @@ class UCBC(Policy):
 
 class UCT(Policy):
     """UCB1's index at every node of the tree, with n the plays of the parent (Kocsis and Szepesvari 2006)."""
+
+    about = About(
+        "an upper confidence bound at every node down the tree",
+        "UCB",
+        takes_depth=True,
+        takes_prior=False,
+        color="purple",
+        marker="P",
+    )
 
     def __init__(self, tree: Tree, *, depth: int | None = None, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, **options)
@@ -103,15 +168,21 @@ class TSMax(Policy):
     ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean.
     """
 
+    about = About(
+        "Thompson sampling over the top categories, each represented by its best arm",
+        "TSMax",
+        levels=1,
+        color="black",
+        marker="X",
+    )
+
     def __init__(
         self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, **options: Unpack[Options]
     ) -> None:
         super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, **options)
 
 
-class LinTS(Policy):
-    """Thompson sampling with contexts on all arms (Agrawal and Goyal 2013): theta_a ~ N(mu_a.x, v x' B_a^-1 x)."""
-
+class _LinearThompson(Policy):
     def __init__(
         self,
         tree: Tree,
@@ -121,30 +192,30 @@ class LinTS(Policy):
         prior: Prior | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=0, **options)
+        belief = _linear(self, dim, prior, options, v)
+        super().__init__(tree, belief=belief, rule=Thompson(), depth=self.about.levels, **options)
 
 
-class LinTSC(Policy):
+class LinTS(_LinearThompson):
+    """Thompson sampling with contexts on all arms (Agrawal and Goyal 2013): theta_a ~ N(mu_a.x, v x' B_a^-1 x)."""
+
+    about = replace(TS.about, family="linear Thompson", takes_contexts=True, marker="h")
+
+
+class LinTSC(_LinearThompson):
     """Thompson sampling with contexts and clustered arms, the paper's Algorithm 3: LinTS over clusters, then inside.
 
     B starts at the identity and f at zero, for each cluster and each arm; x x' adds to B and r x to f.
     """
 
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        v: float = 1.0,
-        prior: Prior | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=1, **options)
+    about = replace(TSC.about, family="linear Thompson", takes_contexts=True, marker="p")
 
 
 class LinHTS(Policy):
     """LinTSC's step at every level of a deeper tree."""
 
+    about = replace(HTS.about, family="linear Thompson", takes_contexts=True, marker="<")
+
     def __init__(
         self,
         tree: Tree,
@@ -155,41 +226,40 @@ class LinHTS(Policy):
         depth: int | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, v), rule=Thompson(), depth=depth, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options, v), rule=Thompson(), depth=depth, **options)
 
 
-class LinUCB(Policy):
+class _LinearUCB(Policy):
+    def __init__(
+        self,
+        tree: Tree,
+        *,
+        dim: int | None = None,
+        c: float = 2.0,
+        prior: Prior | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(
+            tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=self.about.levels, **options
+        )
+
+
+class LinUCB(_LinearUCB):
     """UCB with contexts on all arms (Li et al. 2010): mu_a.x + c sqrt(x' B_a^-1 x)."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        c: float = 2.0,
-        prior: Prior | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=0, **options)
+    about = replace(UCB1.about, family="linear UCB", takes_contexts=True, takes_prior=True, marker=">")
 
 
-class LinUCBC(Policy):
+class LinUCBC(_LinearUCB):
     """LinUCB over clusters, then over the arms of the best (Bouneffouf 2019)."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        c: float = 2.0,
-        prior: Prior | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=1, **options)
+    about = replace(UCBC.about, family="linear UCB", takes_contexts=True, takes_prior=True, marker="d")
 
 
 class LinUCT(Policy):
     """LinUCBC's step at every level of a deeper tree."""
+
+    about = replace(UCT.about, family="linear UCB", takes_contexts=True, takes_prior=True, marker="*")
 
     def __init__(
         self,
@@ -201,16 +271,24 @@ class LinUCT(Policy):
         depth: int | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior), rule=UCB(c=c), depth=depth, **options)
+        super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=depth, **options)
 
 
-def _linear(policy: Policy, dim: int | None, prior: Prior | None, v: float = 1.0) -> Prior:
+def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Options, v: float = 1.0) -> Prior:
+    """Return the belief of a linear policy: of contexts of length ``dim``, or of features and a constant after them."""
+    features = options.get("features")
+    if features is not None and dim is not None:
+        raise InvalidType("features= says how long the contexts are; leave out dim=")
     if prior is not None:
         if dim is not None or v != 1.0:
             raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
         return prior
+    if isinstance(features, Features):
+        dim = features.dim + 1
     if dim is None:
-        raise InvalidType(f"{type(policy).__name__} needs the length of the contexts, for example dim=5")
+        raise InvalidType(
+            f"{type(policy).__name__} needs features=bt.Features(...), or the length of the contexts, for example dim=5"
+        )
     return Linear(dim, v=v)
 
 
@@ -218,3 +296,67 @@ ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
     for policy in (ATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }
+
+
+class PolicyChoice(NamedTuple):
+    """A policy as users name it: the class, and the parameters that came with the name."""
+
+    kind: type[Policy]
+    parameters: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The name with its parameters, such as 'HTS(depth=2)'."""
+        options = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.kind.__name__}({options})" if options else self.kind.__name__
+
+    @property
+    def factory(self) -> Any:
+        """Builds it, called as ``factory(tree, rng=rng)``."""
+        return partial(self.kind, **self.parameters) if self.parameters else self.kind
+
+
+WITHOUT_CONTEXTS = {name: kind for name, kind in ALGORITHMS.items() if not kind.about.takes_contexts}
+SPELLING = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
+
+
+def parse_policy(
+    name: str | type[Policy], *, tree: Tree | None = None, among: Mapping[str, type[Policy]] = ALGORITHMS
+) -> PolicyChoice:
+    """Find the policy that a user names: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
+
+    Parameters
+    ----------
+    name
+        The name, in any case, or the class.
+    tree
+        The tree that the policy is for; a depth must not exceed that of the tree.
+    among
+        The policies to choose from.
+
+    >>> parse_policy("hts:2").label, parse_policy(LinTS).label
+    ('HTS(depth=2)', 'LinTS')
+    """
+    text = next((key for key, kind in among.items() if kind is name), name)
+    if not isinstance(text, str):
+        raise InvalidType(f"policy {name!r} must be a name such as 'TSC' or 'HTS:2', or one of {', '.join(among)}")
+    match = SPELLING.fullmatch(text.strip())
+    kind = {key.lower(): value for key, value in among.items()}.get(match[1].lower()) if match else None
+    if match is None or kind is None:
+        raise InvalidValue(f"there is no policy {text!r}; it must be one of {_join(among)}; with a depth as in 'HTS:2'")
+    if match[2] is None:
+        return PolicyChoice(kind, {})
+    if not kind.about.takes_depth:
+        deep = [key for key, value in among.items() if value.about.takes_depth]
+        raise InvalidValue(f"policy {text!r}: {kind.__name__} has no depth to choose; only {_join(deep, 'and')} do")
+    depth = int(match[2])
+    if tree is not None and depth > tree.depth:
+        deepest = f"this tree has depth {tree.depth}; give at most that"
+        flat = "these arms have no categories; name the columns of their path, or choose TS"
+        raise InvalidValue(f"policy {text!r}: {deepest if tree.depth else flat}")
+    return PolicyChoice(kind, {"depth": depth})
+
+
+def _join(names: Iterable[str], last: str = "or") -> str:
+    *others, end = names
+    return f"{', '.join(others)} {last} {end}" if others else end

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.errors import InvalidValue, UnknownArm
+from banditree.features import Features
 from banditree.output.tables import Row, Table
 from banditree.policy.state import State
 from banditree.tree.build import Name
@@ -22,10 +23,10 @@ ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0,
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
-def table(state: State, context: Any) -> Table:
+def table(state: State, context: Any, features: Features | None) -> Table:
     """Return one row per node, the root first."""
     nodes = np.arange(state.tree.shape.n_nodes)
-    columns = _columns(state, nodes, context)
+    columns = _columns(state, nodes, context, features)
     return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
 
 
@@ -37,10 +38,10 @@ def html(policy: Policy) -> str:
     return notebook.titled(visible(repr(policy)), notebook.table(policy.table()))
 
 
-def row(state: State, key: Any) -> Row:
+def row(state: State, key: Any, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
     node = _node(state, key)
-    columns = _columns(state, np.array([node]), None)
+    columns = _columns(state, np.array([node]), None, features)
     values = (state.tree.path_of_node(node), *(column[0] for column in columns))
     return Row(zip(_names(columns), values, strict=True))
 
@@ -59,14 +60,15 @@ def _names(columns: Any) -> tuple[str, ...]:
     return COLUMNS[: 1 + len(columns)]
 
 
-def _columns(state: State, nodes: NDArray[Any], context: Any) -> tuple[list[Any], ...]:
+def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features | None) -> tuple[list[Any], ...]:
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
     shown = plays.astype(int) if (plays == np.rint(plays)).all() else plays
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
-        return shown.tolist(), means.tolist(), [NO_CONTEXT] * len(nodes)
+        named = NO_CONTEXT if features is None else f"{NO_CONTEXT} {', '.join(features.spec)}"
+        return shown.tolist(), means.tolist(), [named] * len(nodes)
     at = None if context is None else context[None]
     ends = (end.tolist() for end in rows.interval(nodes, at))
     found = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree import features
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, MOST_PLAYS, ready, refuse_masked, shown
-from banditree.policy import features
+from banditree.features import Features
 
 PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
 SHORT = 256  # most rewards that an engine takes in lists
+SHOWN = 5  # features that an error names, at most
 
 
 def listed(values: Any) -> Any:
@@ -106,30 +109,98 @@ def refuse_row(
     )
 
 
-def context(value: Any, dim: int | None, owner: str) -> Floats | None:
-    """Return one context as floats of the right length, or None if the policy takes none."""
-    if dim is None:
-        if value is not None:
-            raise InvalidValue(f"{owner} takes no context; leave it out, or use a policy that does, such as LinTSC")
-        return None
-    if value is None:
-        raise InvalidValue(f"{owner} needs a context of {dim} numbers; pass context=x")
-    return _floats(value, (dim,), f"{owner} needs a context of {dim} numbers", "context")
+@dataclass(frozen=True)
+class Contexts:
+    """The contexts that a policy takes: their length, or features by name, and what the engines get of them."""
+
+    owner: str  # the policy's name, for errors
+    dim: int | None  # length of the vectors that users give, None if the policy takes no contexts
+    features: Features | None = None
+    constant: bool = False  # whether the engines need a 1 after the features
+
+    @classmethod
+    def of(cls, owner: str, dim: int | None, features: Any, has_intercept: bool) -> Contexts:
+        """Check the features of a policy whose belief takes contexts of length ``dim``."""
+        if features is None:
+            return cls(owner, dim)
+        if not isinstance(features, Features):
+            raise InvalidType(f"features={features!r:.60} must be bt.Features(...)")
+        if dim is None:
+            raise InvalidType(f"{owner} takes no context; leave out features=, or use a policy such as LinATS")
+        if dim != features.dim + (not has_intercept):
+            one = "" if has_intercept else ", and a constant for the level"
+            raise InvalidValue(
+                f"{owner} has features of {features.dim} columns{one}, which does not fit a belief of dim={dim}"
+            )
+        return cls(owner, features.dim, features, not has_intercept)
+
+    @property
+    def need(self) -> str:
+        numbers = f"{self.dim} numbers"
+        if self.features is None:
+            return numbers
+        named = ", ".join(map(repr, list(self.features.spec)[:SHOWN]))
+        return f"the features {named}{', ...' if len(self.features.spec) > SHOWN else ''}, or {numbers}"
+
+    def one(self, value: Any) -> Floats | None:
+        """Return one context as floats of the right length, or None if the policy takes none."""
+        if self.dim is None:
+            if value is not None:
+                raise InvalidValue(
+                    f"{self.owner} takes no context; leave it out, or use a policy that does, such as LinATS"
+                )
+            return None
+        if value is None:
+            raise InvalidValue(f"{self.owner} needs a context of {self.need}; pass context=x")
+        if self.features is not None and (named := _named(value)) is not None:
+            return self._completed(self.features.encode(named))
+        return self._completed(_floats(value, (self.dim,), f"{self.owner} needs a context of {self.need}", "context"))
+
+    def many(self, value: Any, n: int | None) -> Floats | None:
+        """Return many contexts as floats, one row each, or None if the policy takes none."""
+        if self.dim is None:
+            return self.one(value)
+        if value is None:
+            raise InvalidValue(f"{self.owner} needs contexts of {self.need} each; pass contexts=X")
+        if self.features is not None and (frame := _frame(value)) is not None:
+            rows = self.features.encode(frame)
+            if n is not None and len(rows) != n:
+                raise InvalidValue(f"{self.owner} needs {n} contexts, one row each; this frame has {len(rows)}")
+            return self._completed(rows)
+        if n is None:
+            try:
+                n = 1 if isinstance(value, Mapping | str) else len(value)
+            except TypeError:
+                raise InvalidType(
+                    f"{self.owner} needs contexts of {self.need} each, one row each; not {value!r}"
+                ) from None
+        return self._completed(
+            _floats(value, (n, self.dim), f"{self.owner} needs {n} contexts of {self.need} each", "contexts")
+        )
+
+    def _completed(self, rows: Floats) -> Floats:
+        """Put the constant after the features: (dim,) or (n, dim)."""
+        return np.concatenate([rows, np.ones((*rows.shape[:-1], 1))], axis=-1) if self.constant else rows
 
 
-def contexts(value: Any, n: int | None, dim: int | None, owner: str) -> Floats | None:
-    """Return many contexts as floats, one row each, or None if the policy takes none."""
-    if dim is None:
-        context(value, dim, owner)
-        return None
-    if value is None:
-        raise InvalidValue(f"{owner} needs contexts of {dim} numbers each; pass contexts=X")
-    if n is None:
-        try:
-            n = 1 if isinstance(value, Mapping | str) else len(value)
-        except TypeError:
-            raise InvalidType(f"{owner} needs contexts of {dim} numbers each, one row each; not {value!r}") from None
-    return _floats(value, (n, dim), f"{owner} needs {n} contexts of {dim} numbers each", "contexts")
+def _named(value: Any) -> Any:
+    """Return a context that has its features by name as a mapping, None for numbers in an order."""
+    if isinstance(value, Mapping):
+        return value
+    if hasattr(value, "to_dict") and hasattr(value, "index"):  # a row of a pandas frame
+        row = value.to_dict()
+        return row if any(isinstance(name, str) for name in row) else None
+    return None
+
+
+def _frame(value: Any) -> Any:
+    """Return contexts whose columns have names: a frame, or a list of mappings; None for rows of numbers."""
+    if isinstance(value, Mapping):
+        raise InvalidType("contexts is a mapping, which is one visitor; give a data frame, or a list of mappings")
+    if isinstance(value, list | tuple):
+        return value if value and isinstance(value[0], Mapping) else None
+    names = getattr(value, "columns", None) if not isinstance(value, np.ndarray) else None
+    return value if names is not None else None
 
 
 def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, saved
+from banditree.beliefs.base import Floats
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
+from banditree.features import Features
 from banditree.output.tables import Row, Table
 from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
 from banditree.policy.decision import Decision
@@ -23,6 +26,22 @@ from banditree.tree import Tree
 from banditree.tree.build import Name
 
 
+@dataclass(frozen=True)
+class About:
+    """What a policy class is: all that commands, advice, the service and plots need to know about it."""
+
+    summary: str  # what it does, in words; {depth} stands for the depth it was given
+    family: str  # policies of one family that walk through the same clusters are the same policy
+    levels: int | None = None  # levels of clusters that it uses; None: as many as its depth says, or all
+    takes_depth: bool = False
+    takes_contexts: bool = False  # and so a ``dim``
+    takes_prior: bool = True
+    adapts: bool = False  # learns how far to trust the clusters; the others trust those that they use
+    cost: int = 1  # time of a simulated decision, about, in those of TSC
+    color: str = "grey"  # in plots: a name in `plots.style.PALETTE`
+    marker: str = "."
+
+
 class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
@@ -30,6 +49,7 @@ class Policy(Held):
     clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a node;
     ``depth`` is how many levels of clusters are walked (None: all of them). ``explore`` is the fraction of decisions
     made at random, all allowed arms equally likely; with ``half_life=H`` evidence counts half after H more rewards.
+    ``features`` are contexts by name (`bt.Features`), for policies that take contexts.
     ``rng`` is an int, a SeedSequence or a Generator; without it every policy has a different random stream.
 
     A policy works without any data. ``choose`` never changes a belief, and rewards may arrive at any later time, in any
@@ -44,8 +64,22 @@ class Policy(Held):
     1
     """
 
+    about: ClassVar[About] = About("a walk down the tree with parts of your own", "own", takes_prior=False)
+
     # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
-    __slots__ = ("__dict__", "__weakref__", "_engine", "_stream", "belief", "depth", "explore", "half_life", "rule")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_contexts",
+        "_engine",
+        "_stream",
+        "belief",
+        "depth",
+        "explore",
+        "features",
+        "half_life",
+        "rule",
+    )
 
     def __init__(
         self,
@@ -56,9 +90,10 @@ class Policy(Held):
         depth: int | None = None,
         explore: float = 0.0,
         half_life: float | None = None,
+        features: Features | None = None,
         rng: Any = None,
     ) -> None:
-        options = {"explore": explore, "half_life": half_life}
+        options = {"explore": explore, "half_life": half_life, "features": features}
         self._start(tree, belief, rule, depth, rng, options, strict=True)
 
     def _start(
@@ -82,6 +117,8 @@ class Policy(Held):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
         self.rule.check(self.belief)
+        self._contexts = inputs.Contexts.of(self._name, self.belief.dim, options["features"], self.belief.has_intercept)
+        self.features = self._contexts.features  # contexts by name, None for plain vectors
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         half_life = options["half_life"]
         self.half_life = None if half_life is None else real("half_life", half_life, 1, why="a number of rewards")
@@ -101,7 +138,7 @@ class Policy(Held):
     @property
     def dim(self) -> int | None:
         """Length of the contexts, None if this policy takes none."""
-        return self.belief.dim
+        return self._contexts.dim
 
     @property
     def engine(self) -> str:
@@ -131,6 +168,8 @@ class Policy(Held):
         ``only`` and ``exclude`` limit the choice; each is a list of arm ids, or a NumPy array of bools over
         ``tree.arms``.
         """
+        if self.features is not None:
+            context = self._contexts.one(context)
         if only is None and exclude is None:
             arm = self._state.walk.choose(context)
             if arm is not None:
@@ -139,12 +178,12 @@ class Policy(Held):
         with self._free_lock():
             state = self._mended()
             within = self._limits(state, only, exclude)
-            return state.arms[self._chosen(state, within, context)]
+            vector = context if self.features is not None else self._contexts.one(context)
+            return state.arms[self._chosen(state, within, vector)]
 
-    def _chosen(self, state: State, within: Any, context: Any) -> int:
+    def _chosen(self, state: State, within: Any, context: Floats | None) -> int:
         """Choose an arm in exclusive access, and return its position."""
-        ready = inputs.context(context, self.dim, self._name)
-        position = state.walk.choose_within(within, ready)
+        position = state.walk.choose_within(within, context)
         if position < 0:
             raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
         return position
@@ -160,7 +199,7 @@ class Policy(Held):
             if n is None:
                 raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
-        ready = inputs.contexts(contexts, n, self.dim, self._name)
+        ready = self._contexts.many(contexts, n)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
             state = self._mended()
@@ -183,7 +222,7 @@ class Policy(Held):
         flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
         ``explore`` applies, the whole slate is random.
         """
-        ready = inputs.context(context, self.dim, self._name)
+        ready = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
             state = self._mended()
@@ -203,7 +242,7 @@ class Policy(Held):
         >>> bt.TSC(tree, rng=7).decide(exclude=["h2"]).propensity
         0.25
         """
-        ready = inputs.context(context, self.dim, self._name)
+        ready = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         closed = self._closed(changes=False)
         with self._lock, closed as state:
@@ -213,7 +252,7 @@ class Policy(Held):
 
     def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
         """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
-        ready = inputs.context(context, self.dim, self._name)
+        ready = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         closed = self._closed(changes=False)
         with self._lock, closed as state:
@@ -228,12 +267,15 @@ class Policy(Held):
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
         """Learn from one reward."""
-        if self._state.walk.update(arm, reward, context):
+        vector = context if self.features is None else self._contexts.one(context)
+        if self._state.walk.update(arm, reward, vector):
             return
         with self._free_lock():
             state = self._mended()
             position = state.tree.position(arm)
-            ready = inputs.reward(reward, state.rows, arm), inputs.context(context, self.dim, self._name)
+            if self.features is None:
+                vector = self._contexts.one(context)
+            ready = inputs.reward(reward, state.rows, arm), vector
             if not state.walk.learn_one(position, *ready):
                 with Closed(self, outermost=True, changes=True):  # the native engine would lose digits with it
                     state.readable.learn_one(position, *ready)
@@ -244,7 +286,8 @@ class Policy(Held):
         With ``plays``, each row stands for that many rewards of its arm (in its context), and ``rewards`` holds their
         sum, as a group-by over a log gives.
         """
-        if plays is None and self._state.walk.learn_lists(inputs.short(arms), inputs.short(rewards), contexts):
+        quick = plays is None and self.features is None
+        if quick and self._state.walk.learn_lists(inputs.short(arms), inputs.short(rewards), contexts):
             return
         arms = inputs.listed(arms)
         tree = self._state.tree
@@ -253,7 +296,7 @@ class Policy(Held):
         ready = (
             inputs.rewards(rewards, n),
             None if plays is None else inputs.plays(plays, n),
-            inputs.contexts(contexts, n, self.dim, self._name),
+            self._contexts.many(contexts, n),
         )
         with self._free_lock():
             state = self._mended()
@@ -277,7 +320,8 @@ class Policy(Held):
     def learn(self, log: Any) -> None:
         """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
         arms = self.tree.ids(log.places(self.tree))
-        self.update_many(arms, log.rewards, contexts=None if self.dim is None else log.contexts)
+        contexts = None if self.dim is None else log.contexts if self.features is None else log.encode(self.features)
+        self.update_many(arms, log.rewards, contexts=contexts)
 
     # Changing the tree
 
@@ -335,24 +379,25 @@ class Policy(Held):
         """
         closed = self._closed(changes=False)
         with self._lock, closed as state:
-            ready = None if context is None else inputs.context(context, self.dim, self._name)
-            return belief_table.table(state, ready)
+            ready = None if context is None else self._contexts.one(context)
+            return belief_table.table(state, ready, self.features)
 
     def __getitem__(self, node: Any) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
         closed = self._closed(changes=False)
         with self._lock, closed as state:
-            return belief_table.row(state, node)
+            return belief_table.row(state, node, self.features)
 
     def best(self, context: Any = None) -> Name:
         """The arm with the highest expected reward among those tried."""
         closed = self._closed(changes=False)
         with self._lock, closed as state:
-            return belief_table.best(state, inputs.context(context, self.dim, self._name))
+            return belief_table.best(state, self._contexts.one(context))
 
     def __repr__(self) -> str:
         depth = "" if self.depth is None else f", depth={self.depth}"
-        return f"<{self._name} on {self.tree!r}{depth}, {self.belief}, {self.rule}, {self.engine} engine>"
+        features = "" if self.features is None else f"{self.features}, "
+        return f"<{self._name} on {self.tree!r}{depth}, {features}{self.belief}, {self.rule}, {self.engine} engine>"
 
     _repr_html_ = belief_table.html
 

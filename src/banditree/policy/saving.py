@@ -14,6 +14,7 @@ from banditree.beliefs import BELIEFS, Belief
 from banditree.beliefs.priors import Prior
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
+from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
 from banditree.rules import RULES, Rule
@@ -29,6 +30,7 @@ HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and
 OPTIONS = {
     "explore": 0.0,
     "half_life": None,
+    "features": None,
 }  # of every policy beyond its parts, as parameters and attributes, with their defaults
 
 
@@ -59,12 +61,18 @@ def _encoded(policy: Policy) -> list[Any]:
             "own": [[_written(key), _described(belief)] for key, belief in state.own_priors.items()],
             "rule": _described(policy.rule),
             "depth": policy.depth,
-            "options": {name: getattr(policy, name) for name in OPTIONS},
+            "options": _options(policy),
             "arms": arms,
             "clusters": names,
         }
         rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
     return container.encode("policy", header, {"parent": parent, "content": content, **rows})
+
+
+def _options(policy: Policy) -> dict[str, Any]:
+    options = {name: getattr(policy, name) for name in OPTIONS}
+    features = options.pop("features")
+    return options if features is None else options | {"features": features.to_dict()}
 
 
 def _described(part: Belief | Rule) -> dict[str, Any]:
@@ -186,9 +194,11 @@ def _header(content: Content) -> Saved:
         raise InvalidValue(f"it has {strange[0]!r:.60}, which this version does not know; upgrade banditree")
     own = [(_key(key), _part(described)) for key, described in _of(list, header, "own")]
     depth = header["depth"]
-    options = _of(dict, header, "options")
+    options = dict(_of(dict, header, "options"))
     if strange := sorted(options.keys() - OPTIONS.keys()):
         raise InvalidValue(f"it has the option {strange[0]!r:.60}, which this version does not know; upgrade banditree")
+    if "features" in options:
+        options["features"] = Features.from_dict(options["features"])
     return Saved(
         policy=_of(str, header, "policy"),
         belief=_part(header["belief"]),

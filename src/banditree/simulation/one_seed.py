@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from banditree.problems.drifting import DriftingInstance
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
-from banditree.simulation.run_outcome import Run
+from banditree.simulation.runs import Run
 from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
 from banditree.simulation.user_checks import CheckedInstance, PlayedPolicies, copy_instance, draw_instance
 from banditree.simulation.workers import Monitor
@@ -55,24 +55,32 @@ def on(tree: str, factory: Factory) -> On:
     return On(tree, factory)
 
 
+def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, Any]]:
+    """Return the class that a factory builds, None if it is not a `Policy`, and the options that are set already.
+
+    >>> import banditree as bt
+    >>> from functools import partial
+    >>> policy_class(on("ward", partial(bt.HTS, depth=2))) == (bt.HTS, {"depth": 2})
+    True
+    """
+    options: dict[str, Any] = {}
+    while isinstance(factory, On | partial):
+        if isinstance(factory, partial):
+            options = {**factory.keywords, **options}
+        factory = factory.factory if isinstance(factory, On) else factory.func
+    return (factory if isinstance(factory, type) and issubclass(factory, Policy) else None), options
+
+
 def asks_for_dim(factory: Factory) -> bool:
-    """Say whether a factory, as LinTS, has a parameter ``dim``, the length of the contexts, that is not set yet.
+    """Say whether a factory builds a policy with contexts, such as LinTS, whose ``dim`` is not set yet.
 
     >>> import banditree as bt
     >>> from functools import partial
     >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
     (True, False, False)
     """
-    if isinstance(factory, On):
-        return asks_for_dim(factory.factory)
-    try:
-        parameters = inspect.signature(factory).parameters
-    except (TypeError, ValueError):  # some functions that are not written in Python have none
-        return False
-    known = getattr(factory, "keywords", {})  # of a partial
-    if "prior" in known and "prior" in parameters:  # a prior has a dim of its own
-        return False
-    return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
+    kind, options = policy_class(factory)
+    return kind is not None and kind.about.takes_contexts and not options.keys() & {"dim", "features", "prior"}
 
 
 @dataclass(frozen=True)
@@ -271,7 +279,8 @@ def _runs_natively(policy: Any) -> bool:
     """Say whether a policy, on a built-in instance, runs without any code of the user's."""
     built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
     patched = built_in and {"choose", "update"} & vars(policy).keys()
-    return built_in and not patched and bool(policy.engine == "native")
+    takes_vectors = built_in and policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
+    return takes_vectors and not patched and bool(policy.engine == "native")
 
 
 def _is_built_in(instance: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Hold the results of a simulation: regret of every policy and seed over time; tables, comparisons, files."""
+"""The results of a simulation: one run, the runs of every policy and seed, comparisons of policies, and files."""
 
 from __future__ import annotations
 
@@ -15,20 +15,61 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BadFile, InvalidValue
+from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.output.files import read_whole, write_whole
 from banditree.output.frames import frame
 from banditree.output.tables import Table
 from banditree.output.words import count
-from banditree.simulation.joining import BY_POLICY, joined
-from banditree.simulation.run_outcome import Run, one_engine
+from banditree.problems.protocols import AnyInstance
 from banditree.simulation.statistics import OverSeeds, interval, over_seeds
+from banditree.tree.build import Name
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
-COLUMNS = ("policy", "seed", "time", "regret")
-ROUNDING = 1e-12  # a relative difference of regrets that counts as none
-MARK = "# banditree runs 1 "  # starts a saved file's first line, which has as JSON what is not in the columns
+
+COLUMNS = ("policy", "seed", "time", "regret")  # of a saved file and of a frame
+BY_POLICY = ("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates")  # {policy: ...}
+BY_SEED = ("regret", "evaluations", "plays", "replicates")  # those that are arrays with one row per seed
+RELATIVE_ROUNDING = 1e-12  # regrets that differ by a smaller share are equal
+HEADER = "# banditree runs 1 "  # starts a saved file's first line; what has no column follows it as JSON
+
+
+@dataclass
+class Run:
+    """What one policy did on the instance of one seed."""
+
+    engine: str
+    regret: Floats  # (times,) cumulative
+    plays: Ints  # (arms,) in the order of the instance's arms
+    evaluations: float = np.nan  # children sampled or scored per step, in a plain walk
+    seconds: float = 0.0
+    clusters: Mapping[Name, float] = field(default_factory=dict)  # plays of each top cluster
+    replicates: Floats | None = None  # (replicates, times) regret of each, if this is the mean of several runs
+
+    @classmethod
+    def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
+        # np.full and not np.zeros, which would leave it to the first steps to allocate a large array.
+        return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64))
+
+    @classmethod
+    def mean(cls, runs: Sequence[Run]) -> Run:
+        """Average several runs of a policy on the same instance; plays per arm are left out."""
+        regret = np.array([run.regret for run in runs])
+        return cls(
+            engine=common_engine(run.engine for run in runs),
+            regret=regret.mean(axis=0),
+            plays=runs[0].plays[:0],
+            evaluations=float(np.mean([run.evaluations for run in runs])),
+            seconds=sum(run.seconds for run in runs) / len(runs),
+            clusters={key: sum(run.clusters[key] for run in runs) / len(runs) for key in runs[0].clusters},
+            replicates=regret,
+        )
+
+
+def common_engine(engines: Iterable[str]) -> str:
+    """Return the engine of several runs: "native" only if all of them were."""
+    return "native" if all(engine == "native" for engine in engines) else "readable"
 
 
 @dataclass(frozen=True)
@@ -61,17 +102,17 @@ class Comparison:
 class Runs:
     """Regret of every policy on every seed, with plays and wall times. Printing shows the table."""
 
-    times: NDArray[np.int64]  # (times,) the last is the horizon
+    times: Ints  # (times,) the last is the horizon
     seeds: tuple[int, ...]
     regret: Mapping[str, Floats]  # {policy: (seeds, times)} cumulative pseudo-regret
     engine: Mapping[str, str]  # {policy: "native", or "readable" if any of its runs was}
     evaluations: Mapping[str, Floats]  # {policy: (seeds,)} children sampled or scored per step
     seconds: Mapping[str, float]  # {policy: wall time of all its runs, or of one replicate of each}
-    clusters: Mapping[str, Sequence[Mapping[Any, float]]]  # {policy: {top cluster: plays} for each seed}
-    plays: Mapping[str, NDArray[np.int64]]  # {policy: (seeds, arms)}, where all seeds have the same instance
-    arms: tuple[Any, ...]  # the order of plays; empty where instances differ
+    clusters: Mapping[str, Sequence[Mapping[Name, float]]]  # {policy: {top cluster: plays} for each seed}
+    plays: Mapping[str, Ints]  # {policy: (seeds, arms)}, where all seeds have the same instance
+    arms: tuple[Name, ...]  # the order of plays; empty where instances differ
     problem: str
-    instance: Any = None  # the instance, where all seeds have the same one; not saved
+    instance: AnyInstance | None = None  # the instance, where all seeds have the same one; not saved
     built: Mapping[str, Built] = field(default_factory=dict)  # {policy: its class and parameters}, for built-in ones
     replicates: Mapping[str, Floats] = field(default_factory=dict)
     # {policy: (seeds, replicates, times)} where policies ran several times per seed and regret is the mean; not saved
@@ -82,39 +123,122 @@ class Runs:
         runs: Mapping[str, list[Run]],
         *,
         seeds: Sequence[int],
-        times: NDArray[Any],
-        problem: Any,
-        instance: Any = None,
+        times: Ints,
+        problem: object,
+        instance: AnyInstance | None = None,
         built: Mapping[str, Built] | None = None,
     ) -> Runs:
         """Collect single runs, each list in the order of the seeds. ``instance`` is None where seeds differ."""
-        fixed = instance is not None
-        if fixed and len({len(run.plays) for each in runs.values() for run in each}) > 1:
+        if instance is not None and len({len(run.plays) for of_policy in runs.values() for run in of_policy}) > 1:
             warnings.warn(
                 f"{problem!r:.60} says fixed = True, but seeds have different arms; plays are left out", stacklevel=4
             )
-            fixed, instance = False, None
-        replicated = {
-            name: np.array([run.replicates for run in each])
-            for name, each in runs.items()
-            if all(run.replicates is not None for run in each)
+            instance = None
+        replicates = {
+            name: np.array([run.replicates for run in of_policy])
+            for name, of_policy in runs.items()
+            if all(run.replicates is not None for run in of_policy)
         }
-        fixed = fixed and not replicated
+        plays: dict[str, Ints] = {}
+        arms: tuple[Name, ...] = ()
+        if instance is not None and not replicates:
+            plays = {name: np.array([run.plays for run in of_policy]) for name, of_policy in runs.items()}
+            arms = instance.tree.arms
         return cls(
             times=times,
             seeds=tuple(seeds),
-            regret={name: np.array([run.regret for run in each]) for name, each in runs.items()},
-            engine={name: one_engine(run.engine for run in each) for name, each in runs.items()},
-            evaluations={name: np.array([run.evaluations for run in each]) for name, each in runs.items()},
-            seconds={name: sum(run.seconds for run in each) for name, each in runs.items()},
-            clusters={name: [run.clusters for run in each] for name, each in runs.items()},
-            plays={name: np.array([run.plays for run in each]) for name, each in runs.items()} if fixed else {},
-            arms=instance.tree.arms if fixed else (),
+            regret={name: np.array([run.regret for run in of_policy]) for name, of_policy in runs.items()},
+            engine={name: common_engine(run.engine for run in of_policy) for name, of_policy in runs.items()},
+            evaluations={name: np.array([run.evaluations for run in of_policy]) for name, of_policy in runs.items()},
+            seconds={name: sum(run.seconds for run in of_policy) for name, of_policy in runs.items()},
+            clusters={name: [run.clusters for run in of_policy] for name, of_policy in runs.items()},
+            plays=plays,
+            arms=arms,
             problem=repr(problem),
             instance=instance,
             built=built or {},
-            replicates=replicated,
+            replicates=replicates,
         )
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies, in the order they were given."""
+        return tuple(self.regret)
+
+    # ---------------------------------------------------------------- what the numbers say
+
+    def table(self, time: int | None = None) -> Table:
+        """Return one row per policy, best first: regret at the horizon or at ``time``, cost and wall time per step."""
+        index, n_seeds = self._time_index(time), len(self.seeds)
+        rows = []
+        for name, regret in self.regret.items():
+            summary = over_seeds(regret[:, index])
+            microseconds = 1e6 * self.seconds[name] / (n_seeds * int(self.times[-1]))
+            cost = float(np.mean(self.evaluations[name]))
+            rows.append((name, summary.mean, summary.sd, summary.se, summary.interval, cost, microseconds))
+        rows.sort(key=lambda row: row[1])
+        ranked = [(*row[:5], rank, *row[5:], self.engine[row[0]]) for rank, row in enumerate(rows, start=1)]
+        columns = ("policy", "mean", "sd", "se", "interval", "rank", "evaluations", "microseconds", "engine")
+        return Table(columns, ranked)
+
+    def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
+        """Compare the regret of ``a`` with that of ``b``, paired by seed.
+
+        Parameters
+        ----------
+        a, b
+            Names of two policies.
+        time
+            A time at which regret was recorded. Default: the horizon.
+        """
+        for name in (a, b):
+            self._check_policy(name)
+        index = self._time_index(time)
+        regret_a, regret_b = self.regret[a][:, index], self.regret[b][:, index]
+        difference = regret_a - regret_b
+        difference[np.abs(difference) <= RELATIVE_ROUNDING * np.maximum(np.abs(regret_a), np.abs(regret_b))] = 0.0
+        summary = over_seeds(difference)
+        z = summary.mean / summary.se if summary.se > 0 else float("nan")
+        return Comparison(a, b, summary.mean, summary.se, z, summary.seeds)
+
+    def over_seeds(self, policy: str) -> OverSeeds:
+        """Return mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
+        self._check_policy(policy)
+        return over_seeds(self.regret[policy])
+
+    def plot(self, **options: Any) -> Any:
+        """Plot mean regret over time with bands; `banditree.plots.regret` has the options. Returns the Axes."""
+        from banditree import plots
+
+        return plots.regret(self, **options)
+
+    def _title(self) -> str:
+        return f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        from banditree.output import notebook
+
+        return notebook.titled(self._title(), notebook.table(self.table()))
+
+    def _check_policy(self, name: str) -> None:
+        if name not in self.regret:
+            raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
+
+    def _time_index(self, time: int | None) -> int:
+        """Return the index of a time among the checkpoints; of the horizon for None."""
+        if time is None:
+            return -1
+        matches = np.flatnonzero(self.times == time) if np.isscalar(time) else np.empty(0)
+        if len(matches) == 0:
+            raise InvalidValue(
+                f"regret was not recorded at time {time}; times are {self.times[:3]} ... {self.times[-1]}"
+            )
+        return int(matches[0])
+
+    # ---------------------------------------------------------------- selecting and joining
 
     def select(self, policies: Iterable[str]) -> Runs:
         """Return the runs of these policies alone, in this order.
@@ -128,8 +252,8 @@ class Runs:
         if not names or len(set(names)) < len(names):
             raise InvalidValue(f"policies {names} must name at least one policy, and none twice")
         for name in names:
-            self._check(name)
-        return self._keyed({name: name for name in names})
+            self._check_policy(name)
+        return self._with_names({name: name for name in names})
 
     def rename(self, names: Mapping[str, str]) -> Runs:
         """Return the same runs with policies renamed, {old name: new name}; other policies keep their names.
@@ -140,97 +264,21 @@ class Runs:
         ('TS', 'clustered')
         """
         for name in names:
-            self._check(name)
-        found = {name: names.get(name, name) for name in self.policies}
-        if len(set(found.values())) < len(found):
-            raise InvalidValue(f"two policies would have the same name among {list(found.values())}; give other names")
-        return self._keyed(found)
+            self._check_policy(name)
+        new_names = {name: names.get(name, name) for name in self.policies}
+        if len(set(new_names.values())) < len(new_names):
+            raise InvalidValue(
+                f"two policies would have the same name among {list(new_names.values())}; give other names"
+            )
+        return self._with_names(new_names)
 
-    def with_replicates(self, more: Runs) -> Runs:
-        """Add more replicates of the same policies on the same seeds, as if all had been run at once."""
-        if (self.policies, self.seeds, self.times.tolist()) != (more.policies, more.seeds, more.times.tolist()):
-            raise InvalidValue("replicates must be of the same policies, seeds and times")
-        if not (self.replicates and more.replicates):
-            raise InvalidValue("there are no replicates to add up; call simulate with replicates above 1")
-        each = {name: np.concatenate([self.replicates[name], more.replicates[name]], axis=1) for name in self.policies}
-        share = {name: self.replicates[name].shape[1] / each[name].shape[1] for name in self.policies}
-
-        def mixed(name: str, ours: Any, theirs: Any) -> Any:
-            return share[name] * ours + (1 - share[name]) * theirs
-
-        return replace(
-            self,
-            regret={name: values.mean(axis=1) for name, values in each.items()},
-            engine={name: one_engine((self.engine[name], more.engine[name])) for name in each},
-            evaluations={name: mixed(name, self.evaluations[name], more.evaluations[name]) for name in each},
-            seconds={name: mixed(name, self.seconds[name], more.seconds[name]) for name in each},
-            clusters={
-                name: [
-                    {key: mixed(name, ours[key], theirs[key]) for key in ours}
-                    for ours, theirs in zip(self.clusters[name], more.clusters[name], strict=True)
-                ]
-                for name in each
-            },
-            replicates=each,
-        )
-
-    def _check(self, name: str) -> None:
-        if name not in self.regret:
-            raise InvalidValue(f"no policy {name!r}; there are {', '.join(self.regret)}")
-
-    def _keyed(self, names: Mapping[str, str]) -> Runs:
+    def _with_names(self, names: Mapping[str, str]) -> Runs:
         """Keep the policies in ``{name: new name}``, in its order."""
         fields: dict[str, Any] = {}
         for field_name in BY_POLICY:
             values = getattr(self, field_name)
             fields[field_name] = {new: values[name] for name, new in names.items() if name in values}
         return replace(self, **fields)
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """The names of the policies, in the order they were given."""
-        return tuple(self.regret)
-
-    def _at(self, time: int | None) -> int:
-        """Return the index of a time among the checkpoints."""
-        if time is None:
-            return -1
-        found = np.flatnonzero(self.times == time) if np.isscalar(time) else np.empty(0)
-        if len(found) == 0:
-            raise InvalidValue(
-                f"regret was not recorded at time {time}; times are {self.times[:3]} ... {self.times[-1]}"
-            )
-        return int(found[0])
-
-    def table(self, time: int | None = None) -> Table:
-        """Return one row per policy, best first: regret at the horizon or at ``time``, cost and wall time per step."""
-        at, n = self._at(time), len(self.seeds)
-        rows = []
-        for name, regret in self.regret.items():
-            found = over_seeds(regret[:, at])
-            microseconds = 1e6 * self.seconds[name] / (n * int(self.times[-1]))
-            cost = float(np.mean(self.evaluations[name]))
-            rows.append((name, found.mean, found.sd, found.se, found.interval, cost, microseconds))
-        rows.sort(key=lambda row: row[1])
-        ranked = [(*row[:5], rank, *row[5:], self.engine[row[0]]) for rank, row in enumerate(rows, start=1)]
-        columns = ("policy", "mean", "sd", "se", "interval", "rank", "evaluations", "microseconds", "engine")
-        return Table(columns, ranked)
-
-    def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
-        """Compare the regret of ``a`` with that of ``b``, paired by seed."""
-        for name in (a, b):
-            self._check(name)
-        ours, theirs = (self.regret[name][:, self._at(time)] for name in (a, b))
-        difference = ours - theirs
-        difference[np.abs(difference) <= ROUNDING * np.maximum(np.abs(ours), np.abs(theirs))] = 0.0
-        found = over_seeds(difference)
-        z = found.mean / found.se if found.se > 0 else float("nan")
-        return Comparison(a, b, found.mean, found.se, z, found.seeds)
-
-    def over_seeds(self, policy: str) -> OverSeeds:
-        """Return mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
-        self._check(policy)
-        return over_seeds(self.regret[policy])
 
     def join(self, other: Runs) -> Runs:
         """Join other runs of the same problem: more policies on the same seeds, or the same policies on more seeds.
@@ -243,18 +291,92 @@ class Runs:
         >>> (runs | later).policies
         ('TS', 'TSC')
         """
-        return joined(self, other)
+        if type(other) is not type(self):
+            raise InvalidType(f"{other!r:.60} must be runs, as bt.simulate returns them")
+        if self.problem != other.problem:
+            raise InvalidValue(f"these are runs of different problems: {self.problem:.60} and {other.problem:.60}")
+        if self.times.tolist() != other.times.tolist():
+            raise InvalidValue(
+                "these runs have different times; give both simulations the same horizon and checkpoints"
+            )
+        if set(self.policies) == set(other.policies):
+            twice = sorted({*self.seeds} & {*other.seeds})
+            if twice:
+                raise InvalidValue(
+                    f"seed {twice[0]} is in both; give the second simulation other seeds, or other policies"
+                )
+            fields = {**self._join_seeds(other), "seeds": self.seeds + other.seeds}
+        elif self.seeds == other.seeds:
+            in_both = [name for name in self.policies if name in other.policies]
+            if in_both:
+                raise InvalidValue(f"policy {in_both[0]!r} is in both; select or rename the policies of one of them")
+            fields = {name: {**getattr(self, name), **getattr(other, name)} for name in BY_POLICY}
+        else:
+            raise InvalidValue("these runs share neither their seeds nor their policies, so they cannot be joined")
+        have_same_arms = self.arms == other.arms
+        if not have_same_arms:
+            fields |= {"plays": {}, "arms": ()}
+        if other.instance is None or not have_same_arms:
+            fields["instance"] = None
+        return replace(self, **fields)
 
-    def __or__(self, other: Any) -> Runs:
+    def _join_seeds(self, other: Runs) -> dict[str, Any]:
+        """Return the fields by policy of the runs on the seeds of both."""
+        fields: dict[str, Any] = {}
+        for field_name in BY_POLICY:
+            ours, theirs = getattr(self, field_name), getattr(other, field_name)
+            shared = [name for name in ours if name in theirs]
+            if field_name == "replicates" and _count_replicates(ours) != _count_replicates(theirs):
+                raise InvalidValue("these runs have different numbers of replicates")
+            if field_name in BY_SEED:
+                fields[field_name] = {name: np.concatenate([ours[name], theirs[name]]) for name in shared}
+            elif field_name == "clusters":
+                fields[field_name] = {name: [*ours[name], *theirs[name]] for name in shared}
+            elif field_name == "seconds":
+                fields[field_name] = {name: ours[name] + theirs[name] for name in shared}
+            elif field_name == "engine":
+                fields[field_name] = {name: common_engine((ours[name], theirs[name])) for name in shared}
+            else:  # how policies were built
+                fields[field_name] = {name: ours[name] for name in shared if ours[name] == theirs[name]}
+        return fields
+
+    def __or__(self, other: object) -> Runs:
         return self.join(other) if isinstance(other, Runs) else NotImplemented
 
-    def plot(self, **options: Any) -> Any:
-        """Plot mean regret over time with bands; `banditree.plots.regret` has the options. Returns the Axes."""
-        from banditree import plots
+    def with_replicates(self, more: Runs) -> Runs:
+        """Add more replicates of the same policies on the same seeds, as if all had been run at once."""
+        if (self.policies, self.seeds, self.times.tolist()) != (more.policies, more.seeds, more.times.tolist()):
+            raise InvalidValue("replicates must be of the same policies, seeds and times")
+        if not (self.replicates and more.replicates):
+            raise InvalidValue("there are no replicates to add up; call simulate with replicates above 1")
+        replicates = {
+            name: np.concatenate([self.replicates[name], more.replicates[name]], axis=1) for name in self.policies
+        }
+        share = {name: self.replicates[name].shape[1] / replicates[name].shape[1] for name in self.policies}
 
-        return plots.regret(self, **options)
+        def mix(name: str, ours: Any, theirs: Any) -> Any:
+            return share[name] * ours + (1 - share[name]) * theirs
+
+        return replace(
+            self,
+            regret={name: values.mean(axis=1) for name, values in replicates.items()},
+            engine={name: common_engine((self.engine[name], more.engine[name])) for name in replicates},
+            evaluations={name: mix(name, self.evaluations[name], more.evaluations[name]) for name in replicates},
+            seconds={name: mix(name, self.seconds[name], more.seconds[name]) for name in replicates},
+            clusters={
+                name: [
+                    {key: mix(name, ours[key], theirs[key]) for key in ours}
+                    for ours, theirs in zip(self.clusters[name], more.clusters[name], strict=True)
+                ]
+                for name in replicates
+            },
+            replicates=replicates,
+        )
+
+    # ---------------------------------------------------------------- frames and files
 
     def _records(self) -> Iterator[tuple[str, int, int, float]]:
+        """Yield one row per policy, seed and time."""
         for name, regret in self.regret.items():
             for seed, row in zip(self.seeds, regret.tolist(), strict=True):
                 for time, value in zip(self.times.tolist(), row, strict=True):
@@ -277,7 +399,7 @@ class Runs:
             "built": self.built,
         }
         text = io.StringIO()
-        text.write(MARK + json.dumps(rest) + "\n")
+        text.write(HEADER + json.dumps(rest) + "\n")
         writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # names may hold anything
         writer.writerow(COLUMNS)
         writer.writerows(self._records())
@@ -287,10 +409,10 @@ class Runs:
     def load(cls, path: str | os.PathLike[str]) -> Runs:
         """Read what `save` wrote: everything except the instance and the replicates."""
         first, _, text = read_whole(path).decode("utf-8", "replace").partition("\n")
-        if not first.startswith(MARK):
-            raise BadFile(f"{path} was not written by Runs.save; its first line must start with {MARK!r}")
+        if not first.startswith(HEADER):
+            raise BadFile(f"{path} was not written by Runs.save; its first line must start with {HEADER!r}")
         try:
-            rest = json.loads(first.removeprefix(MARK))
+            rest = json.loads(first.removeprefix(HEADER))
             rows = list(csv.DictReader(io.StringIO(text, newline="")))
             names = list(rest["engine"])
             seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
@@ -298,21 +420,21 @@ class Runs:
             keys = [(row["policy"], int(row["seed"]), int(row["time"])) for row in rows]
             if keys != list(product(names, seeds, times)):
                 raise ValueError("some rows are missing or out of order")
-            for what in ("evaluations", "clusters", "plays", "seconds"):
-                if list(rest[what]) != names and (what != "plays" or rest[what]):
-                    raise ValueError(f"{what} are not those of {', '.join(names)}")
-                if what != "seconds" and any(len(each) != len(seeds) for each in rest[what].values()):
-                    raise ValueError(f"{what} are not those of {len(seeds)} seeds")
-            values = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
+            for field_name in ("evaluations", "clusters", "plays", "seconds"):
+                if list(rest[field_name]) != names and (field_name != "plays" or rest[field_name]):
+                    raise ValueError(f"{field_name} are not those of {', '.join(names)}")
+                if field_name != "seconds" and any(len(values) != len(seeds) for values in rest[field_name].values()):
+                    raise ValueError(f"{field_name} are not those of {len(seeds)} seeds")
+            regret = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
             return cls(
                 times=np.array(times, np.int64),
                 seeds=seeds,
-                regret=dict(zip(names, values, strict=True)),
+                regret=dict(zip(names, regret, strict=True)),
                 engine=rest["engine"],
-                evaluations={name: np.array(each, float) for name, each in rest["evaluations"].items()},
+                evaluations={name: np.array(values, float) for name, values in rest["evaluations"].items()},
                 seconds=rest["seconds"],
-                clusters={name: [dict(seed) for seed in each] for name, each in rest["clusters"].items()},
-                plays={name: np.array(each, np.int64) for name, each in rest["plays"].items()},
+                clusters={name: [dict(plays) for plays in by_seed] for name, by_seed in rest["clusters"].items()},
+                plays={name: np.array(plays, np.int64) for name, plays in rest["plays"].items()},
                 arms=tuple(rest["arms"]),
                 problem=rest["problem"],
                 built={name: (kind, dict(given)) for name, (kind, given) in rest.get("built", {}).items()},
@@ -320,13 +442,6 @@ class Runs:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
             raise BadFile(f"{path} is damaged: {error}") from None
 
-    def _title(self) -> str:
-        return f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
 
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{self.table()}"
-
-    def _repr_html_(self) -> str:
-        from banditree.output import notebook
-
-        return notebook.titled(self._title(), notebook.table(self.table()))
+def _count_replicates(regret: Mapping[str, Floats]) -> dict[str, int]:
+    return {name: values.shape[1] for name, values in regret.items()}

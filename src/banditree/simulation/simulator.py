@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
-from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on
-from banditree.simulation.run_outcome import Run
-from banditree.simulation.runs import Built, Runs
+from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on, policy_class
+from banditree.simulation.runs import Built, Run, Runs
 from banditree.simulation.stepper import Schedule
 from banditree.simulation.workers import Progress, over_seeds
 from banditree.stream import seed_sequence
@@ -193,14 +192,10 @@ def _name_of(factory: Factory) -> str:
 
 def _built(factory: Factory) -> Built | None:
     """Return the class of a built-in policy and those of its parameters that are numbers or texts; None for others."""
-    given: dict[str, Any] = {}
-    while isinstance(factory, On | partial):
-        if isinstance(factory, partial):
-            given = {**factory.keywords, **given}
-        factory = factory.factory if isinstance(factory, On) else factory.func
-    if factory not in ALGORITHMS.values():
+    kind, options = policy_class(factory)
+    if kind is None or kind not in ALGORITHMS.values():
         return None
-    return _name_of(factory), {name: value for name, value in given.items() if isinstance(value, int | float | str)}
+    return kind.__name__, {name: value for name, value in options.items() if isinstance(value, int | float | str)}
 
 
 def _numbers(what: str, given: int | Iterable[int]) -> list[int]:

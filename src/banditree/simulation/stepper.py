@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import PolicyFailed, UnknownArm
 from banditree.policy import Policy
-from banditree.simulation.run_outcome import Run
+from banditree.simulation.runs import Run
 from banditree.simulation.user_checks import CheckedInstance
 from banditree.simulation.workers import Monitor
 
