@@ -1,4 +1,4 @@
-"""Define the events of the log (what happened, when, to which decision), and write lines about the service to stderr."""
+"""Define the events of the log (what happened, when, to which decision), and write lines about it to stderr."""
 
 from __future__ import annotations
 

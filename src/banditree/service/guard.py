@@ -1,4 +1,4 @@
-"""Decide which requests are let in: host, origin, token, size, time and number; measure them, and catch their errors."""
+"""Decide which requests are let in, by host, origin, token, size, time and number; measure them; catch errors."""
 
 from __future__ import annotations
 
@@ -179,7 +179,10 @@ class Guard:
         host, origin, path = headers.get(b"host"), headers.get(b"origin"), scope["path"]
         if not self.access.knows_host(host):
             return failed(400, "this service does not go by that Host; start it with --allow-host to name it")
-        if origin is not None and origin.lower() not in (b"http://" + (host or b"").lower(), b"https://" + (host or b"").lower()):
+        if origin is not None and origin.lower() not in (
+            b"http://" + (host or b"").lower(),
+            b"https://" + (host or b"").lower(),
+        ):
             return failed(403, "requests from pages of another site are refused; call the service from your own server")
         if path not in OPEN:
             roles = self.access.roles(headers.get(b"authorization"))

@@ -1,9 +1,9 @@
 """What an experiment is worth: rewards per decision in each group, and an interval of the difference that stays valid.
 
 The interval is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform
-central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024): it holds at all times at once,
-so that one may look as often as one likes and stop whenever one likes. Units, not decisions, are what it counts: the
-decisions of one visitor are alike.
+central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024): it holds at all times at
+once, so that one may look as often as one likes and stop whenever one likes. Units, not decisions, are what it counts:
+the decisions of one visitor are alike.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import hashlib
 import heapq
 import math
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banditree.output.words import count
-from banditree.service.events import CONTROL, POLICY
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
@@ -92,7 +91,11 @@ class Lift:
         numbers = f"{self.difference:+.3g} per decision{relative} (95% interval {low:+.3g} to {high:+.3g})"
         if self.verdict != "cannot tell":
             return f"The policy is {self.verdict} than the control group: {numbers}."
-        more = "" if self.more_decisions is None else f" About {count(self.more_decisions, 'more decision')} may settle it."
+        more = (
+            ""
+            if self.more_decisions is None
+            else f" About {count(self.more_decisions, 'more decision')} may settle it."
+        )
         return f"Cannot tell yet whether the policy is better than the control group: {numbers}.{more}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +128,9 @@ def compare(policy: Moments, control: Moments) -> Lift:
         relative = variances[0] / policy.mean**2 + variances[1] / control.mean**2
         factor = math.exp(min(radius(relative, units), 700.0))
         ratio_interval = ratio / factor, ratio * factor
-    more = _more_decisions(difference, sum(variances), units, policy.d + control.d) if verdict == "cannot tell" else None
+    more = (
+        _more_decisions(difference, sum(variances), units, policy.d + control.d) if verdict == "cannot tell" else None
+    )
     return Lift(difference, interval, ratio, ratio_interval, verdict, more)
 
 
@@ -221,9 +226,28 @@ class Account:
         """Return the sums of a group."""
         return self.groups[cohort].moments if cohort in self.groups else Moments()
 
-    def lift(self) -> Lift:
-        """Compare the policy with the control group."""
-        return compare(self.moments(POLICY), self.moments(CONTROL))
+    def moments_at(self, at: int) -> dict[str, Moments]:
+        """Return the sums of the groups at a time, with the windows that have closed since the last event.
+
+        Nothing changes: windows close by the times of events, so that every process folds the same.
+        """
+        sums = {cohort: replace(group.moments) for cohort, group in self.groups.items()}
+        moved: dict[tuple[str, int], tuple[float, float]] = {}
+        places = [0]
+        while places and self.window is not None:
+            place = places.pop()
+            if place >= len(self._open) or self._open[place][0] + self.window >= at:
+                continue  # in a heap, all below it are later
+            places += [2 * place + 1, 2 * place + 2]
+            if (pending := self._pending.get(self._open[place][1])) is not None:
+                cohort, key, reward = pending
+                before = (0.0, 0.0)
+                if key is not None:
+                    known = self.groups[cohort].sums if cohort in self.groups else {}
+                    before = moved.get((cohort, key), known.get(key, before))
+                    moved[cohort, key] = before[0] + 1.0, before[1] + reward
+                sums.setdefault(cohort, Moments()).move(*before, 1.0, reward)
+        return sums
 
     def _group(self, cohort: str) -> Group:
         return self.groups.setdefault(cohort, Group())

@@ -11,6 +11,7 @@ from banditree import __version__
 from banditree.beliefs import Gaussian
 from banditree.errors import InvalidValue
 from banditree.errors.checks import positive, real
+from banditree.features import Features
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
 from banditree.tree import Tree
@@ -92,7 +93,7 @@ class Settings:
             options["features"] = parse_features(self.features)
         elif about.takes_contexts:
             if self.dim is None:
-                raise InvalidValue(f"the policy {name} needs --context, or --dim, the length of the contexts")
+                raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts, or --context")
             options["dim"] = self.dim
         elif self.dim is not None:
             unused.append("--dim")
@@ -120,8 +121,56 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
             ) from error
 
 
-def parse_features(plain: Mapping[str, Any]) -> Any:
+def parse_features(plain: Mapping[str, Any]) -> Features:
     """Build the features of contexts from what `bt.Features.to_dict` returned."""
-    from banditree.features import Features
-
     return Features.from_dict(plain)
+
+
+def features_of(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Turn features as JSON and TOML files have them into what `bt.Features.to_dict` returns.
+
+    Each is a list of levels, a range such as [18, 90], or "bool"; a mapping with "features" is taken as it is.
+    """
+    if spec is None or "features" in spec:
+        return spec
+    return Features({name: _feature(name, value) for name, value in spec.items()}).to_dict()
+
+
+def _feature(name: str, value: Any) -> Any:
+    if value in ("bool", "boolean"):
+        return bool
+    is_range = isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value)
+    if is_range:
+        return tuple(value)
+    if not isinstance(value, list):
+        raise InvalidValue(f'feature {name!r}: give a list of levels, a range such as [18, 90], or "bool"')
+    return value
+
+
+def parse_context(text: str) -> Mapping[str, Any] | None:
+    """Read features as the command line has them: device=phone|tablet|desktop,age=18..90,returning=bool.
+
+    >>> parse_context("age=18..90,returning=bool")
+    {'features': [{'name': 'age', 'range': [18, 90]}, {'name': 'returning', 'bool': True}]}
+    """
+    spec: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if not name or not value:
+            raise InvalidValue(f"--context {part!r} must be like device=phone|tablet, age=18..90 or returning=bool")
+        if name in spec:
+            raise InvalidValue(f"--context names {name!r} twice")
+        low, dots, high = value.partition("..")
+        if dots:
+            try:
+                spec[name] = [_number(low), _number(high)]
+            except ValueError:
+                raise InvalidValue(f"--context {part!r}: a range is like 18..90") from None
+        else:
+            spec[name] = value if value == "bool" else value.split("|")
+    return features_of(spec)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number

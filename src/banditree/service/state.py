@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from banditree.errors import BadFile, BanditreeError
+from banditree.features import Features
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service.events import (
@@ -31,7 +32,7 @@ from banditree.service.events import (
     say,
 )
 from banditree.service.lift import Account, Moments
-from banditree.service.settings import Settings
+from banditree.service.settings import Settings, parse_features
 from banditree.tree import Tree
 
 HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts
@@ -66,6 +67,7 @@ class State:
         self.traffic = Traffic()
         self.account = Account(settings.reward_window)
         self.recent: dict[str, tuple[int, str]] = {}  # unit -> time and id of the decision that it keeps for a while
+        self.features: Features | None = None if settings.features is None else parse_features(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
         self._category: dict[str, str] = {}
@@ -88,7 +90,9 @@ class State:
         except BanditreeError as error:
             if self._policy is None:
                 raise BadFile(f"event {event.n} of the log does not fit {self.settings.policy}: {error}") from error
-            say("event left out", level="error", n=event.n, kind=event.kind, policy=self.settings.policy, why=str(error))
+            say(
+                "event left out", level="error", n=event.n, kind=event.kind, policy=self.settings.policy, why=str(error)
+            )
         self.n = self.changed_at = event.n
 
     def _apply(self, event: Event) -> None:
@@ -145,10 +149,10 @@ class State:
         context = (event.body or {}).get("context")
         if cohort == CONTROL and self.control is not None:
             _learn(self.control, event, context)
-        if cohort not in (CONTROL, PAUSED) or self.settings.learn_control:
-            if _learn(self.policy, event, context):
-                self.policy_version = event.n
-                self.learned += 1
+        is_for_policy = cohort not in (CONTROL, PAUSED) or self.settings.learn_control
+        if is_for_policy and _learn(self.policy, event, context):
+            self.policy_version = event.n
+            self.learned += 1
 
     def category(self, arm: str) -> str:
         """Return the top cluster of an arm, by which traffic is counted, or the arm itself if it is in none."""
@@ -186,7 +190,8 @@ class State:
 
     def to_bytes(self) -> bytes:
         """Convert to bytes for a snapshot."""
-        names = "changed_at tree_version policy_version decisions learned is_paused catalogue evidence".split()
+        names = ["changed_at", "tree_version", "policy_version", "decisions", "learned"]
+        names += ["is_paused", "catalogue", "evidence"]
         rest: dict[str, Any] = {name: getattr(self, name) for name in names}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
@@ -291,6 +296,29 @@ class Voids:
             return True
         return any(decision.n < n and first <= decision.at <= last for n, first, last in self._spans)
 
+    @property
+    def ids(self) -> set[str]:
+        """Ids of the decisions that were voided one by one."""
+        return self._ids
+
+    def only_by_id(self, decision: Event) -> bool:
+        """Whether a decision is voided, but not by its time or its unit."""
+        others = Voids()
+        others._spans, others._units = self._spans, self._units
+        return decision.id in self._ids and not others.cover(decision)
+
+    def uncovered_sql(self) -> tuple[str, list[Any]]:
+        """Return the SQL condition, and its values, for decisions that are not voided by their time or unit."""
+        where: list[str] = ["1 = 1"]
+        values: list[Any] = []
+        for n, first, last in self._spans:
+            where.append("NOT (n < ? AND at BETWEEN ? AND ?)")
+            values += [n, first, last]
+        for unit, n in self._units.items():
+            where.append("NOT (n < ? AND unit IS NOT NULL AND unit = ?)")
+            values += [n, unit]
+        return " AND ".join(where), values
+
     def to_list(self) -> list[Any]:
         return [[n, body] for n, body in zip(self._numbers, self._bodies, strict=True)]
 
@@ -332,7 +360,9 @@ class Traffic:
             self._double()
         place = max(at // self.width - self.first, 0)
         if place >= len(self.pieces) and self.pieces and account is not None:
-            self.pieces[-1].sums = {cohort: list(vars(account.moments(cohort)).values()) for cohort in (POLICY, CONTROL)}
+            self.pieces[-1].sums = {
+                cohort: list(vars(account.moments(cohort)).values()) for cohort in (POLICY, CONTROL)
+            }
         while len(self.pieces) <= place:
             self.pieces.append(Piece())
         return self.pieces[place]

@@ -106,12 +106,23 @@ class EventLog(ABC):
         """Write something, to test whether that is possible."""
         self.run("UPDATE banditree_head SET at = at + 1 WHERE one = 1")
 
+    @abstractmethod
     def check(self) -> None:
         """Raise `StoreUnavailable` if what is written would be lost."""
 
     def salt(self) -> str:
         """Return the random text that the store's units are hashed with."""
-        return str(self.run("SELECT value FROM banditree_facts WHERE name = 'salt'")[0][0])
+        return str(self.fact("salt"))
+
+    def fact(self, name: str) -> str | None:
+        """Return what is noted under a name, if anything."""
+        rows = self.run("SELECT value FROM banditree_facts WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Note something under a name."""
+        change = "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        self.run(f"INSERT INTO banditree_facts VALUES (?, ?) {change}", (name, value))
 
     def last(self, lock: str = "") -> int:
         """Return the number of the last event."""
@@ -131,7 +142,9 @@ class EventLog(ABC):
             some = wanted[start : start + CHUNK]
             places = ", ".join("?" * len(some))
             where = f"experiment = ? AND id IN ({places})"
-            for row in self.run(f"SELECT {COLUMNS} FROM banditree_events WHERE {where} ORDER BY n", (experiment, *some)):
+            for row in self.run(
+                f"SELECT {COLUMNS} FROM banditree_events WHERE {where} ORDER BY n", (experiment, *some)
+            ):
                 event = Event.from_row(row)
                 assert event.id is not None
                 events[event.id].append(event)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from banditree.errors import BadPath, missing_extra
-from banditree.service.store import StoreUnavailable, EventLog
+from banditree.service.store import EventLog, StoreUnavailable
 
 try:
     import psycopg
@@ -79,6 +79,9 @@ class PostgresLog(EventLog):
                 cursor.executemany(_with_percent(statement), rows)
         except psycopg.Error as error:
             raise _unavailable(error) from error
+
+    def check(self) -> None:
+        """Do nothing: the server itself says when it cannot store."""
 
     def columns(self) -> set[str]:
         where = "table_name = 'banditree_events' AND table_schema = ANY (current_schemas(false))"
