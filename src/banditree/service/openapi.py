@@ -42,7 +42,8 @@ def add_routes(app: FastAPI, service: Any) -> None:
     ) -> None:
         responses: dict[int | str, dict[str, Any]] = {code: _answer(code, kind) for code, kind in answers.items()}
         for code in (*errors, 401, 403, 404, 408, 503):
-            responses[code] = {"model": s.ErrorAnswer, "description": WORDS[code]}
+            is_flag = path.startswith(FLAGS) and code in (400, 404)
+            responses[code] = {"model": s.FlagError if is_flag else s.ErrorAnswer, "description": WORDS[code]}
         app.add_api_route(
             path,
             act,
@@ -91,8 +92,16 @@ def add_routes(app: FastAPI, service: Any) -> None:
     created = {201: s.ExperimentAnswer, 200: s.ExperimentAnswer}
     put, named = service.put_experiment, "/v1/experiments/{name}"
     add("PUT", named, put, "Create an experiment", created, bad, s.ExperimentAsked)
-    add("POST", FLAGS + "/{key}", service.evaluate_flag, "Evaluate a flag (OpenFeature)", {200: None}, (400, 413))
-    add("POST", FLAGS, service.evaluate_flags, "Evaluate all flags (OpenFeature)", {200: None, 304: None}, (400, 413))
+    add(
+        "POST",
+        FLAGS + "/{key}",
+        service.evaluate_flag,
+        "Evaluate a flag (OpenFeature)",
+        {200: s.FlagAnswer},
+        (400, 413),
+    )
+    flags = {200: s.FlagsAnswer, 304: None}
+    add("POST", FLAGS, service.evaluate_flags, "Evaluate all flags (OpenFeature)", flags, (400, 413))
     add("GET", "/metrics", service.read_metrics, "Metrics for Prometheus", {200: ("text/plain",)})
     add("GET", "/healthz", service.healthz, "Whether the process is alive", {200: None})
     add("GET", "/readyz", service.readyz, "Whether it can decide and store", {200: None})

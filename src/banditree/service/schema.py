@@ -255,6 +255,7 @@ class ReportAnswer(BaseModel):
     experiment: str
     policy: str
     paused: bool
+    settings: dict[str, Any]
     groups: dict[str, GroupAnswer]
     lift: LiftAnswer | None
     best: list[dict[str, Any]] | None
@@ -265,3 +266,25 @@ class ReportAnswer(BaseModel):
 
 class ErrorAnswer(BaseModel):
     error: str
+
+
+class FlagAnswer(BaseModel):
+    """An experiment as a flag of OpenFeature; `metadata.decision` is the id to report the reward for."""
+
+    key: str
+    reason: str
+    variant: str
+    value: str
+    metadata: dict[str, Any]
+
+
+class FlagsAnswer(BaseModel):
+    flags: list[dict[str, Any]]
+
+
+class FlagError(BaseModel):
+    """What OpenFeature's protocol answers instead of a flag."""
+
+    key: str = ""
+    errorCode: str  # noqa: N815
+    errorDetails: str  # noqa: N815

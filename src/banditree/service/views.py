@@ -81,6 +81,8 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
         if search:
             wanted = search.casefold()
             listed = [node for node in listed if node and wanted in str(tree.name(node)).casefold()][:1000]
+            if not listed:
+                return {"nodes": [], "left_out": 0}
         chosen = np.array(listed, np.intp)
         rewards = state.rows.rewards(chosen).tolist()
         plays, means, intervals = _beliefs(state.rows, chosen)
@@ -171,6 +173,7 @@ def report(state: State) -> dict[str, Any]:
         "experiment": state.name,
         "policy": state.settings.policy,
         "paused": state.is_paused,
+        "settings": {"policy": state.settings.policy} | state.settings.to_dict(),
         "groups": groups,
         "lift": lift,
         "sentences": sentences,
