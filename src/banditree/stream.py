@@ -69,6 +69,10 @@ class Stream(_Native):
         return _per_element(self.beta_log_odds_fill, size, a, b)
 
 
+Rng = np.random.Generator | Stream  # what the engines draw from
+Seed = int | np.integer[Any] | np.random.SeedSequence | Rng | None  # what users give as ``rng``
+
+
 def _shaped(fill: Callable[[int], NDArray[Any]], size: Size) -> Any:
     if size is None:
         return fill(1)[0].item()
@@ -87,7 +91,7 @@ def _per_element(fill: Callable[..., Floats], size: Size, *params: ArrayLike) ->
     return draws if draws.ndim else draws.item()
 
 
-def beta_log_odds(rng: np.random.Generator | Stream, a: ArrayLike, b: ArrayLike, size: Size = None) -> Any:
+def beta_log_odds(rng: Rng, a: ArrayLike, b: ArrayLike, size: Size = None) -> Any:
     """Draw ln(p / (1 - p)) for p ~ Beta(a, b): finite and distinct where p itself would round to 0 or 1.
 
     This is ln G(a) - ln G(b) with independent gamma draws. For a < 1, G(a) has the law of G(a + 1) exp(-E / a), with E
@@ -111,7 +115,7 @@ def _log_gamma(rng: np.random.Generator, shape: Floats, size: Size) -> Any:
     return draws
 
 
-def seed_sequence(rng: Any = None) -> np.random.SeedSequence:
+def seed_sequence(rng: Seed = None) -> np.random.SeedSequence:
     """Return the seed that ``rng`` stands for: fresh entropy for None, four words drawn from a Generator.
 
     >>> seed_sequence(7).entropy
@@ -134,14 +138,14 @@ def seed_sequence(rng: Any = None) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(rng))
 
 
-def generator(rng: Any = None) -> np.random.Generator | Stream:
+def generator(rng: Seed = None) -> Rng:
     """Return the stream for the readable engine; a Generator or a `Stream` is used as it is."""
     if isinstance(rng, np.random.Generator | Stream):
         return rng
     return np.random.default_rng(seed_sequence(rng))
 
 
-def native_stream(rng: Any = None) -> Stream:
+def native_stream(rng: Seed = None) -> Stream:
     """Return the stream for the native engine; a `Stream` is used as it is."""
     if isinstance(rng, Stream):
         return rng
@@ -150,7 +154,7 @@ def native_stream(rng: Any = None) -> Stream:
     return Stream(seed_sequence(rng).generate_state(4, np.uint64))
 
 
-def reseed(stream: np.random.Generator | Stream) -> None:
+def reseed(stream: Rng) -> None:
     """Restart a stream from fresh entropy."""
     fresh = seed_sequence()
     if isinstance(stream, Stream):
@@ -159,7 +163,7 @@ def reseed(stream: np.random.Generator | Stream) -> None:
         stream.bit_generator.state = type(stream.bit_generator)(fresh).state
 
 
-def unlock(stream: np.random.Generator | Stream) -> None:
+def unlock(stream: Rng) -> None:
     """Free the lock that a NumPy generator holds while it draws, after a fork in which the thread that drew is gone."""
     if not isinstance(stream, Stream):
         stream.bit_generator.lock._at_fork_reinit()  # type: ignore[attr-defined]

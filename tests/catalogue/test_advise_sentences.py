@@ -254,5 +254,5 @@ def test_few_worlds_are_held_to_students_t() -> None:
             replicates=regret,
             regret={name: each.mean(axis=1) for name, each in regret.items()},
         )
-        told += WorldRuns(made, True).compare("TSC", "TS").told
+        told += WorldRuns(made, True).compare("TSC", "TS").is_decisive
     assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))

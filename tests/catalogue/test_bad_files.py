@@ -11,7 +11,7 @@ import pytest
 import banditree as bt
 from banditree.catalogue import Catalogue, advise, inspect, read_catalogue, simulate
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, UnknownArm
-from banditree.simulation.simulator import LONGEST
+from banditree.simulation.simulator import MAX_STEPS
 
 TREE = bt.Tree({"x": ["a", "b"], "y": ["c"]})
 ITEMS = Catalogue(TREE, means=[0.1, 0.2, 0.3])
@@ -37,9 +37,9 @@ BAD: list[tuple[Callable[[], Any], type[BanditreeError], str]] = [
     (lambda: ANY.advise(ITEMS, horizon=9, policies=[bt.LinTS]), InvalidType, "'TSC' or 'HTS:2', or one of TS, TSC"),
     (lambda: ANY.advise(ITEMS, horizon=9, policies=[Own]), InvalidType, "Own.* must be a name such as 'TSC'"),
     (lambda: simulate(ITEMS, horizon=9, policies=3), InvalidType, "policy 3 must be a name"),  # type: ignore[arg-type]
-    (lambda: simulate(ITEMS, horizon=10**20), InvalidValue, f"horizon={10**20} must be from 1 to {LONGEST}"),
-    (lambda: advise(ITEMS, horizon=10**20), InvalidValue, f"must be from 1 to {LONGEST}"),
-    (lambda: bt.simulate([bt.TS], ITEMS.world(), horizon=10**20, seeds=1), InvalidValue, f"from 1 to {LONGEST}"),
+    (lambda: simulate(ITEMS, horizon=10**20), InvalidValue, f"horizon={10**20} must be from 1 to {MAX_STEPS}"),
+    (lambda: advise(ITEMS, horizon=10**20), InvalidValue, f"must be from 1 to {MAX_STEPS}"),
+    (lambda: bt.simulate([bt.TS], ITEMS.world(), horizon=10**20, seeds=1), InvalidValue, f"from 1 to {MAX_STEPS}"),
     (lambda: read_catalogue({}, arm="i", path="dept, sub", mean="m"), InvalidType, r"for example \['dept', 'sub'\]"),
 ]
 

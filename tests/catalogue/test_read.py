@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from banditree.catalogue import Catalogue, CatalogueError, Defect, read_catalogue, write_example
-from banditree.catalogue.defects import SHOWN
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
+from banditree.tables.problems import MAX_LINES
 from banditree.tree import Tree
 
 MESSY = """\
@@ -100,8 +100,8 @@ def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -
 def test_a_message_stays_short(tmp_path: Path) -> None:
     error = CatalogueError("items.csv", [Defect(row, None, f"defect {row}") for row in range(50)])
     assert len(error.problems) == 50
-    assert len(str(error).splitlines()) == SHOWN + 2
-    assert f"and {50 - SHOWN} more" in str(error)
+    assert len(str(error).splitlines()) == MAX_LINES + 2
+    assert f"and {50 - MAX_LINES} more" in str(error)
 
 
 def test_troubles_that_are_alike_share_a_line(tmp_path: Path) -> None:
@@ -149,7 +149,6 @@ def test_means_and_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {},
         {"plays": "plays"},
         {"plays": "plays", "successes": "clicks", "mean": "m"},
         {"plays": "plays", "successes": "clicks", "weight": "w"},

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree.catalogue import Catalogue, CatalogueError, candidates, inspect, read_catalogue, simulate
-from banditree.catalogue.normal import NormalPosterior
+from banditree.catalogue.posterior import NormalPosterior
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import WITHOUT_CONTEXTS
 
@@ -161,9 +161,27 @@ def test_clicks_of_a_log_are_counted() -> None:
     assert found.plays is not None
     assert found.successes is not None
     assert (found.plays.tolist(), found.successes.tolist()) == ([3, 2, 1], [3, 0, 0])
-    log["click"][2] = None
-    with pytest.raises(CatalogueError, match=r"row 2, column 'click': None is not a number; give one \(0 is allowed\)"):
-        read_catalogue(log, arm="item", path=["kind"], reward="click")
+
+
+def test_rows_without_a_reward_are_counted_and_left_out_as_in_a_log() -> None:
+    table: dict[str, list[Any]] = {"item": list("abac"), "kind": list("xxxy"), "click": ["1", None, "", "n/a"]}
+    found = read_catalogue(table, arm="item", path=["kind"], reward="click")
+    assert found.plays is not None
+    assert (found.tree.arms, found.plays.tolist()) == (("a", "b", "c"), [1, 0, 0])
+    note = "3 rows without a reward yet: left out"
+    assert note in found.notes
+    assert note in bt.read_log(table, arm="item", reward="click").notes
+    with pytest.raises(CatalogueError, match="column 'click': no row has a reward"):
+        read_catalogue(table | {"click": [None] * 4}, arm="item", path=["kind"], reward="click")
+
+
+def test_items_without_counts_can_be_read() -> None:
+    items = read_catalogue({"item": ["a", "b"], "kind": ["x", "y"]}, arm="item", path=["kind"])
+    assert items.tree.clusters == {"x": ["a"], "y": ["b"]}
+    assert items.policy(bt.TSC, rng=1).choose() in ("a", "b")
+    for question in (inspect, lambda items: bt.advise(items, horizon=9), lambda items: simulate(items, horizon=9)):
+        with pytest.raises(bt.errors.InvalidValue, match=r"no arm .* was ever played"):
+            question(items)
 
 
 def test_rewards_that_tell_nothing_are_refused() -> None:

@@ -21,10 +21,10 @@ import banditree as bt
 from banditree.cli import main as cli
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.paper import reproduce as runner
-from banditree.paper.bar import bar
-from banditree.paper.claims import lemma
+from banditree.paper.claims import figure_1
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
+from banditree.simulation.progress import tasks_bar
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from tests.support.helpers import to_be_stopped
@@ -147,9 +147,9 @@ def test_jobs_reach_everything_that_is_simulated(tmp_path: Path, monkeypatch: py
         asked.append(options["jobs"])
         return simulate(*arguments, **options)
 
-    for module in (runner, lemma, import_module("banditree.paper.report.theory")):  # a function has its name
+    for module in (runner, figure_1, import_module("banditree.paper.report.theory")):  # a function has its name
         monkeypatch.setattr(module, "simulate", noted)
-    lemma._gained.cache_clear()
+    figure_1._gained_plays.cache_clear()
     runner.reproduce(["1a"], variants=["1a:suboptimal"], seeds=2, out=tmp_path, jobs=1)
     settings = len(FIGURES["1a"].settings())
     assert asked == [1] * (2 * settings + 4 + 1)  # both readings, the lemma's growth once for both, the theory
@@ -274,7 +274,7 @@ def test_the_bar_shows_figure_and_time_left(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with bar({"figure 1b": 4.0, "figure 2a-global": 6.0}, True) as show:
+    with tasks_bar({"figure 1b": 4.0, "figure 2a-global": 6.0}, True) as show:
         with show("figure 1b") as progress:
             assert progress is not None
             progress(0.25)
@@ -297,14 +297,14 @@ def test_no_bar_where_there_is_no_terminal_and_none_without_rich(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
+    with tasks_bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
         assert progress is None
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "rich", None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
+    with tasks_bar({"figure 1b": 4.0}, None) as show, show("figure 1b") as progress:
         assert progress is None
-    with pytest.raises(MissingExtra, match="a progress bar needs Rich"), bar({"figure 1b": 4.0}, True):
+    with pytest.raises(MissingExtra, match="a progress bar needs Rich"), tasks_bar({"figure 1b": 4.0}, True):
         pass
     assert capsys.readouterr().err == ""
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import banditree as bt
 from banditree import ope
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.ope.by_row import ByRow
+from banditree.ope.rows import ByRow
 
 TREE = bt.Tree({"x": [0, 1, 2], "y": [3, 4]})
 MEANS = np.array([0.2, 0.3, 0.25, 0.6, 0.5])

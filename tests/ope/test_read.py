@@ -103,8 +103,8 @@ def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
         ("age", (7,)),  # empty
     }
     message = str(caught.value)
-    assert message.startswith("8 kinds of problem in log.csv\n")
-    assert "column 'p', rows 2, 7: 0; a propensity is the probability" in message
+    assert message.startswith("9 problems in log.csv\n")
+    assert "rows 2, 7, column 'p': 0; a propensity is the probability" in message
 
 
 def test_many_rows_with_one_problem_share_a_line() -> None:
@@ -113,7 +113,7 @@ def test_many_rows_with_one_problem_share_a_line() -> None:
         bt.read_log(table, arm="a", reward="r", propensity="p")
     assert len(caught.value.problems) == 1
     assert len(caught.value.problems[0].rows) == 1000
-    assert "rows 0, 1, 2 and 997 more" in str(caught.value)
+    assert "1,000 rows (0, 1, 2, ...), column 'p': 0; a propensity" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_many_rows_with_one_problem_share_a_line() -> None:
         ({"a": [], "r": []}, {}, "no rows; a log needs at least one"),
         ({"a": ["x", "y"], "r": [None, None]}, {}, r"no rows with a reward \(2 rows without\)"),
         ({"a": ["x"], "r": [float("inf")]}, {}, "not finite"),
-        ({"a": [["x"]], "r": [1]}, {}, "not an arm id"),
+        ({"a": [["x"]], "r": [1]}, {}, "is a list; give text or a whole number"),
         ({"a": ["x"] * 2, "r": [1, 0], "t": ["2024-03-01", "soon"]}, {"time": "t"}, "'soon' is not a time"),
         ({"a": ["x"] * 2, "r": [1, 0], "t": ["2024-03-01", "2024-03-01T00:00Z"]}, {"time": "t"}, "no time zone"),
         ({"a": ["x"] * 2, "r": [1, 0], "t": [1, None]}, {"time": "t"}, "not a time"),
-        ({"a": ["x"] * 2, "r": [1, 0], "c": ["n", ""]}, {"context": ["c"]}, "row 1: empty"),
+        ({"a": ["x"] * 2, "r": [1, 0], "c": ["n", ""]}, {"context": ["c"]}, "row 1, column 'c': empty"),
         (
             {"a": ["x"] * 1001, "r": [1] * 1001, "c": [f"c{i}" for i in range(1001)]},
             {"context": ["c"]},
@@ -214,3 +214,16 @@ def test_learning_from_a_log_equals_its_rows(engine: str) -> None:
     bare = bt.read_log({"a": arms, "r": rewards}, arm="a", reward="r")
     with pytest.raises(InvalidValue, match="needs contexts"):
         bt.LinTSC(tree, dim=2, rng=1).learn(bare)
+
+
+def test_ids_of_another_kind_are_matched_or_hinted_at_wherever_ids_are_given() -> None:
+    text_tree = bt.Tree(["1", "2"])
+    log = bt.read_log({"a": [1, 2], "r": [1, 0], "p": [0.5, 0.5]}, arm="a", reward="r", propensity="p")
+    assert bt.evaluate(log, {1: 1.0}, tree=text_tree, estimators="ips")["ips"].value == 1.0
+    hint = "ids are text in the tree and numbers in the"
+    with pytest.raises(UnknownArm, match=f"{hint} target"):
+        bt.evaluate(log, {1: 0.5, 3: 0.5}, tree=text_tree)
+    with pytest.raises(UnknownArm, match=f"{hint} log"):
+        bt.read_log({"a": [1, 3], "r": [1, 0]}, arm="a", reward="r").places(text_tree)
+    with pytest.raises(InvalidValue, match=f"{hint} policy"):
+        bt.evaluate(log, bt.TS(bt.Tree([1, 2])), tree=text_tree)

@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 
 from banditree.paper.claims import CLAIMS, FAILS, HOLDS, OPEN, PART, Verdict, judge_claim
-from banditree.paper.claims.checks import Check, Finding, Measured, conclude, jackknife, mean, needed
-from banditree.paper.claims.data import Missing
-from banditree.paper.claims.shapes import bending, exponent, quarters
+from banditree.paper.claims.checks import (
+    Check,
+    Finding,
+    Measured,
+    Missing,
+    bending,
+    conclude,
+    exponent,
+    jackknife,
+    mean,
+    needed_errors,
+    quarters,
+)
 from banditree.simulation.runs import Runs
 from tests.support.made_up import results, runs
 
@@ -31,19 +41,19 @@ def test_pairing_by_seed_sees_what_differs_between_instances_would_hide() -> Non
 @pytest.mark.parametrize(("seeds", "quantile"), [(3, 19.206), (5, 6.620), (25, 3.344), (101, 3.077)])
 def test_what_is_needed_is_student_s_quantile(seeds: int, quantile: float) -> None:
     stats = pytest.importorskip("scipy.stats")
-    assert needed(seeds) == pytest.approx(stats.t.ppf((1 + 0.9973) / 2, seeds - 1), rel=1e-3)
-    assert needed(seeds) == pytest.approx(quantile, abs=0.02)
+    assert needed_errors(seeds) == pytest.approx(stats.t.ppf((1 + 0.9973) / 2, seeds - 1), rel=1e-3)
+    assert needed_errors(seeds) == pytest.approx(quantile, abs=0.02)
 
 
 def test_the_extreme_of_many_numbers_needs_more() -> None:
     stats = pytest.importorskip("scipy.stats")
-    assert needed(50, among=36) == pytest.approx(stats.t.ppf(1 - 0.0027 / 72, 49), rel=1e-3)
+    assert needed_errors(50, n_compared=36) == pytest.approx(stats.t.ppf(1 - 0.0027 / 72, 49), rel=1e-3)
     assert Check("it is", Measured(3.5, 1.0, 1000)).result == "yes"
-    assert Check("it is", Measured(3.5, 1.0, 1000, among=36)).result == "open"
+    assert Check("it is", Measured(3.5, 1.0, 1000, n_compared=36)).result == "open"
 
 
 def test_one_seed_decides_nothing() -> None:
-    assert needed(1) == np.inf
+    assert needed_errors(1) == np.inf
     for proof in (True, False):
         assert Check("it is", mean(np.array([5.0])), proof=proof).result == "open"
     alone = Finding((Check("it is", mean(np.array([5.0]))),), "It is 5", {}, seeds=1, horizon=10)

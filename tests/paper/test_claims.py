@@ -21,12 +21,12 @@ from banditree.paper.claims import (
     PART,
     VERDICTS,
     Verdict,
+    figure_1,
     judge,
     judge_claim,
-    lemma,
     write_claims,
 )
-from banditree.paper.claims.data import Data
+from banditree.paper.claims.claim import Data
 from banditree.paper.figures import FIGURES
 from tests.support.made_up import MadeUp, depths, results, runs, sweep
 
@@ -255,7 +255,7 @@ def played(horizon: int, plays: float) -> Any:
 
 def bound(horizon: int) -> float:
     problem = next(s.problem for s in FIGURES["1a"].settings() if s.label == "distance=0.4")
-    return lemma.coefficient(problem) * lemma.logs(horizon)
+    return figure_1.bound_coefficient(problem) * figure_1.log_terms(horizon)
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.5, HOLDS), (1.5, PART), (1.0, OPEN)])
@@ -265,8 +265,8 @@ def test_the_lemma_by_the_level_of_plays(share: float, verdict: str) -> None:
 
 
 def test_the_lemma_fails_where_plays_grow_faster_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = lemma.coefficient
-    monkeypatch.setattr(lemma, "coefficient", lambda problem: true(problem) / 20)
+    true = figure_1.bound_coefficient
+    monkeypatch.setattr(figure_1, "bound_coefficient", lambda problem: true(problem) / 20)
     found = judge_claim(CLAIMS["lemma-cluster-plays"], played(300, 0.5 * bound(300) * 20))
     assert found.verdict == FAILS, found.sentence
 
@@ -274,8 +274,8 @@ def test_the_lemma_fails_where_plays_grow_faster_than_the_bound(monkeypatch: pyt
 def test_the_coefficient_is_that_of_the_divergence_by_hand() -> None:
     # d = 0.4, w* = 0.1: D(0.1, 0.5) = 0.1 log 0.2 + 0.9 log 1.8
     problem = next(s.problem for s in FIGURES["1a"].settings() if s.label == "distance=0.4")
-    assert lemma.logs(math.exp(math.e)) == pytest.approx(math.e + 1)
-    assert lemma.coefficient(problem) == pytest.approx(1 / (0.1 * np.log(0.2) + 0.9 * np.log(1.8)))
+    assert figure_1.log_terms(math.exp(math.e)) == pytest.approx(math.e + 1)
+    assert figure_1.bound_coefficient(problem) == pytest.approx(1 / (0.1 * np.log(0.2) + 0.9 * np.log(1.8)))
 
 
 # ---------------------------------------------------------------- what is missing, what varies

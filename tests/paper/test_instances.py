@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from banditree.paper.claims import CLAIMS, FAILS, HOLDS, OPEN, PART, Finding, Verdict, instances, judge_claim
-from banditree.paper.claims.data import Data, Missing
-from banditree.paper.claims.instances import counted, examined
+from banditree.paper.claims.checks import Missing
+from banditree.paper.claims.claim import Data
+from banditree.paper.claims.instances import counted, examined_instances
 from banditree.paper.figures import DEFAULT
 from banditree.paper.results import instance
 from banditree.problems import bernoulli, strong_dominance
@@ -19,7 +20,7 @@ def test_dominance_of_instances_is_counted() -> None:
     there = Data(results(_1a=runs({"TS": 1.0}, seeds=7), _2a=runs({"TS": 1.0}, seeds=7)))
 
     def found(*figures: str, expected: bool = True) -> Finding:
-        return counted(figures, instances._dominance, "strong dominance holds in", expected=expected)(there)
+        return counted(figures, instances._has_dominance, "strong dominance holds in", expected=expected)(there)
 
     assert found("1a").verdict == HOLDS
     assert found("1a", "2a").verdict == PART
@@ -31,14 +32,14 @@ def test_dominance_of_instances_is_counted() -> None:
     )
 
 
-def test_how_many_instances_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_many_instances_are_examined_instances(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[str, int]] = []
     monkeypatch.setattr(instances, "instance", lambda figure, label, seed, variant: drawn.append((figure, seed)))
 
     def seeds(figure: str, n: int, variant: str = DEFAULT) -> list[int]:
         drawn.clear()
         made = MadeUp({(figure, variant): {"": runs({"TS": 1.0}, seeds=n)}})
-        list(examined(Data(made, variant), figure))
+        list(examined_instances(Data(made, variant), figure))
         return [seed for _, seed in drawn]
 
     assert seeds("2a", 100) == list(range(100))  # all that the run met

@@ -277,3 +277,46 @@ def test_it_finds_the_structure_and_does_without() -> None:
     table = {name: dict(zip(("ATS", "TS"), values, strict=True)) for name, values in regret.items()}
     assert table["clusters"]["ATS"] < 0.5 * table["clusters"]["TS"]
     assert table["none"]["ATS"] < 1.3 * table["none"]["TS"]
+
+
+@needs_native
+@pytest.mark.parametrize("half_life", [3.0, 300.0, 50_000.0])
+@pytest.mark.parametrize("prior", [bt.Beta(1, 1), bt.Gaussian(0.7)], ids=["Beta", "Gaussian"])
+def test_choices_follow_the_probabilities_while_evidence_fades(prior: bt.Belief, half_life: float) -> None:
+    """60 arms in two clusters; the rewards must be seen at once, not when they have faded by a hundredth."""
+    tree = bt.Tree({"A": [f"a{i}" for i in range(30)], "B": [f"b{i}" for i in range(30)]})
+    policy = bt.ATS(tree, prior=prior, half_life=half_life, rng=1)
+    policy.choose()
+    for i in range(300):
+        policy.update("b0", 1)
+        policy.update("a0", 0)
+        policy.update(f"b{i % 5}", float(i % 2))
+    counts = np.bincount(tree.positions(policy.choose_many(50_000)), minlength=60).astype(float)
+    assert not differs(counts, policy.propensities())
+    with engines.using("readable"):
+        copied = bt.from_bytes(policy.to_bytes(), rng=1)
+    assert np.allclose(copied.propensities(), policy.propensities(), atol=1e-9)
+    policy.update_many(["b7"] * 60, [1.0] * 60)
+    assert differs(counts, policy.propensities())
+
+
+@needs_native
+def test_a_policy_that_forgets_slowly_goes_on_choosing() -> None:
+    tree = bt.Tree({f"c{i}": [f"a{i}"] for i in range(48)})
+    policy = bt.ATS(tree, half_life=50_000, rng=1)
+    for _ in range(300):
+        policy.update(policy.choose(), 0)
+    assert policy.table()[0].plays > 298
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("half_life", [None, 3.0])
+def test_rewards_of_almost_nothing_stop_no_decision(engine: str, half_life: float | None) -> None:
+    with engines.using(engine):
+        policy = bt.ATS(DEEP, half_life=half_life, rng=1)
+        policy.update_many(["b1"] * 10 + ["b2"], [5e-324] + [0.0] * 9 + [1.0])
+        for _ in range(4):
+            assert np.isfinite(policy.propensities()).all()
+            assert policy.propensities().sum() == pytest.approx(1)
+            assert set(policy.choose_many(20)) <= set(DEEP.arms)
+            policy.update_many(["c1"] * 1073, np.zeros(1073))  # b2's success fades to less than 1e-300, then to 0

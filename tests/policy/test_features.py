@@ -16,7 +16,7 @@ import pytest
 import banditree as bt
 
 FEATURES = bt.Features({"device": ["phone", "tablet", "desktop"], "age": (18, 90), "returning": bool})
-VISITS = {
+VISITS: dict[str, Any] = {
     "id": [7, 8, 9],
     "returning": [True, False, True],
     "age": [18, 54, 200],
@@ -57,8 +57,8 @@ def test_a_mapping_is_one_visitor() -> None:
 
 def test_numbers_are_clipped_to_their_range() -> None:
     scale = bt.Features({"x": (-2.0, 6.0)})
-    values = [-3, -2, 0, 2.0, 6, np.float32(4), 10**50]
-    expected = [-1.0, -1.0, -0.5, 0.0, 1.0, 0.5, 1.0]
+    values: list[Any] = [-3, -2, 0, 2.0, 6, np.float32(4), 10**50]
+    expected: Any = [-1.0, -1.0, -0.5, 0.0, 1.0, 0.5, 1.0]
     np.testing.assert_allclose([scale.encode({"x": value})[0] for value in values], expected)
     np.testing.assert_allclose(scale.encode(pd.DataFrame({"x": [float(v) for v in values]}))[:, 0], expected)
 

@@ -26,18 +26,19 @@ VISITS = pd.DataFrame(
 ROWS: list[dict[str, Any]] = VISITS.to_dict("records")
 ARMS = ["s1", "h1", "h2", "s2"]
 REWARDS = [1.0, 0.0, 1.0, 0.5]
-LINEAR = [name for name, policy in bt.ALGORITHMS.items() if name.startswith("Lin")]
+LINEAR = [name for name, policy in bt.ALGORITHMS.items() if policy.about.takes_contexts]
 TREE = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
 
 
 def twins(name: str, engine: str) -> tuple[bt.Policy, bt.Policy, np.ndarray[Any, Any]]:
     """A policy with features, one with plain vectors, and the vectors that stand for VISITS."""
     with bt.policy.engines.using(engine):
-        named = bt.ALGORITHMS[name](TREE, features=FEATURES, rng=3)
+        algorithm: Any = bt.ALGORITHMS[name]
+        named = algorithm(TREE, features=FEATURES, rng=3)
         encoded = FEATURES.encode(VISITS)
         if not named.belief.has_intercept:
             encoded = np.column_stack([encoded, np.ones(len(VISITS))])
-        return named, bt.ALGORITHMS[name](TREE, dim=encoded.shape[1], rng=3), encoded
+        return named, algorithm(TREE, dim=encoded.shape[1], rng=3), encoded
 
 
 @pytest.mark.parametrize("engine", ENGINES)

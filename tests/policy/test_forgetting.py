@@ -185,7 +185,7 @@ def test_forgetting_goes_with_a_half_life(engine: str) -> None:
 
 
 @needs_native
-@pytest.mark.parametrize("half_life", [1.0, 20.0])
+@pytest.mark.parametrize("half_life", [1.0, 20.0, 50_000.0])
 @pytest.mark.parametrize("shape", ["uneven", "clusters", "flat"])
 @pytest.mark.parametrize("name", NAMES)
 def test_both_engines_draw_for_draw(name: str, shape: str, half_life: float) -> None:

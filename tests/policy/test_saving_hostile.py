@@ -14,7 +14,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BadFile, InvalidType
-from banditree.output import container
+from banditree.policy import container
 from tests.support.forging import apart, forged, sealed, together
 from tests.support.helpers import DIM, SHOP, contexts, run, same, state
 

@@ -12,7 +12,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, ProblemFailed, UnknownArm
-from banditree.simulation.user_checks import NEEDED
+from banditree.simulation.stepper import INSTANCE_MEMBERS
 from tests.simulation.test_simulate import BOUNDED, FITTING, TREE, OwnProblem, Uniformly
 from tests.support.helpers import needs_native
 
@@ -77,7 +77,7 @@ def test_bad_arguments_are_told(options: dict[str, Any], error: type[BanditreeEr
         ({"mine": bt.TS}, CONTEXTUAL, InvalidValue, r"rewards in \[0, 1\], but Uniform\(\) goes beyond; .*bt.Gaussian"),
         ({"mine": partial(bt.LinTS, dim=2)}, BOUNDED, InvalidValue, "needs contexts of 2 numbers, the problem has no"),
         ({"mine": partial(bt.LinTS, dim=3)}, CONTEXTUAL, InvalidValue, "needs contexts of 3 numbers, .* of 2 numbers"),
-        ({"mine": bt.LinTS}, BOUNDED, InvalidType, "LinTS needs the length of the contexts"),
+        ({"mine": bt.LinTS}, BOUNDED, InvalidType, "LinTS needs .*the length of the contexts"),
         (
             {"mine": bt.TSC},
             GAUSSIAN,
@@ -204,7 +204,7 @@ class Odd(OwnProblem):
 
     def instance(self, rng: Any) -> Any:
         instance = super().instance(rng)
-        if rng.spawn_key[0] == 1:
+        if rng.bit_generator.seed_seq.spawn_key[0] == 1:
             for name, value in self.wrong.items():
                 setattr(instance, name, value)
         return instance
@@ -290,7 +290,7 @@ def test_what_a_policy_does_to_its_context_does_not_change_the_truth() -> None:
         (lambda: None, InvalidType, "None is not an instance: it has no tree and no context"),
         (lambda: TREE, InvalidType, "is not an instance: it has no tree"),
         (
-            lambda: SimpleNamespace(**dict.fromkeys(NEEDED)),
+            lambda: SimpleNamespace(**dict.fromkeys(INSTANCE_MEMBERS)),
             InvalidType,
             r"the tree of .* is None; it must be a bt\.Tree",
         ),
@@ -369,7 +369,7 @@ def test_on_needs_a_tree_of_that_name() -> None:
     class Nameless(OwnProblem):
         def instance(self, rng: Any) -> Any:
             found = super().instance(rng)
-            return SimpleNamespace(**{name: getattr(found, name) for name in NEEDED})
+            return SimpleNamespace(**{name: getattr(found, name) for name in INSTANCE_MEMBERS})
 
     assert simulate([bt.TS], Nameless()).seeds == (0, 1)
     with pytest.raises(InvalidValue, match="no tree 'ward'; there are none by name"):

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import banditree as bt
-from banditree.catalogue.example import write_example
+from banditree.catalogue import write_example
 from banditree.cli import catalogue as commands
 from banditree.cli import main as cli
 from banditree.paper import reproduce as runner
@@ -94,7 +94,7 @@ def test_the_second_one_does_not_wait() -> None:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        stop.came = False
+        stop.is_pending = False
 
 
 @pytest.mark.parametrize("asked", [0, 1])
@@ -162,7 +162,7 @@ def test_a_simulation_stops(jobs: int, monkeypatch: pytest.MonkeyPatch, complain
     def unlucky_bar(*_: Any) -> Iterator[Any]:
         yield lambda _: lose_ctrl_c()
 
-    monkeypatch.setattr(workers, "_bar", unlucky_bar)
+    monkeypatch.setattr(workers, "steps_bar", unlucky_bar)
     with pytest.raises(bt.errors.Interrupted, match="of 4000 seeds finished") as stopped:
         bt.simulate([bt.TSC], PROBLEM, horizon=100, seeds=4000, jobs=jobs)
     assert stopped.value.runs is None or len(stopped.value.runs.seeds) < 4000
@@ -177,7 +177,7 @@ def unlucky(function: Callable[..., Any]) -> Callable[..., Any]:
     return meets_ctrl_c
 
 
-@pytest.mark.parametrize(("where", "finished"), [("draw", "1 figure is"), ("_written", "2 figures are")])
+@pytest.mark.parametrize(("where", "finished"), [("draw", "1 figure is"), ("_write_all", "2 figures are")])
 def test_a_reproduction_stops(where: str, finished: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two figures, and after the last one."""
     monkeypatch.setattr(runner, where, unlucky(getattr(runner, where)))

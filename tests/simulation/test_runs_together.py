@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.output.tables import Table
+from banditree.report.tables import Table
 
 PROBLEM = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2, 3]}), [0.1, 0.2, 0.3, 0.9])
 

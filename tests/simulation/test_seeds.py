@@ -15,7 +15,7 @@ from joblib._parallel_backends import ThreadingBackend
 
 from banditree.errors import MissingExtra
 from banditree.simulation import workers
-from banditree.simulation.workers import PlainMonitor, n_workers, new_monitor, over_seeds
+from banditree.simulation.workers import PlainMonitor, n_workers, new_monitor, run_seeds
 from banditree.stream import native
 
 
@@ -30,7 +30,7 @@ def run(seed: int, instance: int, monitor: Any) -> tuple[int, int]:
 
 def work(seeds: list[int], run: Any = run, *, slow: bool = False, **options: Any) -> Iterator[Any]:
     settings = {"jobs": 1, "steps": 3 * len(seeds), "progress": None} | options
-    return over_seeds(seeds, draw, run, slow=slow, **settings)
+    return run_seeds(seeds, draw, run, is_slow=slow, **settings)
 
 
 def test_jobs_are_counted_as_in_joblib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,3 +290,15 @@ def test_streams_have_numbers_of_their_own() -> None:
     assert streams.contexts(0).random() == draws[0]
     kind = generator if native is None else native_stream
     assert isinstance(streams.contexts(0), type(kind(0)))
+
+
+def test_a_problem_of_the_users_own_is_given_a_generator() -> None:
+    given: list[Any] = []
+
+    class Asking(OwnProblem):
+        def instance(self, rng: Any) -> OwnInstance:
+            given.append(rng)
+            return super().instance(rng)
+
+    bt.simulate([bt.TS], Asking(), horizon=2, seeds=2)
+    assert all(isinstance(rng, np.random.Generator) for rng in given)

@@ -31,7 +31,13 @@ MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, 
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
+LEAST_EVIDENCE = 1e-150  # evidence that has faded below this, or was never above it, counts as none
 FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
+
+
+def or_none(evidence: Floats) -> Floats:
+    """Return evidence of arms, with what is negligible as 0: (k,)."""
+    return np.where(evidence < LEAST_EVIDENCE, 0.0, evidence)
 
 
 class Sums(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import AdaptiveRows, Arms
+from banditree.beliefs.adaptive import AdaptiveRows, Arms, or_none
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.densities import log_beta
@@ -52,8 +52,8 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 
     def known(self) -> tuple[Floats, Floats]:
         leaf, faded = self.shape.content >= 0, self.faded()
-        successes = self.a + np.where(leaf, self.successes * faded, 0.0)
-        return successes + self.b + np.where(leaf, self.failures * faded, 0.0), successes
+        successes = np.where(leaf, or_none(self.a + self.successes * faded), self.a)
+        return successes + np.where(leaf, or_none(self.b + self.failures * faded), self.b), successes
 
     def earned(self) -> float:
         return float(self.successes[0] * self.faded())
@@ -123,8 +123,9 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
 
     def known(self) -> tuple[Floats, Floats]:
         leaf, faded = self.shape.content >= 0, self.faded()
-        count, total = (np.where(leaf, x * faded, 0.0) for x in (self.count, self.total))
-        return self.prior_plays + count, self.prior_total + total
+        plays = np.where(leaf, or_none(self.prior_plays + self.count * faded), self.prior_plays)
+        total = np.where(leaf & (plays > 0), self.total * faded, 0.0)
+        return plays, self.prior_total + total
 
     def earned(self) -> float:
         return float(self.count[0] * self.faded())

@@ -10,12 +10,12 @@ True
 from banditree.catalogue.advice import Advice, advise
 from banditree.catalogue.candidates import Candidate
 from banditree.catalogue.comparison import Difference, Overtaking
-from banditree.catalogue.defects import CatalogueError, Defect
-from banditree.catalogue.example import write_example
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
-from banditree.catalogue.read import read_catalogue
+from banditree.catalogue.read import CatalogueError, read_catalogue
 from banditree.catalogue.simulation import Simulation, simulate
+from banditree.problems.real import write_example
+from banditree.tables.problems import Problem as Defect
 
 __all__ = [
     "Advice",

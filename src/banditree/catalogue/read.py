@@ -1,28 +1,34 @@
-"""Read a catalogue from a table: clean up what can be cleaned up, note it, and report all other problems at once."""
+"""Read a catalogue: which columns describe rewards, and how the rows of an arm are combined."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from banditree.catalogue import columns, reward_columns
-from banditree.catalogue.content import MOST
-from banditree.catalogue.defects import CatalogueError, Defect
-from banditree.catalogue.from_log import from_log
+import numpy as np
+from numpy.typing import NDArray
+
 from banditree.catalogue.items import Catalogue
-from banditree.catalogue.rows import Rows
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import whole
+from banditree.report.words import count
+from banditree.tables.cells import Floats
+from banditree.tables.items import Items, load_items
+from banditree.tables.problems import Problem, TableError
+from banditree.tables.sources import MAX_BYTES, Columns
 from banditree.tree import Tree
 
-WAYS: dict[tuple[str, ...], Callable[..., reward_columns.Fields]] = {  # named columns -> the function that reads them
-    ("plays", "successes"): reward_columns.counts,
-    ("mean",): reward_columns.means,
-    ("mean", "weight"): reward_columns.means,
-    ("plays", "reward_mean", "reward_sd"): reward_columns.normal,
-    ("reward",): reward_columns.events,
-}
-EITHER = "plays and successes, mean, plays with reward_mean and reward_sd, or reward"
+Fields = dict[str, Floats]
+Places = NDArray[np.intp]  # (rows,) index of each row's arm
+
+
+class CatalogueError(TableError):
+    """A table cannot be read as a catalogue. ``problems`` lists every problem, one per row and column."""
+
+    @staticmethod
+    def listed(problems: Sequence[Problem]) -> list[Problem]:
+        single = [replace(problem, row=row, rows=()) for problem in problems for row in problem.rows or (None,)]
+        return sorted(single, key=lambda problem: -1 if problem.row is None else problem.row)
 
 
 def read_catalogue(
@@ -37,27 +43,40 @@ def read_catalogue(
     reward_mean: str | None = None,
     reward_sd: str | None = None,
     reward: str | None = None,
-    max_bytes: int = MOST,
+    max_bytes: int = MAX_BYTES,
     tree: Tree | None = None,
 ) -> Catalogue:
     """Read a catalogue from a CSV or Parquet file, any data frame, or a mapping of columns.
 
-    ``arm`` names the column of the items, or several columns whose values are joined by ", " to one id; ``path`` names
-    the columns of their categories from coarse to fine. Rewards are described by one of:
-
-    - ``plays`` and ``successes``, the columns of past counts;
-    - ``mean``, the column of known rates;
-    - ``plays``, ``reward_mean`` and ``reward_sd``, for rewards that are not rates: their number, mean and
-      standard deviation;
-    - ``reward``, in a log with one row per event. Rewards of 0 and 1 are counted, others are summarised by their
-      mean and standard deviation.
-
     White space around names is removed. Several rows of one arm are combined: counts are added, means are averaged by
     ``weight`` (without it, repeated means are an error). Empty cells at the end of a path make the path shorter; a gap,
     or no category at all, becomes a cluster named "(no ...)". All problems are reported at once in a
-    ``CatalogueError``. A gzipped file that expands to more than ``max_bytes`` is refused.
+    ``CatalogueError``.
 
-    For a log from `read_log`, ``read_catalogue(log, tree=tree)`` counts its rows per arm.
+    Parameters
+    ----------
+    source
+        The table, or a log from `read_log`: ``read_catalogue(log, tree=tree)`` counts its rows per arm.
+    arm
+        The column of the items, or several columns whose values are joined by ", " to one id.
+    path
+        The columns of the categories, from coarse to fine.
+    plays, successes
+        The columns of past counts.
+    mean, weight
+        The column of known rates, and the column of weights to average rows of the same item.
+    reward_mean, reward_sd
+        With ``plays``, for rewards that are not rates: the columns of their mean and standard deviation.
+    reward
+        The column of rewards in a log with one row per event. Rewards of 0 and 1 are counted, others are summarised by
+        their mean and standard deviation. Rows without a reward are counted and left out.
+    max_bytes
+        The most bytes that a gzipped file may expand to.
+    tree
+        The tree of a log's arms.
+
+    If no column of rewards is named, no arm has been played yet: ``catalogue.tree`` and ``catalogue.policy`` work, and
+    what asks for rewards (`inspect`, `simulate`, `advise`) says that there are none.
 
     >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", " head", "foot"]}
     >>> table |= {"views": [90, "1,200", 75], "buys": [9, 60, 5]}
@@ -67,50 +86,167 @@ def read_catalogue(
     >>> log = {"item": ["hat", "cap", "hat"], "kind": ["head"] * 3, "click": [1, 0, 0]}
     >>> read_catalogue(log, arm="item", path=["kind"], reward="click")
     Catalogue(2 arms, 1 cluster, depth 1; 1 success in 3 plays)
+    >>> read_catalogue(log, arm="item", path=["kind"])
+    Catalogue(2 arms, 1 cluster, depth 1; 0 successes in 0 plays)
     """
     if tree is not None or arm is None:
-        return from_log(source, tree)
+        return _count_log(source, tree)
     given = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
     given |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
     named = {what: column for what, column in given.items() if column is not None}
     if weight is not None and mean is None:
         raise InvalidType("weight is used only with mean; counts have their own weight")
     if tuple(named) not in WAYS:
-        raise InvalidType(f"name the columns of {EITHER}; got {' and '.join(named) or 'none of them'}")
-    rows = _rows(source, arm, path, list(named.values()), max_bytes)
-    known = WAYS[tuple(named)](rows, **named)
-    first, place = rows.arms(once="to average means, name a column of weights" if tuple(named) == ("mean",) else "")
-    tree = _tree(rows, first)
-    return Catalogue(tree, **known(reward_columns.adding_up(place, len(first)), place), notes=rows.notes)
+        raise InvalidType(f"name the columns of {EITHER}, or none of them; got {' and '.join(named)}")
+    items = load_items(source, arm, path, list(named.values()), max_bytes=max_bytes, error=CatalogueError)
+    combine = WAYS[tuple(named)](items.table, **named)
+    means_only = tuple(named) == ("mean",)
+    first, places = items.arms(if_repeated="to average means, name a column of weights" if means_only else "")
+    tree = items.tree(first, CatalogueError)
+    fields = combine(places, len(first))
+    return Catalogue(tree, **fields, notes=_notes(items, counts_events=reward is not None))
 
 
-def read_tree(source: Any, *, arm: str | Sequence[str], path: Sequence[str] = (), max_bytes: int = MOST) -> Tree:
-    """Read only the tree from a table of items; ``arm`` and ``path`` name columns as in `read_catalogue`.
+def _notes(items: Items, *, counts_events: bool) -> list[str]:
+    """Return what was cleaned up; that an arm has several rows says nothing in a log of events."""
+    return [note for note in items.table.notes if not (counts_events and "on several rows" in note)]
 
-    >>> read_tree({"item": ["hat", "boot"], "kind": ["head", "foot"]}, arm="item", path=["kind"]).clusters
-    {'head': ['hat'], 'foot': ['boot']}
+
+# ---------------------------------------------------------------- columns of rewards
+# Each function reads its columns and reports problems row by row; it returns a function that combines rows to arms.
+
+Combine = Callable[[Places, int], Fields]
+
+
+def _sum_by_arm(numbers: Floats, places: Places, n_arms: int) -> Floats:
+    """Sum (rows,) to (arms,)."""
+    return np.bincount(places, numbers, minlength=n_arms).astype(np.float64, copy=False)
+
+
+def _read_nothing(table: Columns) -> Combine:
+    """Read items without rewards: no arm has been played yet."""
+    return lambda places, n_arms: {"plays": np.zeros(n_arms), "successes": np.zeros(n_arms)}
+
+
+def _read_counts(table: Columns, *, plays: str, successes: str) -> Combine:
+    """Read past plays and successes."""
+    n, s = table.counts(plays), table.counts(successes)
+    for at in np.flatnonzero(s > n).tolist():
+        message = f"{s[at]:.12g} successes in {n[at]:.12g} plays (column {plays!r}); there cannot be more than plays"
+        table.report(at, successes, message, kind="successes")
+
+    def combine(places: Places, n_arms: int) -> Fields:
+        _check_played(table, plays, n)
+        return {"plays": _sum_by_arm(n, places, n_arms), "successes": _sum_by_arm(s, places, n_arms)}
+
+    return combine
+
+
+def _read_means(table: Columns, *, mean: str, weight: str | None = None) -> Combine:
+    """Read known rates, averaged by weight if an arm has several rows."""
+    m = table.numbers(mean, low=0.0)
+    w = np.ones(len(m)) if weight is None else table.numbers(weight, low=0.0)
+    for at in np.flatnonzero(m > 1).tolist():
+        rate = "a mean is a rate from 0 to 1 (or a percentage such as '3.5%')"
+        other = "for other rewards name plays, reward_mean and reward_sd"
+        table.report(at, mean, f"{m[at]:.12g} is above 1; {rate}; {other}", kind="above 1")
+    if weight is not None:
+        table.report(w == 0, weight, "0; give a weight above 0")
+
+    def combine(places: Places, n_arms: int) -> Fields:
+        return {"means": _sum_by_arm(m * w, places, n_arms) / _sum_by_arm(w, places, n_arms)}
+
+    return combine
+
+
+def _read_summaries(table: Columns, *, plays: str, reward_mean: str, reward_sd: str) -> Combine:
+    """Read the number of rewards, their mean and their standard deviation, which may be empty if there are too few."""
+    n = table.counts(plays)
+    m = table.numbers(reward_mean, needed=n > 0)
+    s = table.numbers(reward_sd, low=0.0, needed=n > 1)
+
+    def combine(places: Places, n_arms: int) -> Fields:
+        _check_played(table, plays, n)
+        mean = np.where(n > 0, m, 0.0)
+        squares = np.where(n > 1, (n - 1) * s**2, 0.0)
+        fields = _summarise(n, mean, squares, places, n_arms)
+        _check_spread(table, reward_sd, fields["reward_sd"])
+        return fields
+
+    return combine
+
+
+def _read_events(table: Columns, *, reward: str) -> Combine:
+    """Read one row per event: rewards of 0 and 1 are counted, others become a mean and a standard deviation."""
+    rewards, is_known = table.rewards(reward)
+
+    def combine(places: Places, n_arms: int) -> Fields:
+        if not is_known.any():
+            table.report_table("no row has a reward; give at least one", reward)
+            table.check(CatalogueError)
+        table.notes.append(f"{count(int(is_known.sum()), 'event')}: counted per arm")
+        fields = _count_rewards(rewards[is_known], places[is_known], n_arms)
+        if "reward_sd" in fields:
+            table.notes.append("rewards other than 0 and 1: modelled as normal around the mean of their arm")
+            _check_spread(table, reward, fields["reward_sd"])
+        return fields
+
+    return combine
+
+
+WAYS: dict[tuple[str, ...], Callable[..., Combine]] = {  # named columns -> the function that reads them
+    (): _read_nothing,
+    ("plays", "successes"): _read_counts,
+    ("mean",): _read_means,
+    ("mean", "weight"): _read_means,
+    ("plays", "reward_mean", "reward_sd"): _read_summaries,
+    ("reward",): _read_events,
+}
+EITHER = "plays and successes, mean, plays with reward_mean and reward_sd, or reward"
+
+
+def _count_rewards(rewards: Floats, places: Places, n_arms: int) -> Fields:
+    """Count single rewards per arm: those of 0 and 1 as successes, others by mean and standard deviation."""
+    ones = np.ones(len(rewards))
+    if np.isin(rewards, (0.0, 1.0)).all():
+        return {"plays": _sum_by_arm(ones, places, n_arms), "successes": _sum_by_arm(rewards, places, n_arms)}
+    return _summarise(ones, rewards, np.zeros(len(rewards)), places, n_arms)
+
+
+def _summarise(n: Floats, mean: Floats, squares: Floats, places: Places, n_arms: int) -> Fields:
+    """Compute each arm's plays, mean and standard deviation from rows that summarise n rewards each.
+
+    ``squares`` is each row's sum of squares about its own mean. The sum of squares about the arm's mean is the sum of
+    these plus n (row mean - arm mean)^2 for each row.
     """
-    rows = _rows(source, arm, path, [], max_bytes)
-    return _tree(rows, rows.arms()[0])
+    plays = _sum_by_arm(n, places, n_arms)
+    with np.errstate(invalid="ignore"):
+        average = _sum_by_arm(n * mean, places, n_arms) / np.where(plays > 0, plays, np.nan)  # (arms,)
+        about_average = squares + n * (mean - np.nan_to_num(average)[places]) ** 2
+        sd = np.sqrt(_sum_by_arm(about_average, places, n_arms) / np.where(plays > 1, plays - 1, np.nan))
+    return {"plays": plays, "reward_mean": average, "reward_sd": sd}
 
 
-def _tree(rows: Rows, first: Sequence[int]) -> Tree:
-    """Build the tree from the first row of each arm, or report all defects of the table."""
-    if rows.table.defects:
-        raise CatalogueError(rows.table.source, rows.table.defects)
-    return Tree.from_paths([(*rows.paths[row], rows.ids[row]) for row in first])
+def _check_spread(table: Columns, column: str, sd: Floats) -> None:
+    if not (sd > 0).any():
+        table.report_table("no arm has rewards that differ, so their spread is unknown; add more rewards", column)
+        table.check(CatalogueError)
 
 
-def _rows(source: Any, arm: str | Sequence[str], path: Sequence[str], others: Sequence[str], max_bytes: int) -> Rows:
-    """Load the rows of a table, with these columns."""
-    arms = [arm] if isinstance(arm, str) else columns.listed("arm", arm)
-    path = columns.listed("path", path, "from coarse to fine")
-    parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
-    wanted = [*parts, *path, *others]
-    columns.check_once(wanted)
-    if not arms:
-        raise InvalidValue("arm is an empty list; name the column of the items")
-    table = columns.load(source, wanted, max_bytes=whole("max_bytes", max_bytes, 1))
-    if not table.rows and not table.defects:
-        raise CatalogueError(table.source, [Defect(None, None, "no rows; a catalogue needs at least one arm")])
-    return Rows(table, arms, path)
+def _check_played(table: Columns, column: str, n: Floats) -> None:
+    if n.sum() == 0:
+        table.report_table("no arm was ever played; give at least one arm with plays", column)
+        table.check(CatalogueError)
+
+
+def _count_log(log: Any, tree: Any) -> Catalogue:
+    """Count the rows of a log per arm: rewards of 0 and 1 as successes, others by mean and standard deviation."""
+    if not hasattr(log, "places"):
+        raise InvalidType("name the column of the items, arm=...; tree= goes with a log from bt.read_log")
+    if not isinstance(tree, Tree):
+        raise InvalidType("a log has no categories; give the tree of its arms: read_catalogue(log, tree=tree)")
+    notes = [*log.notes, f"{count(len(log), 'row')} of a log: counted per arm"]
+    fields = _count_rewards(log.rewards, log.places(tree), tree.n_arms)
+    if "reward_sd" in fields and not (fields["reward_sd"] > 0).any():
+        raise InvalidValue("no arm of the log has rewards that differ, so their spread is unknown; add rows")
+    return Catalogue(tree, **fields, notes=notes)

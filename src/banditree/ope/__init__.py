@@ -5,10 +5,8 @@
 ['dm', 'dr', 'dros', 'ips', 'mips', 'offcem', 'sndr', 'snips', 'switch-dr']
 """
 
-from banditree.catalogue.read import read_tree
-from banditree.ope.adaptive import scales
 from banditree.ope.contest import Contest, contest
-from banditree.ope.estimator_classes import (
+from banditree.ope.estimators import (
     DM,
     DR,
     ESTIMATORS,
@@ -20,8 +18,6 @@ from banditree.ope.estimator_classes import (
     Estimator,
     OffCEM,
     SwitchDR,
-)
-from banditree.ope.estimators import (
     dm,
     dr,
     dros,
@@ -30,19 +26,19 @@ from banditree.ope.estimators import (
     mean_and_error,
     mips,
     offcem,
+    scales,
+    slope,
     sndr,
     snips,
     switch_dr,
 )
 from banditree.ope.evaluation import Estimate, Evaluation, evaluate
-from banditree.ope.example import write_example_log
-from banditree.ope.log import Log
-from banditree.ope.log_errors import LogError, Problem
-from banditree.ope.model import shrunk_rates
-from banditree.ope.read import read_log
+from banditree.ope.log import Log, LogError, read_log
+from banditree.ope.models import shrunk_rates
 from banditree.ope.rejection import Replay, replay
-from banditree.ope.slope import slope
 from banditree.ope.verdict import Difference
+from banditree.problems.real import write_example_log
+from banditree.tables import Problem, read_tree
 
 __all__ = [
     "ESTIMATORS",

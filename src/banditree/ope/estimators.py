@@ -1,4 +1,6 @@
-r"""The formulas of the estimators, as short functions over arrays.
+r"""The estimators: their formulas as short functions over arrays, and classes with a name and settings.
+
+Add an estimator here: a formula, a class, and its place in ``ESTIMATORS``.
 
 Each function returns one score per row. The value is the mean of the scores, and its standard error their standard
 deviation (with n - 1) divided by the square root of n: `mean_and_error` computes both. The two self-normalised
@@ -10,15 +12,30 @@ For row i, with arm a_i, reward r_i and context x_i:
 - ``weights``: w_i = pi(a_i | x_i) / pi_0(a_i | x_i), target over logging policy
 - ``predicted``: q(x_i, a_i), what a model of the reward predicts for the arm that was shown
 - ``direct``: v_i = sum over arms a of pi(a | x_i) q(x_i, a), what the model predicts for the target
-- ``scale``: h_i, the weight of the row itself if a learning policy wrote the log (`adaptive.scales`)
+- ``scale``: h_i, the weight of the row itself if a learning policy wrote the log (`scales`)
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from inspect import isabstract
+from typing import Any, ClassVar, Self
+
 import numpy as np
 
-from banditree.ope.by_row import Floats
+from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import real, whole
+from banditree.ope.rows import ByRow, Rows
 from banditree.simulation.statistics import over_seeds
+from banditree.tables.cells import Floats
+
+N_SETTINGS = 12  # that SLOPE chooses from
+SLOPE_REACH = 2.0  # standard errors to either side
+
+# ---------------------------------------------------------------- the formulas
 
 
 def ips(rewards: Floats, weights: Floats) -> Floats:
@@ -88,7 +105,7 @@ def mips(rewards: Floats, target: Floats, behaviour: Floats) -> Floats:
 
     .. math:: \hat V = \frac1n \sum_i \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)}\, r_i
     """
-    return ratio(target, behaviour) * rewards
+    return target / behaviour * rewards
 
 
 def offcem(rewards: Floats, target: Floats, behaviour: Floats, predicted: Floats, direct: Floats) -> Floats:
@@ -99,12 +116,7 @@ def offcem(rewards: Floats, target: Floats, behaviour: Floats, predicted: Floats
 
     .. math:: \hat V = \frac1n \sum_i v_i + \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)} (r_i - \hat q(x_i, a_i))
     """
-    return direct + ratio(target, behaviour) * (rewards - predicted)
-
-
-def ratio(target: Floats, behaviour: Floats) -> Floats:
-    """Divide target by behaviour: (n,). Rows that have probability 0 under the behaviour were refused before."""
-    return target / behaviour
+    return direct + target / behaviour * (rewards - predicted)
 
 
 def shrunk(weights: Floats, lam: float) -> Floats:
@@ -123,8 +135,8 @@ def mean_and_error(scores: Floats, scale: Floats | None = None) -> tuple[float, 
         \mathrm{se} = \frac{\sqrt{\sum_i h_i^2 (s_i - \hat V)^2}}{\sum_i h_i}
     """
     if scale is None:
-        found = over_seeds(scores)
-        return found.mean, found.se
+        over_rows = over_seeds(scores)
+        return over_rows.mean, over_rows.se
     total = float(scale.sum())
     value = float(scale @ scores) / total
     return value, float(np.sqrt((scale**2) @ (scores - value) ** 2)) / total if len(scores) > 1 else float("nan")
@@ -152,3 +164,306 @@ def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats
         apart = apart / np.maximum(1 - h * weights / total, np.finfo(float).eps)
         apart = apart - float(h @ apart) / float(h.sum())
     return centre + apart
+
+
+# ---------------------------------------------------------------- the estimators: a name, settings, a formula
+
+
+@dataclass(frozen=True)
+class Estimator(ABC):
+    """One way to estimate a value from a log. A setting that is None is chosen by SLOPE."""
+
+    name: ClassVar[str]
+    valid_interval: ClassVar[bool] = True  # False if its interval ignores a bias
+    needs_model: ClassVar[bool] = False
+    needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
+    rank: ClassVar[int] = 100  # the verdict uses the estimate with the lowest; a user's own only if there is no other
+
+    @abstractmethod
+    def scores(self, rows: Rows) -> Floats:
+        """Compute one score per row; their mean is the value: (n,)."""
+
+    def weights(self, rows: Rows) -> Floats:
+        """Compute the weight of each row's reward: (n,)."""
+        return rows.weights
+
+    def choices(self, rows: Rows) -> list[Self]:
+        """List the settings that SLOPE chooses from, in order of growing bias; only itself if its setting is given."""
+        return [self]
+
+    @property
+    def setting(self) -> str:
+        """The settings as text; "" if there are none."""
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return ", ".join(f"{name}={value:.4g}" for name, value in given.items() if value is not None)
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}({self.setting})" if self.setting else self.name
+
+
+@dataclass(frozen=True)
+class IPS(Estimator):
+    """Inverse propensity scores: `ips`."""
+
+    name = "ips"
+    rank = 4
+
+    def scores(self, rows: Rows) -> Floats:
+        return ips(rows.rewards, rows.weights)
+
+
+@dataclass(frozen=True)
+class SNIPS(Estimator):
+    """Self-normalised inverse propensity scores: `snips`."""
+
+    name = "snips"
+    rank = 3
+
+    def scores(self, rows: Rows) -> Floats:
+        return snips(rows.rewards, rows.weights, rows.scale)
+
+
+@dataclass(frozen=True)
+class DM(Estimator):
+    """The direct method: `dm`."""
+
+    name = "dm"
+    rank = 9
+    valid_interval = False
+    needs_model = True
+
+    def scores(self, rows: Rows) -> Floats:
+        return dm(rows.direct)
+
+    def weights(self, rows: Rows) -> Floats:
+        return np.ones(len(rows.rewards))
+
+
+@dataclass(frozen=True)
+class DR(Estimator):
+    """Doubly robust: `dr`."""
+
+    name = "dr"
+    rank = 1
+    needs_model = True
+
+    def scores(self, rows: Rows) -> Floats:
+        return dr(rows.rewards, rows.weights, rows.predicted, rows.direct)
+
+
+@dataclass(frozen=True)
+class SNDR(Estimator):
+    """Doubly robust with self-normalised weights: `sndr`."""
+
+    name = "sndr"
+    rank = 2
+    needs_model = True
+
+    def scores(self, rows: Rows) -> Floats:
+        return sndr(rows.rewards, rows.weights, rows.predicted, rows.direct, rows.scale)
+
+
+@dataclass(frozen=True)
+class SwitchDR(Estimator):
+    """Doubly robust, corrected only where the weight is at most ``tau``: `switch_dr`."""
+
+    name = "switch-dr"
+    rank = 6
+    valid_interval = False
+    needs_model = True
+    tau: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_setting("tau", self.tau)
+
+    def scores(self, rows: Rows) -> Floats:
+        assert self.tau is not None
+        return switch_dr(rows.rewards, rows.weights, rows.predicted, rows.direct, tau=self.tau)
+
+    def weights(self, rows: Rows) -> Floats:
+        assert self.tau is not None
+        return np.where(rows.weights <= self.tau, rows.weights, 0.0)
+
+    def choices(self, rows: Rows) -> list[Self]:
+        """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
+        if self.tau is not None:
+            return [self]
+        steps = np.unique(_below(rows.weights, np.linspace(0.5, 1, N_SETTINGS)[:-1]))
+        return [replace(self, tau=tau) for tau in (math.inf, *steps[::-1].tolist())]
+
+
+@dataclass(frozen=True)
+class DRos(Estimator):
+    """Doubly robust with weights shrunk by ``lam``: `dros`."""
+
+    name = "dros"
+    rank = 5
+    valid_interval = False
+    needs_model = True
+    lam: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_setting("lam", self.lam)
+
+    def scores(self, rows: Rows) -> Floats:
+        assert self.lam is not None
+        return dros(rows.rewards, rows.weights, rows.predicted, rows.direct, lam=self.lam)
+
+    def weights(self, rows: Rows) -> Floats:
+        assert self.lam is not None
+        return shrunk(rows.weights, self.lam)
+
+    def choices(self, rows: Rows) -> list[Self]:
+        """Range from no shrinkage, which is unbiased, to halving the weight at the middle of the sum."""
+        if self.lam is not None:
+            return [self]
+        least, most = max(float(_below(rows.weights, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
+        steps = np.geomspace(10 * most**2, least**2, N_SETTINGS)
+        return [replace(self, lam=lam) for lam in (math.inf, *steps.tolist())]
+
+
+@dataclass(frozen=True)
+class _ByCluster(Estimator):
+    """Weights by cluster, at ``depth`` of the tree; depth 1 is the top clusters."""
+
+    valid_interval = False
+    needs_clusters = True
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.depth is not None:
+            whole("depth", self.depth, 0, why="1 is the top clusters, 2 the clusters in them, ...")
+
+    def weights(self, rows: Rows) -> Floats:
+        assert self.depth is not None
+        if self.depth > rows.tree.depth + 1:
+            raise InvalidValue(f"{self.label}: {rows.tree!r} has clusters down to depth {rows.tree.depth}")
+        return rows.cluster_weights(self.depth)
+
+    def choices(self, rows: Rows) -> list[Self]:
+        """Range from the arms themselves, which is unbiased, through every level of clusters from fine to coarse."""
+        if self.depth is not None:
+            return [self]
+        return [replace(self, depth=depth) for depth in range(rows.tree.depth + 1, 0, -1)]
+
+
+@dataclass(frozen=True)
+class MIPS(_ByCluster):
+    """Marginalised inverse propensity scores, with the clusters at ``depth``: `mips`."""
+
+    name = "mips"
+    rank = 8
+
+    def scores(self, rows: Rows) -> Floats:
+        return ips(rows.rewards, self.weights(rows))
+
+
+@dataclass(frozen=True)
+class OffCEM(_ByCluster):
+    """Weights by the clusters at ``depth``, and a model for the rest: `offcem`."""
+
+    name = "offcem"
+    rank = 7
+    needs_model = True
+
+    def scores(self, rows: Rows) -> Floats:
+        return dr(rows.rewards, self.weights(rows), rows.predicted, rows.direct)
+
+
+ESTIMATORS: dict[str, type[Estimator]] = {
+    kind.name: kind for kind in (IPS, SNIPS, DM, DR, SNDR, SwitchDR, DRos, MIPS, OffCEM)
+}
+
+
+def parse_estimators(given: Any) -> list[Estimator]:
+    """Return the estimators that a user asks for: None for all, names, estimators with settings, or one of these."""
+    if given is None:
+        return [kind() for kind in ESTIMATORS.values()]
+    wanted = [_parse_estimator(one) for one in ([given] if isinstance(given, str | Estimator) else list(given))]
+    if not wanted:
+        raise InvalidValue(f"give at least one estimator of {', '.join(ESTIMATORS)}")
+    return wanted
+
+
+def _parse_estimator(given: Any) -> Estimator:
+    if isinstance(given, type) and issubclass(given, Estimator) and not isabstract(given):
+        return given()
+    if isinstance(given, Estimator):
+        return given
+    if not isinstance(given, str):
+        raise InvalidType(f"estimator {given!r:.60} must be a name, or an estimator such as bt.ope.MIPS(depth=1)")
+    if given.lower() not in ESTIMATORS:
+        raise InvalidValue(f"no estimator {given!r}; choose from {', '.join(ESTIMATORS)}")
+    return ESTIMATORS[given.lower()]()
+
+
+def _below(weights: Floats, shares: Floats) -> Floats:
+    """Find the weights up to which the smaller ones make up these shares of the sum: (shares,)."""
+    ordered = np.sort(weights)
+    sums = np.cumsum(ordered)
+    return np.asarray(ordered[np.searchsorted(sums, sums[-1] * shares)])
+
+
+def _check_setting(name: str, value: Any) -> None:
+    """Check a setting: None (chosen by SLOPE), infinite (plain doubly robust), or a number that is at least 0."""
+    if value is not None and value != math.inf:
+        real(name, value, 0.0)
+
+
+# ---------------------------------------------------------------- choosing a setting
+
+
+def slope(estimates: Iterable[tuple[float, float]]) -> int:
+    """Return the index of the chosen (value, standard error), given in order of growing bias and shrinking error.
+
+    Each interval is value ± 2 se, the paper's 2 CNF with a confidence width CNF of one standard error. The choice is
+    the last estimate up to which all intervals have a point in common: while they do, chance can explain the
+    differences, and the later estimate is more precise (Lepski's principle).
+
+    >>> slope([(0.50, 0.10), (0.40, 0.05), (0.38, 0.02), (0.10, 0.01)])
+    2
+    """
+    low, high = float("-inf"), float("inf")
+    chosen = 0
+    for place, (value, error) in enumerate(estimates):
+        low, high = max(low, value - SLOPE_REACH * error), min(high, value + SLOPE_REACH * error)
+        if not (low <= high and math.isfinite(value) and math.isfinite(error)):
+            break
+        chosen = place
+    return chosen
+
+
+# ---------------------------------------------------------------- logs that a learning policy wrote
+
+
+def scales(target: ByRow, behaviour: ByRow, *, contexts: bool) -> Floats:
+    r"""Compute the weight h of each row, known before its arm was chosen: (n,).
+
+    .. math:: h_t = \Big( \sum_a \frac{\pi(a \mid x_t)^2}{e_t(a \mid x_t)} \Big)^{-1/2}
+
+    Here e_t are the logging policy's probabilities at row t; for a single arm the weight is the square root of e_t, the
+    paper's constant allocation. If rows have contexts, the sum is averaged over earlier rows, because a weight that
+    depended on the row's own context would favour some contexts over others.
+
+    Why: while a policy learns, the variance of a row's score depends on what it has seen; once an arm has become rare,
+    later rows are far noisier for it than early ones. The plain mean of such scores is unbiased, but not normally
+    distributed, however long the log is, and its interval covers the truth too rarely. Weighting each row by the
+    inverse standard deviation of its score makes the rows comparable again (Hadad, Hirshberg, Zhan, Wager and Athey
+    2021).
+    """
+    inverse = np.where(behaviour.table > 0, 1 / np.maximum(behaviour.table, np.finfo(float).tiny), 0.0)
+    spread = target.map(target.table**2).dot(behaviour.map(inverse))
+    if contexts:
+        spread = _mean_before(spread)
+    return np.asarray(1 / np.sqrt(np.maximum(spread, np.finfo(float).tiny)))
+
+
+def _mean_before(values: Floats) -> Floats:
+    """Average the values of the preceding rows, about sqrt(n) of them; the first row gets 1: (n,)."""
+    n = len(values)
+    reach = max(10, int(np.sqrt(n)))
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    end = np.arange(n)
+    start = np.maximum(end - reach, 0)
+    return np.where(end > 0, (sums[end] - sums[start]) / np.maximum(end - start, 1), 1.0)

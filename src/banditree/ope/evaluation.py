@@ -9,23 +9,25 @@ from functools import cached_property
 from typing import Any
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.ope import adaptive as adaptively
-from banditree.ope import model as models
-from banditree.ope import prepare, probabilities
-from banditree.ope.by_row import Floats
-from banditree.ope.estimator_classes import DM, Estimator, estimators_named
-from banditree.ope.estimators import effective_sample_size, mean_and_error
+from banditree.ope.estimators import (
+    DM,
+    Estimator,
+    effective_sample_size,
+    mean_and_error,
+    parse_estimators,
+    scales,
+    slope,
+)
 from banditree.ope.log import Log
-from banditree.ope.rows import Rows
-from banditree.ope.slope import slope
+from banditree.ope.models import fit_model
+from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
 from banditree.ope.verdict import Difference, Judgement, judge
-from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.report.tables import Table
+from banditree.report.words import count
+from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 Z = 1.96  # standard errors to either side in a 95% interval
-# The verdict uses the first one available; a user's own estimator only if there is no other.
-TRUSTED = ("dr", "sndr", "snips", "ips", "dros", "switch-dr", "offcem", "mips", "dm")
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ class Evaluation:
 
     def __getitem__(self, name: Any) -> Estimate:
         label = name.label if isinstance(name, Estimator) else name
-        found = [each for each in self.estimates if label in (each.estimator.label, each.estimator.name)]
-        if len(found) != 1:
+        matches = [each for each in self.estimates if label in (each.estimator.label, each.estimator.name)]
+        if len(matches) != 1:
             labels = ", ".join(repr(each.estimator.label) for each in self.estimates)
-            raise InvalidValue(f"{'several' if found else 'no'} estimates of {label!r}; give one of {labels}")
-        return found[0]
+            raise InvalidValue(f"{'several' if matches else 'no'} estimates of {label!r}; give one of {labels}")
+        return matches[0]
 
     def __iter__(self) -> Iterator[Estimate]:
         return iter(self.estimates)
@@ -76,8 +78,7 @@ class Evaluation:
     @property
     def trusted(self) -> Estimate:
         """The estimate that the verdict is based on: dr if available, else the next best."""
-        ranks = {name: rank for rank, name in enumerate(TRUSTED)}
-        return min(self.estimates, key=lambda each: ranks.get(each.estimator.name, len(TRUSTED)))
+        return min(self.estimates, key=lambda estimate: estimate.estimator.rank)
 
     def judge(self, name: str = "The target", confidence: float = 0.95) -> Judgement:
         """Compare the target with the logging policy at the given confidence."""
@@ -129,7 +130,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to lists, numbers and strings for JSON; NaN becomes None."""
-        from banditree.catalogue.jsonable import jsonable
+        from banditree.report.result import jsonable
 
         def numbers(each: Estimate) -> dict[str, Any]:
             return {"value": each.value, "se": each.se, "interval": each.interval}
@@ -200,32 +201,31 @@ def evaluate(
     if not isinstance(log, Log):
         how = "read it first with bt.read_log(file, arm=..., reward=..., propensity=...)"
         raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
-    tree = prepare.tree_of(tree, target)
-    places = log.places(tree)
-    wanted = estimators_named(estimators)
+    tree = find_tree(tree, target)
+    wanted = parse_estimators(estimators)
     notes = list(log.notes)
-    rows = prepare.rows_of(log, places, tree, target, behaviour, notes)
+    rows = prepare_rows(log, tree, target, behaviour, notes)
     if rows.behaviour is None and adaptive:
         raise InvalidType(
             "adaptive=True needs the logging policy's probabilities of all arms at every row; give them as "
             "behaviour=, (n, arms) in the order of tree.arms: policy.propensities() at each decision"
         )
     if rows.behaviour is None or tree.depth == 0:
-        wanted = prepare.without_clusters(wanted, rows, notes, named=estimators is not None)
-    if any(each.needs_model for each in wanted):
-        rows = replace(rows, model=models.fit_model(model, log, places, tree, in_order=adaptive, rng=rng))
+        wanted = _without_clusters(wanted, rows, notes, named=estimators is not None)
+    if any(estimator.needs_model for estimator in wanted):
+        rows = replace(rows, model=fit_model(model, log, rows.places, tree, in_order=adaptive, rng=rng))
     if adaptive:
         assert rows.behaviour is not None
-        rows = replace(rows, scale=adaptively.scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
-    elif log.contexts is None and probabilities.propensities_change(log, places, tree):
+        rows = replace(rows, scale=scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
+    elif log.contexts is None and propensities_change(log, rows.places, tree):
         notes.append(
             "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are "
             "too narrow; give its probabilities as behaviour= and set adaptive=True"
         )
     same_predictions = log.contexts is None or (rows.target.constant and model is None)
-    estimates = tuple(_estimate(each, rows, same_predictions=same_predictions) for each in wanted)
-    missing, unsupported = prepare.unsupported_by(rows)
-    prepare.check_weights(rows, unsupported, notes)
+    estimates = tuple(_estimate(estimator, rows, same_predictions=same_predictions) for estimator in wanted)
+    missing, unsupported = rows.unsupported()
+    _check_weights(rows, unsupported, notes)
     return Evaluation(
         estimates=estimates,
         logging=_logging(rows),
@@ -239,6 +239,31 @@ def evaluate(
     )
 
 
+def _without_clusters(wanted: list[Estimator], rows: Rows, notes: list[str], *, named: bool) -> list[Estimator]:
+    """Drop estimators that need clusters and the logging policy's probabilities; an error if they were asked for."""
+    dropped = [estimator for estimator in wanted if estimator.needs_clusters]
+    labels = " and ".join(estimator.label for estimator in dropped)
+    why = "a tree with clusters; this one is flat"
+    if rows.behaviour is None:
+        why = "the logging policy's probabilities of all arms: behaviour=, a policy or (n, arms) probabilities"
+    if dropped and named:
+        raise InvalidValue(f"{labels} {'needs' if len(dropped) == 1 else 'need'} {why}")
+    if dropped:
+        notes.append(f"left out: {labels}, which need {why}")
+    return [estimator for estimator in wanted if not estimator.needs_clusters]
+
+
+def _check_weights(rows: Rows, unsupported: float, notes: list[str]) -> None:
+    """Note if the weights do not average 1 (less the unsupported share), as they do if the propensities are right."""
+    mean, error = mean_and_error(rows.weights, rows.scale)
+    expected = 1 - unsupported
+    if error > 0 and abs(mean - expected) > 4 * error:
+        notes.append(
+            f"the weights average {mean:.3g} ± {error:.2g} where they should average {expected:.3g}: the propensities "
+            "are not those of the policy that wrote these rows, or the target was chosen by looking at them"
+        )
+
+
 def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Estimate:
     """Compute an estimate; SLOPE chooses the setting if it is not given.
 
@@ -246,14 +271,13 @@ def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Es
     """
     choices = estimator.choices(rows)
     if len(choices) > 1:
-        tried = [mean_and_error(each.scores(rows), rows.scale) for each in choices]
-        estimator = choices[slope(tried)]
+        estimator = choices[slope(mean_and_error(choice.scores(rows), rows.scale) for choice in choices)]
     scores, weights = estimator.scores(rows), estimator.weights(rows)
     value, se = mean_and_error(scores, rows.scale)
     if isinstance(estimator, DM) and same_predictions:
         se = math.nan
-    counted = weights if rows.scale is None else weights * rows.scale
-    return Estimate(estimator, value, se, effective_sample_size(counted), float(weights.max()), scores)
+    scaled = weights if rows.scale is None else weights * rows.scale
+    return Estimate(estimator, value, se, effective_sample_size(scaled), float(weights.max()), scores)
 
 
 @dataclass(frozen=True)

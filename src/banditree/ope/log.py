@@ -1,4 +1,4 @@
-"""The Log class: the arm, reward, propensity and context of each past decision."""
+"""Logs of decisions: `read_log` reads one from a table, `Log` holds it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.errors.checks import real
-from banditree.ope.by_row import Floats, Places
-from banditree.output.words import count
+from banditree.ope.propensities import fit_propensities
+from banditree.report.words import count
+from banditree.tables import cells
+from banditree.tables.cells import Floats
+from banditree.tables.problems import TableError
+from banditree.tables.sources import MAX_BYTES, Columns, listed, load
 from banditree.tree import Tree
 
-SHOWN = 5  # arms that an error names, at most
+Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
+ESTIMATED = "estimated"  # in place of a column of propensities
+MAX_CATEGORIES = 1000  # per column; a column with more is an id rather than a category
+MAX_ARMS_NAMED = 5  # in an error
+
+
+class LogError(TableError):
+    """A table cannot be read as a log. ``problems`` lists every kind of problem with all of its rows."""
 
 
 class Log:
@@ -77,26 +88,17 @@ class Log:
         Ids read from a CSV file are text. They match a tree whose ids are ints (or the other way round) if all of them
         do.
         """
-        found = [tree.index.get(arm) for arm in self.ids]
-        if None in found:
-            other = [tree.index.get(_other_spelling(arm)) for arm in self.ids]
-            if None in other:
-                self._refuse(tree, [place is None for place in found])
-            found = other
-        return np.array(found, np.intp)[self.codes] if found else np.empty(0, np.intp)
-
-    def _refuse(self, tree: Tree, unknown: list[bool]) -> None:
-        strange = [arm for arm, here in zip(self.ids, unknown, strict=True) if here]
-        rows = int(np.array(unknown)[self.codes].sum())
-        named = ", ".join(map(repr, strange[:SHOWN])) + (", ..." if len(strange) > SHOWN else "")
-        kinds = ""
-        if len(strange) == len(self.ids) and isinstance(strange[0], str) != isinstance(tree.arms[0], str):
-            text, numbers = ("log", "tree") if isinstance(strange[0], str) else ("tree", "log")
-            kinds = f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
-        raise UnknownArm(
-            f"{count(len(strange), 'arm')} of the log, on {count(rows, 'row')}, not in {tree!r}: {named}{kinds}; "
-            "add them to the tree, or leave their rows out of the log"
-        )
+        places = match_arms(self.ids, tree)
+        if None in places:
+            is_strange = [place is None for place in places]
+            strange = [arm for arm, is_unknown in zip(self.ids, is_strange, strict=True) if is_unknown]
+            rows = int(np.array(is_strange)[self.codes].sum())
+            named = ", ".join(map(repr, strange[:MAX_ARMS_NAMED])) + (", ..." if len(strange) > MAX_ARMS_NAMED else "")
+            raise UnknownArm(
+                f"{count(len(strange), 'arm')} of the log, on {count(rows, 'row')}, not in {tree!r}: {named}"
+                f"{different_kinds(self.ids, tree, 'log')}; add them to the tree, or leave their rows out of the log"
+            )
+        return np.array(places, np.intp)[self.codes] if places else np.empty(0, np.intp)
 
     def rows(self, chosen: Any) -> Log:
         """Return a log of only these rows, given as a slice, a mask or indices."""
@@ -146,6 +148,145 @@ class Log:
         if self.without_reward:
             parts.append(f"{count(self.without_reward, 'more row')} without a reward")
         return f"Log({', '.join(parts)})"
+
+
+def read_log(
+    source: Any,
+    *,
+    arm: str,
+    reward: str,
+    propensity: str | None = None,
+    context: Sequence[str] = (),
+    time: str | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Log:
+    """Read a log of decisions from a CSV or Parquet file, any data frame, or a mapping of columns.
+
+    There is one row per decision, and the rows keep their order. All problems are reported at once in a `LogError`.
+
+    Parameters
+    ----------
+    source
+        The table.
+    arm
+        The column of what was shown.
+    reward
+        The column of what it earned. Rows without a reward yet are counted and left out.
+    propensity
+        The column of the probability with which the logging policy chose that arm (`Policy.decide` gives it).
+        "estimated" fits it to the log itself, which is right only if nothing but the context columns decided what was
+        shown.
+    context
+        Columns of numbers or of categories. A category becomes one column of zeros and ones per value, in sorted
+        order (see ``log.context_names``).
+    time
+        The column of times, used to split the log and to replay it.
+    max_bytes
+        The most bytes that a gzipped file may expand to.
+
+    >>> table = {"item": ["hat", "cap", "hat"], "click": [1, 0, None], "p": [0.5, 0.25, 0.5]}
+    >>> table |= {"device": ["tv", "pc", "tv"]}
+    >>> log = read_log(table, arm="item", reward="click", propensity="p", context=["device"])
+    >>> log
+    Log(2 rows, 2 arms, mean reward 0.5, propensities, contexts of 2, 1 more row without a reward)
+    >>> log.context_names, log.contexts.tolist()
+    (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
+    """
+    context = listed("context", context)
+    fit = propensity == ESTIMATED
+    others = [name for name in (None if fit else propensity, *context, time) if name is not None]
+    whole = load(source, [arm, reward, *others], max_bytes=max_bytes, error=LogError)
+    rewards, is_known = whole.rewards(reward)
+    table, n_missing = whole.keep(is_known), len(whole) - int(is_known.sum())
+    ids, codes = _read_arms(table, arm)
+    propensities = None if propensity is None or fit else _read_propensities(table, propensity)
+    names, columns = _read_contexts(table, context)
+    times = None if time is None else table.times(time)
+    if not len(table) and not table.problems:
+        waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
+        table.report_table(f"no rows{waiting}; a log needs at least one")
+    table.check(LogError)
+
+    contexts = np.column_stack(columns) if columns else None
+    notes = list(table.notes)
+    if fit:
+        propensities, how = fit_propensities(codes, len(ids), contexts)
+        notes.append(f"propensities are estimated from the log ({how}): other influences on what was shown are ignored")
+    return Log(
+        ids,
+        codes,
+        rewards[is_known],
+        propensities,
+        contexts,
+        times,
+        context_names=names,
+        without_reward=n_missing,
+        estimated=fit,
+        notes=notes,
+    )
+
+
+def _read_arms(table: Columns, column: str) -> tuple[list[str | int], Places]:
+    """Return the distinct arms, and the index of each row's arm among them: (rows,)."""
+    names = table.names(column, if_empty="empty; every row needs an arm")
+    ids = [name for name in dict.fromkeys(names) if name is not None]
+    index: dict[str | int | None, int] = {name: at for at, name in enumerate(ids)}
+    return ids, np.fromiter((index.get(name, -1) for name in names), np.intp, len(names))
+
+
+def _read_propensities(table: Columns, column: str) -> Floats:
+    """Read probabilities above 0 and at most 1: (rows,)."""
+    what = "a propensity is the probability with which the logging policy chose this arm"
+    numbers = table.numbers(column, if_empty=f"empty; {what}, and every row needs one")
+    table.report(numbers == 0, column, f"0; {what}, so it must be above 0", kind="zero")
+    table.report(numbers < 0, column, f"negative; {what}, so it must be above 0", kind="negative")
+    table.report(numbers > 1, column, f"above 1; {what}, so it must be at most 1", kind="above 1")
+    return numbers
+
+
+def _read_contexts(table: Columns, features: Sequence[str]) -> tuple[list[str], list[Floats]]:
+    """Read the contexts: the names of the vector's columns, and the columns: (dim,) of (rows,)."""
+    if_empty = "empty; fill it in, or leave the column out"
+    names: list[str] = []
+    columns: list[Floats] = []
+    for column in features:
+        if not cells.are_categories(table.values[column]):
+            names.append(column)
+            columns.append(table.numbers(column, if_empty=if_empty, truths=True))
+            continue
+        values = table.names(column, if_empty=if_empty)
+        categories = sorted({str(value) for value in values if value is not None})
+        if len(categories) > MAX_CATEGORIES:
+            many = f"{len(categories):,} different texts; at most {MAX_CATEGORIES:,} are allowed"
+            table.report_table(f"{many}: group them, or give numbers", column)
+            continue
+        names += [f"{column}={category}" for category in categories]
+        index = {category: at for at, category in enumerate(categories)}
+        codes = np.fromiter((index.get(str(value), -1) for value in values), np.intp, len(values))
+        columns += [(codes == at).astype(np.float64) for at in range(len(categories))]
+    return names, columns
+
+
+def match_arms(ids: Sequence[Any], tree: Tree) -> list[int | None]:
+    """Return the index of each id in ``tree.arms``, None where the tree does not have it.
+
+    Ids that are ints match a tree whose ids are text (or the other way round) if all of them do.
+    """
+    places = [tree.index.get(arm) for arm in ids]
+    if None in places:
+        respelled = [tree.index.get(_other_spelling(arm)) for arm in ids]
+        if None not in respelled:
+            return respelled
+    return places
+
+
+def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
+    """Write a hint if ids are text in one place and numbers in the other; "" otherwise."""
+    given, known = ({isinstance(arm, str) for arm in arms} for arms in (ids, tree.arms))
+    if len(given) > 1 or given == known or len(known) > 1:
+        return ""
+    text, numbers = (what, "tree") if given == {True} else ("tree", what)
+    return f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
 
 
 def _other_spelling(arm: Any) -> Any:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
-from banditree.ope.by_row import Floats, Places
 from banditree.ope.estimators import mean_and_error
-from banditree.ope.log import Log
-from banditree.ope.prepare import LOG_PROPENSITIES
-from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.ope.log import Log, Places
+from banditree.ope.rows import LOG_PROPENSITIES
+from banditree.report.tables import Table
+from banditree.report.words import count
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.stream import seed_sequence
+from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 STEPS = 4_000_000  # rows per policy over all orders, by default

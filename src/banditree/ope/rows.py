@@ -1,16 +1,88 @@
-"""The inputs of the estimators: weights, predictions and cluster probabilities of each row of a log."""
+"""What estimators work on: the rows of a log, with the target's and the logging policy's probabilities.
+
+`prepare_rows` combines a log with a target. `ByRow` stores one vector over arms for each row, `Rows` everything that an
+estimator may ask for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from banditree.errors import InvalidValue
-from banditree.ope import estimators
-from banditree.ope.by_row import ByRow, Floats, Places
+from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.ope.log import Log, Places, different_kinds, match_arms
+from banditree.tables.cells import Floats
 from banditree.tree import Tree
+
+SUM_TOLERANCE = 1e-4  # of probabilities, which are often rounded
+CHUNK_NUMBERS = 4_000_000  # to multiply at a time
+
+LOG_PROPENSITIES = (
+    "the log has no propensities, so the policy's choices cannot be told from luck. From now on, log the "
+    "probability of every decision: decision = policy.decide(), then decision.propensity; and name its column in "
+    "read_log(..., propensity=...). For this log: behaviour= the probabilities of the policy that wrote it, or "
+    'read_log(..., propensity="estimated"), which is right only if nothing but the context '
+    "columns decided what was shown"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ByRow:
+    """One vector per row; rows with the same vector share its storage, so a policy without contexts stores only one."""
+
+    table: Floats  # (kinds, arms)
+    kind: Places  # (n,) index of each row's vector in the table
+
+    @staticmethod
+    def same(vector: Floats, n: int) -> ByRow:
+        """Use one vector, (arms,), for all n rows."""
+        return ByRow(vector[None, :], np.zeros(n, np.intp))
+
+    @staticmethod
+    def each(matrix: Floats) -> ByRow:
+        """Use a separate vector for each row: (n, arms)."""
+        return ByRow(matrix, np.arange(len(matrix)))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all rows have the same vector."""
+        return len(self.table) == 1
+
+    def mean(self) -> Floats:
+        """Average over the rows: (arms,)."""
+        return np.bincount(self.kind, minlength=len(self.table)) @ self.table / len(self.kind)
+
+    def at(self, places: Places) -> Floats:
+        """Return the value for each row's arm: (n,)."""
+        return np.asarray(self.table[self.kind, places])
+
+    def dot(self, other: ByRow) -> Floats:
+        """Compute the dot product over arms, row by row: (n,)."""
+        if self.constant or other.constant:
+            products = self.table @ other.table.T if self.constant else (other.table @ self.table.T).T
+            return np.asarray(products[0, other.kind] if self.constant else products[self.kind, 0])
+        pairs, pair_of_row = np.unique(self.kind * len(other.table) + other.kind, return_inverse=True)
+        left, right = np.divmod(pairs, len(other.table))
+        products = np.empty(len(pairs))
+        step = max(1, CHUNK_NUMBERS // self.table.shape[1])
+        for low in range(0, len(pairs), step):
+            part = slice(low, low + step)
+            products[part] = np.einsum("ij,ij->i", self.table[left[part]], other.table[right[part]])
+        return products[pair_of_row]
+
+    def pooled(self, group: Places) -> ByRow:
+        """Sum over groups of arms, given the group of each arm; the result has vectors over groups."""
+        order = np.argsort(group, kind="stable")
+        first = np.flatnonzero(np.diff(group[order], prepend=-1))
+        return ByRow(np.add.reduceat(self.table[:, order], first, axis=1), self.kind)
+
+    def map(self, table: Floats) -> ByRow:
+        """Use another table for the same rows."""
+        return ByRow(table, self.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +115,13 @@ class Rows:
         assert self.model is not None
         return self.target.dot(self.model)
 
-    def of_cluster(self, depth: int) -> tuple[Floats, Floats]:
+    def cluster_probabilities(self, depth: int) -> tuple[Floats, Floats]:
         """Compute the probability of the shown arm's cluster at ``depth``, for target and logging policy: (n,) both."""
         assert self.behaviour is not None
-        group = clusters(self.tree, depth)
-        at = group[self.places]
-        target, behaviour = (each.pooled(group).at(at) for each in (self.target, self.behaviour))
+        cluster_of_arm = clusters(self.tree, depth)
+        at = cluster_of_arm[self.places]
+        target = self.target.pooled(cluster_of_arm).at(at)
+        behaviour = self.behaviour.pooled(cluster_of_arm).at(at)
         if not (behaviour > 0).all():
             row = int((behaviour <= 0).argmax())
             arm = self.tree.arms[int(self.places[row])]
@@ -60,14 +133,165 @@ class Rows:
 
     def cluster_weights(self, depth: int) -> Floats:
         """Compute target over logging policy, by cluster: (n,)."""
-        return estimators.ratio(*self.of_cluster(depth))
+        target, behaviour = self.cluster_probabilities(depth)
+        return target / behaviour
+
+    def unsupported(self) -> tuple[tuple[Any, ...], float]:
+        """Find the arms without rows that the target would show, most likely first, and their total probability."""
+        share = self.target.mean()
+        share[np.bincount(self.places, minlength=self.tree.n_arms) > 0] = 0.0
+        order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]
+        return tuple(self.tree.arms[place] for place in order.tolist()), float(share.sum())
 
 
 def clusters(tree: Tree, depth: int) -> Places:
     """Number the clusters at a depth of the tree: (arms,). An arm with a shorter path is a cluster by itself."""
     shape = tree.shape
     level = shape.level_of()
-    at = shape.node_of.astype(np.intp)
-    while (deeper := level[at] > depth).any():
-        at = np.where(deeper, shape.parent[at], at)
-    return np.unique(at, return_inverse=True)[1].astype(np.intp)
+    node = shape.node_of.astype(np.intp)
+    while (deeper := level[node] > depth).any():
+        node = np.where(deeper, shape.parent[node], node)
+    return np.unique(node, return_inverse=True)[1].astype(np.intp)
+
+
+# ---------------------------------------------------------------- combining a log with a target
+
+
+def find_tree(tree: Any, target: Any) -> Tree:
+    """Return the tree that was given, or that of the target."""
+    if tree is None:
+        tree = getattr(target, "tree", None)
+        if tree is None and isinstance(target, dict):
+            tree = Tree(list(target))
+    if not isinstance(tree, Tree):
+        raise InvalidType(
+            f"tree {tree!r:.60} must be the bt.Tree of the arms; probabilities are in the order of its arms"
+        )
+    return tree
+
+
+def prepare_rows(log: Log, tree: Tree, target: Any, behaviour: Any, notes: list[str]) -> Rows:
+    """Combine the log, the target, and the logging policy if it is given or can be deduced."""
+    places = log.places(tree)
+    target = arm_probabilities("target", target, log, tree)
+    if behaviour is None:
+        if log.propensities is None:
+            raise InvalidValue(LOG_PROPENSITIES)
+        deduced = deduce_behaviour(log, places, tree)
+        return Rows(tree, places, log.rewards, log.propensities, target, deduced)
+    behaviour = arm_probabilities("behaviour", behaviour, log, tree)
+    at_shown = behaviour.at(places)
+    if log.propensities is None:
+        if not (at_shown > 0).all():
+            row = int((at_shown <= 0).argmax())
+            raise InvalidValue(
+                f"behaviour gives arm {tree.arms[int(places[row])]!r} probability 0, but row {row} shows it; "
+                "correct one of them"
+            )
+        return Rows(tree, places, log.rewards, at_shown, target, behaviour)
+    ratio_error = np.abs(at_shown / log.propensities - 1)
+    if ratio_error.max() > 0.01:
+        row = int(ratio_error.argmax())
+        notes.append(
+            f"behaviour and the log's propensities differ, most of all in row {row}: {at_shown[row]:.4g} and "
+            f"{log.propensities[row]:.4g} for arm {tree.arms[int(places[row])]!r}; weights of arms "
+            "use the log, those of clusters use behaviour"
+        )
+    return Rows(tree, places, log.rewards, log.propensities, target, behaviour)
+
+
+# ---------------------------------------------------------------- probabilities of arms
+
+
+def arm_probabilities(what: str, given: Any, log: Log, tree: Tree) -> ByRow:
+    """Return the probability of every arm for every row of the log; ``what`` is the parameter's name for errors."""
+    if hasattr(given, "propensities"):
+        return _policy_probabilities(what, given, log, tree)
+    if isinstance(given, Mapping):
+        given = _in_tree_order(what, given, tree)
+    try:
+        array = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidType(
+            f"{what} {given!r:.60} must be a policy, {{arm: probability}}, or probabilities in the order of tree.arms"
+        ) from None
+    if array.shape not in ((tree.n_arms,), (len(log), tree.n_arms)):
+        shapes = f"({tree.n_arms},), or ({len(log)}, {tree.n_arms}) with one row per row of the log"
+        raise InvalidValue(f"{what} has shape {array.shape}; give probabilities in the order of tree.arms: {shapes}")
+    table = np.atleast_2d(array)
+    bad = ~((table >= 0) & (table <= 1 + SUM_TOLERANCE))  # true for NaN
+    if bad.any():
+        row, place = np.argwhere(bad)[0].tolist()
+        at = f" in row {row}" if array.ndim == 2 else ""
+        raise InvalidValue(
+            f"{what} has {table[row, place]:g} for arm {tree.arms[place]!r}{at}; give probabilities from 0 to 1"
+        )
+    sums = table.sum(axis=1)
+    off = np.abs(sums - 1) > SUM_TOLERANCE
+    if off.any():
+        at = f" in row {int(off.argmax())}" if array.ndim == 2 else ""
+        raise InvalidValue(f"{what} sums to {sums[int(off.argmax())]:.6g}{at}; probabilities must sum to 1")
+    return ByRow.same(array, len(log)) if array.ndim == 1 else ByRow.each(array)
+
+
+def _in_tree_order(what: str, given: Mapping[Any, Any], tree: Tree) -> Floats:
+    """Return the values of {arm: probability} in the order of ``tree.arms``: (arms,)."""
+    places = match_arms(list(given), tree)
+    if None in places:
+        strange = list(given)[places.index(None)]
+        hint = different_kinds(list(given), tree, what)
+        raise UnknownArm(f"{what} has {strange!r}, which is not an arm of {tree!r}{hint}")
+    try:
+        vector = np.zeros(tree.n_arms)
+        vector[np.array(places, np.intp)] = list(given.values())
+    except (TypeError, ValueError):
+        raise InvalidType(f"{what} {given!r:.60} must be {{arm: probability}}") from None
+    return vector
+
+
+def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree) -> ByRow:
+    """Ask the policy for its probabilities; if it takes contexts, once for each distinct context of the log."""
+    if set(policy.tree.arms) != set(tree.arms):
+        hint = different_kinds(policy.tree.arms, tree, "policy")
+        raise InvalidValue(
+            f"{what} is a policy on {policy.tree!r}, with other arms than {tree!r}{hint}; give one on the same arms"
+        )
+    order = np.array([policy.tree.index[arm] for arm in tree.arms], np.intp)
+    if getattr(policy, "dim", None) is None:
+        return ByRow.same(np.asarray(policy.propensities(), np.float64)[order], len(log))
+    if log.contexts is None:
+        raise InvalidValue(
+            f"{what} takes contexts, but the log has none; name the columns: read_log(..., context=[...])"
+        )
+    distinct, kind = np.unique(log.contexts, axis=0, return_inverse=True)
+    table = np.array([np.asarray(policy.propensities(context=x), np.float64)[order] for x in distinct])
+    return ByRow(table, kind.reshape(-1).astype(np.intp))
+
+
+def deduce_behaviour(log: Log, places: Places, tree: Tree) -> ByRow | None:
+    """Deduce the logging policy if each arm's propensity is the same on all of its rows and they sum to 1; else None.
+
+    Arms without rows have probability 0. If all propensities are 1 / (number of arms), it is the uniform policy, even
+    if some arms were not seen.
+    """
+    p = log.propensities
+    if p is None:
+        return None
+    lowest, highest = np.full(tree.n_arms, np.inf), np.zeros(tree.n_arms)
+    np.minimum.at(lowest, places, p)
+    np.maximum.at(highest, places, p)
+    seen = highest > 0
+    if not np.allclose(lowest[seen], highest[seen], rtol=1e-6, atol=0):
+        return None
+    if np.allclose(highest[seen], 1 / tree.n_arms, rtol=1e-6, atol=0):
+        return ByRow.same(np.full(tree.n_arms, 1 / tree.n_arms), len(log))
+    return ByRow.same(highest, len(log)) if abs(highest.sum() - 1) <= SUM_TOLERANCE else None
+
+
+def propensities_change(log: Log, places: Places, tree: Tree) -> bool:
+    """Whether an arm's propensity changes over the log, a sign of a policy that learns or uses contexts."""
+    p = log.propensities
+    if p is None:
+        return False
+    mean = np.bincount(places, p, minlength=tree.n_arms) / np.maximum(np.bincount(places, minlength=tree.n_arms), 1)
+    return bool((np.abs(p - mean[places]) > 0.01 * mean[places]).any())

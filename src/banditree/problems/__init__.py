@@ -1,4 +1,4 @@
-"""Problems to simulate: the paper's, a real one, and those of users. A new one is a file and a line in ``registry``.
+"""Problems to simulate: the paper's, a real one, and those of users. A new one is a function and a line in `registry`.
 
 A problem is a distribution over instances: ``problem.instance(rng)`` draws one, a tree and the true means of its arms.
 A problem of your own is any object with that method (:class:`AnyProblem`), and an instance is any object with ``tree``,
@@ -26,25 +26,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from banditree.problems import functions
-from banditree.problems.contextual import linear
+from banditree.problems.contextual import linear, mixed_effects
 from banditree.problems.drifting import Drifting, DriftingInstance, drifting
 from banditree.problems.fixed import bernoulli, bounded, gaussian, linear_from
-from banditree.problems.hierarchical import hierarchical_dominance
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
-from banditree.problems.protocols import AnyInstance, AnyProblem
-from banditree.problems.random_clusters import unstructured
+from banditree.problems.paper import (
+    bumps,
+    hierarchical_dominance,
+    sine_kmeans,
+    strong_dominance,
+    surface,
+    unstructured,
+)
+from banditree.problems.problem import AnyInstance, AnyProblem, Problem
 from banditree.problems.real import open_bandit
-from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
-from banditree.problems.smooth import bumps, sine_kmeans, surface
-from banditree.problems.strong import strong_dominance
+from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Rewards, Uniform
 from banditree.tree import Tree
 
 registry: dict[str, Callable[..., Problem | Drifting]] = {
     function.__name__: function
     for function in (
-        strong_dominance, hierarchical_dominance, sine_kmeans, surface, bumps, unstructured, linear, bernoulli,
-        bounded, gaussian, linear_from, open_bandit, drifting,
+        strong_dominance, hierarchical_dominance, sine_kmeans, surface, bumps, unstructured, linear, mixed_effects,
+        bernoulli, bounded, gaussian, linear_from, open_bandit, drifting,
     )
 }  # fmt: skip
 
@@ -66,6 +69,7 @@ def examples() -> dict[str, Problem | Drifting]:
         "bumps": bumps(n_arms=20, n_clusters=3),
         "unstructured": unstructured(n_arms=12, n_clusters=3),
         "linear": linear(n_arms=20, n_clusters=4, spread=0.5, dim=3),
+        "mixed_effects": mixed_effects(n_arms=12, n_clusters=(2, 4), dim=2, reward="clicks", rate=0.3),
         "bernoulli": bernoulli(tree, means),
         "bounded": bounded(tree, means, concentration=3.0),
         "gaussian": gaussian(tree, means, sd=0.5),
@@ -76,8 +80,8 @@ def examples() -> dict[str, Problem | Drifting]:
 
 
 __all__ = [
-    "AnyInstance", "AnyProblem", "Bernoulli", "Bounded", "Drifting", "DriftingInstance", "Gaussian", "Instance",
-    "Problem", "Rewards", "Uniform", "bernoulli", "bounded", "bumps", "drifting", "examples", "functions",
-    "gaussian", "hierarchical_dominance", "linear", "linear_from", "open_bandit", "registry", "sine_kmeans",
-    "strong_dominance", "surface", "unstructured",
+    "AnyInstance", "AnyProblem", "Bernoulli", "Bounded", "Clicks", "Drifting", "DriftingInstance", "Gaussian",
+    "Instance", "Problem", "Rewards", "Uniform", "bernoulli", "bounded", "bumps", "drifting", "examples", "functions",
+    "gaussian", "hierarchical_dominance", "linear", "linear_from", "mixed_effects", "open_bandit", "registry",
+    "sine_kmeans", "strong_dominance", "surface", "unstructured",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from banditree.tree.values import by_arm
 
 Floats = NDArray[np.float64]
 
-CONTEXTS = ("normal", "uniform", "unit")
+CONTEXTS = ("normal", "uniform", "unit", "constant", "hidden")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class Instance:
     """One instance: expected rewards are ``means`` (the paper's mu), or linear in a context, theta.x.
 
     Both are in the order of the first tree's arms. ``contexts`` says how contexts are drawn: "normal" is N(0, I),
-    "uniform" is U[0, 1]^dim, "unit" is a vector of length 1 in a uniform direction.
+    "uniform" is U[0, 1]^dim, "unit" is a vector of length 1 in a uniform direction, "constant" is a 1 and then N(0, I).
+    "hidden" is the same, but policies do not see the 1: theta has one number more than contexts, its level, the first.
 
     >>> from banditree.problems.rewards import Bernoulli
     >>> instance = Instance({"shop": Tree(["hat", "shoe"])}, Bernoulli(), means=np.array([0.2, 0.7]))
@@ -87,7 +88,9 @@ class Instance:
         if wrong.any():
             arm = self.arms[int(wrong.argmax())]
             raise InvalidValue(f"theta of arm {arm!r} is not finite, or above {FARTHEST:g}: {theta[wrong][0]}")
-        if np.isfinite(self.rewards.support).any():
+        if self.contexts == "hidden" and theta.shape[1] < 2:
+            raise InvalidValue("theta needs a level and at least one more number where contexts='hidden'")
+        if np.isfinite(self.rewards.support).any() and not self.rewards.links:
             raise InvalidValue(f"{self.rewards} is bounded and theta.x is not; use Uniform() or Gaussian(sd)")
         choice("contexts", self.contexts, CONTEXTS)
 
@@ -104,13 +107,15 @@ class Instance:
     @property
     def dim(self) -> int | None:
         """The length of the contexts, None where there are none."""
-        return None if self.theta is None else self.theta.shape[1]
+        return None if self.theta is None else self.theta.shape[1] - (self.contexts == "hidden")
 
     def context(self, rng: Any) -> Floats | None:
         """Draw the context of a decision (the paper's x): (dim,), or None."""
         if self.contexts is None:
             return None
         rng = _stream(rng)
+        if self.contexts == "constant":
+            return np.concatenate([np.ones(1), rng.standard_normal((self.dim or 1) - 1)])
         drawn: Floats = rng.random(self.dim) if self.contexts == "uniform" else rng.standard_normal(self.dim)
         return drawn / np.sqrt(_dot(drawn, drawn)) if self.contexts == "unit" else drawn
 
@@ -123,13 +128,13 @@ class Instance:
         position = self.tree.position(arm)
         if self.theta is None:
             return self._means[position]
-        return float(_dot(self.theta[position], self._checked(context)))
+        return self.rewards.expected(float(_dot(self.theta[position], self._checked(context))))
 
     def best(self, context: Any = None) -> float:
         """Return the highest expected reward of all arms (the paper's mu*)."""
         if self.theta is None:
             return self._best_mean
-        return float(_dot(self.theta, self._checked(context)).max())
+        return self.rewards.expected(float(_dot(self.theta, self._checked(context)).max()))
 
     @cached_property
     def _means(self) -> list[float]:
@@ -151,7 +156,7 @@ class Instance:
             raise InvalidType(f"context={context!r:.60} must be {self.dim} numbers") from None
         if given.shape != (self.dim,):
             raise InvalidValue(f"context has shape {given.shape}; it must be ({self.dim},)")
-        return given
+        return np.concatenate([np.ones(1), given]) if self.contexts == "hidden" else given
 
 
 def _stream(rng: Any) -> Any:

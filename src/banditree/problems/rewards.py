@@ -17,6 +17,11 @@ class Rewards(ABC):
     """A family of reward distributions, one for each expected value."""
 
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # range of rewards, and so of expected values
+    links: ClassVar[bool] = False  # whether `expected` maps every number into the support
+
+    def expected(self, score: float) -> float:
+        """Return the expected reward where theta.x is ``score``; it rises with the score."""
+        return score
 
     @abstractmethod
     def draw(self, mean: float, rng: Any) -> float:
@@ -68,3 +73,17 @@ class Uniform(Rewards):
 
     def draw(self, mean: float, rng: Any) -> float:
         return 2 * mean * float(rng.random())
+
+
+@dataclass(frozen=True)
+class Clicks(Rewards):
+    """1 with probability 1 / (1 + exp(-theta.x)), else 0: a logistic truth, for contexts."""
+
+    support = (0.0, 1.0)
+    links = True
+
+    def expected(self, score: float) -> float:
+        return 1.0 / (1.0 + math.exp(-max(score, -700.0)))
+
+    def draw(self, mean: float, rng: Any) -> float:
+        return 1.0 if rng.random() < mean else 0.0

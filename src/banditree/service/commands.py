@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banditree.errors import BanditreeError, InvalidValue
-from banditree.output.words import count
 from banditree.policy import Policy, inputs
+from banditree.report.words import count
 from banditree.service.events import (
     ARMS,
     CONTROL,

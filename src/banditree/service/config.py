@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from banditree.catalogue.read import read_catalogue, read_tree
+from banditree.catalogue.read import read_catalogue
 from banditree.errors import BanditreeError, InvalidType, InvalidValue
 from banditree.ope import read_log
 from banditree.service.engine import Plan
 from banditree.service.schema import MAX_ARM_NAME, storable
 from banditree.service.settings import Settings, features_of, parse_context
+from banditree.tables import read_tree
 from banditree.tree import Tree
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
 from banditree.service.events import ARMS, EVIDENCE, EXPERIMENT, MAIN, VOID, Event, now, say, say_failure
 from banditree.service.settings import Settings

@@ -16,7 +16,7 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from banditree.output.words import count
+from banditree.report.words import count
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from banditree import __version__
-from banditree.output.pages import render
+from banditree.report.html import render
 
 CONTENT_POLICY = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
 CONTENT_POLICY += "frame-ancestors 'none'; "

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.output.files import place
+from banditree.files import find_target
 from banditree.service.events import log_as_json
 from banditree.service.store import EventLog, SqliteLog
 
@@ -73,7 +73,7 @@ def open_log(store: str) -> EventLog:
         from banditree.service.store_postgres import PostgresLog
 
         return PostgresLog(store)
-    return SqliteLog(place(store))
+    return SqliteLog(find_target(store))
 
 
 class _Server(uvicorn.Server):

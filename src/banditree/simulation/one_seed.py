@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from threading import Lock
+from typing import Any, TypeGuard
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +19,27 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
-from banditree.problems.drifting import DriftingInstance
+from banditree.problems.drifting import Drifting, DriftingInstance
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
-from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Uniform
+from banditree.problems.problem import AnyInstance, AnyProblem, Problem
+from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Uniform
 from banditree.simulation.runs import Run
-from banditree.simulation.stepper import Schedule, failed, raise_if_stopped, step_through
-from banditree.simulation.user_checks import CheckedInstance, PlayedPolicies, copy_instance, draw_instance
+from banditree.simulation.stepper import (
+    CheckedInstance,
+    Schedule,
+    copy_instance,
+    draw_instance,
+    policy_failure,
+    raise_if_stopped,
+    step_through,
+)
 from banditree.simulation.workers import Monitor
-from banditree.stream import generator, native, native_stream
+from banditree.stream import Rng, generator, native, native_stream
 from banditree.tree import Tree
 
 Factory = Callable[..., Any]
 Player = tuple[str, int]  # a policy's name, and the number of the replicate
+Outcome = Run | PolicyFailed
 
 INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # keys of the random streams, by use
 
@@ -40,13 +51,22 @@ class On:
     tree: str
     factory: Factory
 
-    def __call__(self, tree: Any, *, rng: Any) -> Any:
+    def __call__(self, tree: Tree, *, rng: Any) -> Any:
         raise InvalidType(f"bt.on({self.tree!r}, ...) must be outermost: bt.on({self.tree!r}, partial(...))")
 
 
 def on(tree: str, factory: Factory) -> On:
     """Build a policy of `simulate` on the instance's tree of this name.
 
+    Parameters
+    ----------
+    tree
+        A key of ``instance.trees``.
+    factory
+        A policy class, a partial or a function, called as ``factory(tree, rng=rng)``.
+
+    Examples
+    --------
     >>> import banditree as bt
     >>> policies = {"TSC": bt.TSC, "HTS": bt.on("ward", bt.HTS)}
     """
@@ -74,13 +94,21 @@ def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, Any]]
 def asks_for_dim(factory: Factory) -> bool:
     """Say whether a factory builds a policy with contexts, such as LinTS, whose ``dim`` is not set yet.
 
+    A function of the user's asks for it by a parameter of that name.
+
     >>> import banditree as bt
     >>> from functools import partial
     >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
     (True, False, False)
     """
     kind, options = policy_class(factory)
-    return kind is not None and kind.about.takes_contexts and not options.keys() & {"dim", "features", "prior"}
+    if kind is not None:
+        return kind.about.takes_contexts and not options.keys() & {"dim", "features", "prior"}
+    try:
+        parameters = inspect.signature(factory.factory if isinstance(factory, On) else factory).parameters
+    except (TypeError, ValueError):  # some functions that are not written in Python have none
+        return False
+    return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
 
 
 @dataclass(frozen=True)
@@ -95,11 +123,11 @@ class Streams:
     def instance(self, seed: int) -> np.random.SeedSequence:
         return self.seed(seed, INSTANCE)
 
-    def contexts(self, seed: int, *, custom: bool = False) -> Any:
+    def contexts(self, seed: int, *, custom: bool = False) -> Rng:
         """The stream of contexts; ``custom`` is for a user's own instance, which expects a NumPy Generator."""
         return _stream(self.seed(seed, CONTEXTS), custom)
 
-    def rewards(self, seed: int, name: str, replicate: int = 0, *, custom: bool = False) -> Any:
+    def rewards(self, seed: int, name: str, replicate: int = 0, *, custom: bool = False) -> Rng:
         return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), custom)
 
     def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
@@ -116,8 +144,27 @@ def _key(name: str, replicate: int) -> tuple[int, ...]:
     return (key_of(name), replicate) if replicate else (key_of(name),)
 
 
-def _stream(seed: np.random.SeedSequence, custom: bool) -> Any:
+def _stream(seed: np.random.SeedSequence, custom: bool) -> Rng:
     return generator(seed) if custom or native is None else native_stream(seed)
+
+
+class PlayedPolicies:
+    """Remembers which policies have played, since each may play once. Keeps none alive; a pickled copy is empty."""
+
+    def __init__(self) -> None:
+        self._played: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def first_time(self, policy: Any) -> bool:
+        """Say whether it has not played yet: always True for an object that allows no weak reference."""
+        with self._lock, suppress(TypeError):
+            if self._played.get(id(policy)) is policy:
+                return False
+            self._played[id(policy)] = policy
+        return True
+
+    def __reduce__(self) -> Any:
+        return PlayedPolicies, ()
 
 
 @dataclass(frozen=True)
@@ -125,56 +172,57 @@ class Plan:
     """Everything that a worker needs to run one seed, on whatever machine."""
 
     factories: dict[str, Factory]
-    problem: Any
+    problem: AnyProblem
     streams: Streams
     schedule: Schedule
     times: NDArray[np.int64]
     replicates: tuple[int, ...] = (0,)  # the numbers of each policy's runs on the same instance
-    asking: frozenset[str] = frozenset()  # the policies whose factories are given the length of the contexts
+    need_dim: frozenset[str] = frozenset()  # the policies whose factories are given the length of the contexts
     played: PlayedPolicies = field(default_factory=PlayedPolicies, repr=False)
 
-    def draw(self, seed: int) -> Any:
+    def draw(self, seed: int) -> AnyInstance:
         if type(self.problem) is Problem and self.problem.fixed:  # the same for every seed
             return self.problem.instance(0)
-        return draw_instance(self.problem, self.streams.instance(seed), seed)
+        rng = self.streams.instance(seed)
+        return draw_instance(self.problem, rng if isinstance(self.problem, Drifting) else generator(rng), seed)
 
-    def run(self, seed: int, instance: Any, monitor: Monitor) -> tuple[int, dict[str, Run | PolicyFailed]]:
+    def run(self, seed: int, instance: AnyInstance, monitor: Monitor) -> tuple[int, dict[str, Outcome]]:
         """Run every policy on this instance: those that can run natively together, the others one by one."""
-        found: dict[Player, Run | PolicyFailed] = {}
-        natively: dict[Player, Policy] = {}
-        built_in = _is_built_in(instance)
+        outcomes: dict[Player, Outcome] = {}
+        native_policies: dict[Player, Policy] = {}
+        is_built_in = _is_built_in(instance)
         for player in ((name, replicate) for name in self.factories for replicate in self.replicates):
-            here = instance if built_in else self._fresh(seed, instance)
-            policy = self._build(player, seed, here)
+            own_instance = instance if is_built_in else self._unplayed_instance(seed, instance)
+            policy = self._build(player, seed, own_instance)
             if isinstance(policy, PolicyFailed):
-                found[player] = policy
-            elif built_in and _runs_natively(policy):
-                natively[player] = policy
+                outcomes[player] = policy
+            elif is_built_in and _runs_natively(policy):
+                native_policies[player] = policy
             else:
-                here = self._fresh(seed, instance) if built_in else here
-                found[player] = self._step(player, policy, seed, here, monitor)
-        if natively:
-            found.update(self._run_natively(natively, seed, instance, monitor))
-        return seed, {name: self._together(name, found) for name in self.factories}
+                own_instance = self._unplayed_instance(seed, instance) if is_built_in else own_instance
+                outcomes[player] = self._step(player, policy, seed, own_instance, monitor)
+        if native_policies and _is_built_in(instance):
+            outcomes.update(self._run_natively(native_policies, seed, instance, monitor))
+        return seed, {name: self._average_replicates(name, outcomes) for name in self.factories}
 
-    def _fresh(self, seed: int, instance: Any) -> Any:
+    def _unplayed_instance(self, seed: int, instance: AnyInstance) -> AnyInstance:
         """Return an instance that no policy has played: drifting and user-written ones may change while played."""
         if type(instance) is Instance and _is_built_in(instance):  # never changes
             return instance
         again = self.draw(seed)
         return again if again is not instance else copy_instance(instance, self.problem, seed)
 
-    def _together(self, name: str, found: Mapping[Player, Run | PolicyFailed]) -> Run | PolicyFailed:
+    def _average_replicates(self, name: str, outcomes: Mapping[Player, Outcome]) -> Outcome:
         """Average the replicates of a policy, or return the first failure among them."""
         runs: list[Run] = []
         for replicate in self.replicates:
-            run = found[name, replicate]
+            run = outcomes[name, replicate]
             if isinstance(run, PolicyFailed):
                 return run
             runs.append(run)
         return runs[0] if len(runs) == 1 else Run.mean(runs)
 
-    def _build(self, player: Player, seed: int, instance: Any) -> Any:
+    def _build(self, player: Player, seed: int, instance: AnyInstance) -> Any:
         """Build a policy and check that it fits the instance; return the failure where the factory raises."""
         name, replicate = player
         factory = self.factories[name]
@@ -185,13 +233,13 @@ class Plan:
                 raise InvalidValue(f"{who}: no tree {factory.tree!r}; there are {', '.join(trees) or 'none by name'}")
             tree, factory = trees[factory.tree], factory.factory
         dim = getattr(instance, "dim", None)
-        given = {"dim": dim} if dim is not None and name in self.asking else {}
+        options = {"dim": dim} if dim is not None and name in self.need_dim else {}
         try:
-            policy = factory(tree, rng=self.streams.policy(seed, name, replicate), **given)
+            policy = factory(tree, rng=self.streams.policy(seed, name, replicate), **options)
         except BanditreeError as error:
             raise type(error)(f"{who}: {error}") from error
         except Exception as error:
-            return failed(name, seed, "could not be built", error)
+            return policy_failure(name, seed, "could not be built", error)
         if not self.played.first_time(policy):
             raise InvalidValue(
                 f"{who} is an object that has played already; build a new one in each call, as bt.load does"
@@ -201,7 +249,7 @@ class Plan:
 
     def _run_natively(
         self, policies: dict[Player, Policy], seed: int, instance: Instance | DriftingInstance, monitor: Monitor
-    ) -> dict[Player, Run | PolicyFailed]:
+    ) -> dict[Player, Outcome]:
         assert native is not None
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
@@ -212,17 +260,17 @@ class Plan:
         players, runs = [], []
         for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
-            same = _same_arms(policy.tree, instance.tree)
-            positions = None if same else instance.tree.positions(policy.tree.arms).astype(np.int32)
+            has_same_arms = _have_same_arms(policy.tree, instance.tree)
+            positions = None if has_same_arms else instance.tree.positions(policy.tree.arms).astype(np.int32)
             players.append((policy.walk, positions, self.streams.rewards(seed, *player), run.regret, run.plays))
             runs.append(run)
         before = [policy.walk.evaluations for policy in policies.values()]
-        with ExitStack() as held:  # the engine steps these policies without the GIL: other threads wait
+        with ExitStack() as holds:  # the engine steps these policies without the GIL: other threads wait
             for policy in policies.values():
-                held.enter_context(policy.held())
+                holds.enter_context(policy.held())
             seconds = native.run(
                 truth=np.require(truth, requirements=["C", "A"]),
-                dim=instance.dim or 0,
+                dim=0 if instance.theta is None else instance.theta.shape[1],
                 rewards=type(instance.rewards).__name__,
                 parameter=parameter,
                 contexts=instance.contexts or "",
@@ -236,25 +284,25 @@ class Plan:
                 **changes,
             )
         raise_if_stopped(monitor)
-        found: dict[Player, Run | PolicyFailed] = {}
+        outcomes: dict[Player, Outcome] = {}
         for player, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
             if taken < 0:
                 large = "rewards" if instance.dim is None else "contexts and the coefficients"
-                found[player] = failed(
+                outcomes[player] = policy_failure(
                     player[0], seed, f"computed scores that are not numbers; scale the {large}", None
                 )
             else:
-                found[player] = self._finish(run, instance.tree, taken, policies[player].walk.evaluations - evaluations)
-        return found
+                outcomes[player] = self._finish(
+                    run, instance.tree, taken, policies[player].walk.evaluations - evaluations
+                )
+        return outcomes
 
-    def _step(self, player: Player, policy: Any, seed: int, instance: Any, monitor: Monitor) -> Run | PolicyFailed:
+    def _step(self, player: Player, policy: Any, seed: int, instance: AnyInstance, monitor: Monitor) -> Outcome:
         """Run a policy from Python."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms)
-        custom = not _is_built_in(instance)
-        contexts, rewards = (
-            self.streams.contexts(seed, custom=custom),
-            self.streams.rewards(seed, *player, custom=custom),
-        )
+        is_custom = not _is_built_in(instance)
+        contexts = self.streams.contexts(seed, custom=is_custom)
+        rewards = self.streams.rewards(seed, *player, custom=is_custom)
         walk = policy.walk if isinstance(policy, Policy) else None
         before = np.nan if walk is None else walk.evaluations
         checked = CheckedInstance(instance, self.problem, seed)
@@ -277,26 +325,26 @@ class Plan:
 
 def _runs_natively(policy: Any) -> bool:
     """Say whether a policy, on a built-in instance, runs without any code of the user's."""
-    built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
-    patched = built_in and {"choose", "update"} & vars(policy).keys()
-    takes_vectors = built_in and policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
-    return takes_vectors and not patched and bool(policy.engine == "native")
+    is_built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
+    is_patched = is_built_in and {"choose", "update"} & vars(policy).keys()
+    takes_vectors = is_built_in and policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
+    return takes_vectors and not is_patched and bool(policy.engine == "native")
 
 
-def _is_built_in(instance: Any) -> bool:
+def _is_built_in(instance: object) -> TypeGuard[Instance | DriftingInstance]:
     """Say whether rewards and contexts are drawn by code of this package."""
     instance = instance.first if type(instance) is DriftingInstance else instance
-    return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Gaussian, Uniform)
+    return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Clicks, Gaussian, Uniform)
 
 
-def _check_fit(who: str, policy: Any, instance: Any) -> None:
+def _check_fit(who: str, policy: Any, instance: object) -> None:
     """Check before the run that a policy of this package can play this instance."""
     if not isinstance(policy, Policy) or not isinstance(instance, Instance | DriftingInstance):
         return
     if policy.dim is not None and policy.dim != instance.dim:
-        have, need = (_dimension(dim) for dim in (instance.dim, policy.dim))
+        have, need = _name_dim(instance.dim), _name_dim(policy.dim)
         raise InvalidValue(f"{who} needs {need}, the problem has {have}")
-    if not _same_arms(policy.tree, instance.tree):
+    if not _have_same_arms(policy.tree, instance.tree):
         unknown = [arm for arm in policy.tree.arms if arm not in instance.tree]
         if unknown:
             raise UnknownArm(f"{who} has arm {unknown[0]!r}, which the instance does not")
@@ -307,9 +355,9 @@ def _check_fit(who: str, policy: Any, instance: Any) -> None:
         )
 
 
-def _same_arms(one: Tree, two: Tree) -> bool:
+def _have_same_arms(one: Tree, two: Tree) -> bool:
     return one is two or one.arms == two.arms
 
 
-def _dimension(dim: int | None) -> str:
+def _name_dim(dim: int | None) -> str:
     return "no contexts" if dim is None else f"contexts of {dim} numbers"

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from banditree.errors import Interrupted, InvalidType, InvalidValue
-from banditree.output.frames import frame
-from banditree.output.tables import Table
+from banditree.problems.problem import AnyProblem
+from banditree.report.result import Result
+from banditree.report.tables import Table, frame
+from banditree.report.words import count
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import OverSeeds, over_seeds
+
+if TYPE_CHECKING:
+    from banditree.report.document import Document
 
 RESERVED = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns, so not names of parameters
 Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
@@ -21,26 +28,36 @@ Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each po
 
 def sweep(
     grid: Mapping[str, Iterable[Any]],
-    make_problem: Callable[..., Any],
+    make_problem: Callable[..., AnyProblem],
     policies: Mapping[str, Factory] | Iterable[Factory],
     *,
     horizon: int,
     seeds: int | Iterable[int],
     **options: Any,
 ) -> Sweep:
-    """Run `simulate` for every combination of the values in ``grid``, ``{parameter: values}``.
+    """Run `simulate` for every combination of the values in ``grid``.
 
-    ``make_problem(**parameters)`` returns the problem of a combination; ``options`` are those of `simulate`. On Ctrl-C
-    the finished combinations are in ``.sweep`` of the exception.
+    On Ctrl-C the finished combinations are in ``.sweep`` of the exception.
 
+    Parameters
+    ----------
+    grid
+        ``{parameter: values}``.
+    make_problem
+        Returns the problem of a combination; it is called as ``make_problem(**parameters)``.
+    policies, horizon, seeds, **options
+        As for `simulate`.
+
+    Examples
+    --------
     >>> import banditree as bt
     >>> grid = {"n_arms": [20, 40], "distance": [0.05, 0.1]}
     >>> make = lambda n_arms, distance: bt.problems.strong_dominance(n_arms, n_clusters=4, n_best=4, distance=distance)
-    >>> found = bt.sweep(grid, make, [bt.TS, bt.TSC], horizon=100, seeds=5)
-    >>> len(found.table()), found.to_frame().shape
+    >>> result = bt.sweep(grid, make, [bt.TS, bt.TSC], horizon=100, seeds=5)
+    >>> len(result.table()), result.to_frame().shape
     (8, (40, 5))
     """
-    values = _checked(grid)
+    values = _read_grid(grid)
     if not callable(make_problem):
         raise InvalidType(f"make_problem={make_problem!r:.60} must be a function of {', '.join(values)}")
     policies = dict(policies) if isinstance(policies, Mapping) else list(policies)
@@ -59,7 +76,7 @@ def sweep(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(Result):
     """Runs of the same policies for every combination of some parameters. Printing shows the table."""
 
     grid: Mapping[str, Sequence[Any]]  # {parameter: its values}
@@ -89,39 +106,64 @@ class Sweep:
         return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
     def plot(self, x: str | None = None, **options: Any) -> Any:
-        """Plot regret at the horizon against a parameter, the first one or ``x``: one line per policy, bars of 1 sd.
+        """Plot regret at the horizon against a parameter: one line per policy, bars of one standard deviation.
 
-        Returns the Axes; with more parameters an array of them, one for each combination of the others. Values that are
-        not numbers are drawn in the order given.
+        Parameters
+        ----------
+        x
+            The parameter on the horizontal axis; the first one by default. Values that are not numbers are drawn in
+            the order given.
+        options
+            Those of `banditree.plots.sweep`, such as ``y_label``.
+
+        Returns
+        -------
+        The Axes; with more parameters an array of them, one for each combination of the others.
         """
         from banditree import plots
 
         x = next(iter(self.grid)) if x is None else x
         if x not in self.grid:
             raise InvalidValue(f"x={x!r} is not a parameter; there are {', '.join(self.grid)}")
-        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.grid[x])
-        ticks = None if numeric else [str(value) for value in self.grid[x]]  # texts below the axis
+        is_numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.grid[x])
+        ticks = None if is_numeric else [str(value) for value in self.grid[x]]  # texts below the axis
         panels: dict[tuple[Any, ...], dict[str, Line]] = {}
         for point, policy, final in self._finals():
             lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
             add_point(lines, policy, float(point[x]) if ticks is None else float(ticks.index(str(point[x]))), final)
         others = [name for name in self.grid if name != x]
-        titles = [", ".join(f"{name} = {value}" for name, value in zip(others, each, strict=True)) for each in panels]
-        words = {
+        titles = [
+            ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True)) for values in panels
+        ]
+        words: dict[str, Any] = {
             "x_label": x,
             "y_label": f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
             "seeds": len(self.runs[0].seeds),
         }
         return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words, **options)
 
+    def document(self) -> Document:
+        from banditree.report.document import Document, Picture
+
+        def draw() -> str:
+            from banditree import plots
+
+            axes = self.plot(in_window=False)
+            return plots.svg(axes if not isinstance(axes, np.ndarray) else axes.flat[0])
+
+        horizon, seeds = int(self.runs[0].times[-1]), count(len(self.runs[0].seeds), "seed")
+        combinations = count(len(self.points), "combination")
+        headline = f"Regret for {combinations} of {' and '.join(self.grid)}: {seeds}, horizon {horizon:,}"
+        return Document(headline, (self.table().grid(), Picture(draw, alt=headline)))
+
+    def facts(self) -> dict[str, Any]:
+        return {"grid": self.grid, "table": self.table()}
+
     def _finals(self) -> Iterator[tuple[Mapping[str, Any], str, OverSeeds]]:
         """Yield every combination and policy with its regret at the horizon."""
         for point, runs in zip(self.points, self.runs, strict=True):
             for policy, regret in runs.regret.items():
                 yield point, policy, over_seeds(regret[:, -1])
-
-    def __repr__(self) -> str:
-        return str(self.table())
 
 
 def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds) -> None:
@@ -132,12 +174,12 @@ def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds) -> 
     sds.append(final.sd if final.seeds > 1 else 0.0)
 
 
-def _checked(grid: Any) -> dict[str, list[Any]]:
+def _read_grid(grid: Any) -> dict[str, list[Any]]:
     if not isinstance(grid, Mapping) or not grid:
         raise InvalidType(
             f"grid={grid!r:.60} must be a mapping from parameters to values, as {{'n_arms': [100, 1000]}}"
         )
-    found: dict[str, list[Any]] = {}
+    values_by_name: dict[str, list[Any]] = {}
     for name, values in grid.items():
         if not isinstance(name, str) or name in RESERVED:
             raise InvalidValue(
@@ -146,7 +188,8 @@ def _checked(grid: Any) -> dict[str, list[Any]]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidType(f"grid[{name!r}] is {values!r:.60}; give a list of values, even for a single one")
         listed = list(values)
-        found[name] = [value.item() if hasattr(value, "item") else value for value in listed]  # NumPy's numbers too
+        # Numbers of NumPy become Python's.
+        values_by_name[name] = [value.item() if hasattr(value, "item") else value for value in listed]
         if not listed or len({repr(value) for value in listed}) < len(listed):
             raise InvalidValue(f"grid[{name!r}] is {listed!r:.60}; give at least one value, and none twice")
-    return found
+    return values_by_name

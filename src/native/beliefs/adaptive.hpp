@@ -52,13 +52,7 @@ struct AdaptiveRows {
 
     // Makes the sums anew if the evidence was changed by others, or has faded.
     void bring_up_to_date(const Tree& tree) {
-        if (*scale != scale_then) {
-            scale_then = *scale;
-            const double steps = std::floor(ln(*scale) / ln(set.faded_step) + 1e-9);
-            const double now = exp(steps * ln(set.faded_step));
-            stale = stale || now != weight_of_evidence;
-            weight_of_evidence = now;
-        }
+        fade();
         if (stale) rebuild(tree);
     }
 
@@ -67,7 +61,8 @@ struct AdaptiveRows {
         const std::int32_t leaf = path.back();
         const Seen then = seen(leaf);
         for (const std::int32_t node : path) kind.observe(node, total, count);
-        if (stale || *scale != scale_then) return;  // all is made anew before it is used
+        fade();
+        if (stale) return;  // all is made anew before it is used
         const Seen now = seen(leaf);
         bool sent = then.plays > 0.0;
         if (!(now.plays > 0.0)) return;
@@ -136,6 +131,16 @@ struct AdaptiveRows {
     }
 
   private:
+    // Takes note of how far the evidence has faded, in steps; after a step all sums are stale.
+    void fade() {
+        if (*scale == scale_then) return;
+        scale_then = *scale;
+        const double steps = std::floor(ln(*scale) / ln(set.faded_step) + 1e-9);
+        const double now = exp(steps * ln(set.faded_step));
+        stale = stale || now != weight_of_evidence;
+        weight_of_evidence = now;
+    }
+
     double fallen(double most, double length) const {
         return length * (most - 1.0) > set.log_at_stake * most ? length / (length - set.log_at_stake) : most;
     }

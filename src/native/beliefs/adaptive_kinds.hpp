@@ -18,6 +18,9 @@ struct Seen {
     double plays, total;
 };
 
+// Evidence that has faded below this counts as none, LEAST_EVIDENCE in adaptive.py.
+inline double or_none(double evidence) { return evidence < 1e-150 ? 0.0 : evidence; }
+
 // What is known of an arm, in one place, because all such arms are read at every decision.
 struct Known {
     std::int32_t leaf;
@@ -44,8 +47,8 @@ struct AdaptiveBeta {
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
     Seen seen(std::int32_t leaf, double faded) const {
-        const double successes = a[leaf] + nodes[leaf].successes * faded;
-        return {successes + b[leaf] + nodes[leaf].failures * faded, successes};
+        const double successes = or_none(a[leaf] + nodes[leaf].successes * faded);
+        return {successes + or_none(b[leaf] + nodes[leaf].failures * faded), successes};
     }
     double plays(std::int32_t node, double faded) const { return (nodes[node].successes + nodes[node].failures) * faded; }
     double earned(double faded) const { return nodes[0].successes * faded; }  // rewards in all, or plays if they are normal
@@ -104,7 +107,8 @@ struct AdaptiveGaussian {
 
     Seen before(std::int32_t node) const { return {prior_plays[node], prior_total[node]}; }
     Seen seen(std::int32_t leaf, double faded) const {
-        return {prior_plays[leaf] + count[leaf] * faded, prior_total[leaf] + sum[leaf] * faded};
+        const double plays = or_none(prior_plays[leaf] + count[leaf] * faded);
+        return {plays, prior_total[leaf] + (plays > 0.0 ? sum[leaf] * faded : 0.0)};
     }
     double plays(std::int32_t node, double faded) const { return count[node] * faded; }
     double earned(double faded) const { return count[0] * faded; }

@@ -18,6 +18,7 @@ World::Rewards rewards_of(const std::string& name) {
     if (name == "Bounded") return World::Rewards::bounded;
     if (name == "Gaussian") return World::Rewards::gaussian;
     if (name == "Uniform") return World::Rewards::uniform;
+    if (name == "Clicks") return World::Rewards::clicks;
     throw nb::value_error("no such rewards");
 }
 
@@ -26,6 +27,8 @@ World::Contexts contexts_of(const std::string& name) {
     if (name == "normal") return World::Contexts::normal;
     if (name == "uniform") return World::Contexts::uniform;
     if (name == "unit") return World::Contexts::unit;
+    if (name == "constant") return World::Contexts::constant;
+    if (name == "hidden") return World::Contexts::hidden;
     throw nb::value_error("no such contexts");
 }
 
@@ -70,6 +73,7 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
     require_world(world);
     require((dim > 0) == (world.contexts != World::Contexts::none), "contexts are needed if dim is above 0, and only then");
     require(dim == 0 || context_stream, "contexts need a stream");
+    require(dim != 1 || world.contexts != World::Contexts::hidden, "a hidden constant needs other numbers beside it");
     const std::size_t n_times = times.shape(0);
     const std::int64_t* time = times.data();
     require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
@@ -88,7 +92,7 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
                 require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms, "a player has an arm that the problem does not have");
         }
         require_support(world, *walk);
-        require((walk->dim() == dim || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
+        require((walk->dim() == world.shown() || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
                 "a player does not fit the problem");
         // Rare, and safe: any other thread that wants the policy waits until the run is over.
         auto careful = [walk, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,

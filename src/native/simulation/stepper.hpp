@@ -25,21 +25,29 @@ struct Monitor {
 
 // The truth about the arms, and how rewards and contexts are drawn. Twin of banditree/problems/instance.py.
 struct World {
-    enum class Rewards { bernoulli, bounded, gaussian, uniform };
-    enum class Contexts { none, normal, uniform, unit };
+    enum class Rewards { bernoulli, bounded, gaussian, uniform, clicks };
+    enum class Contexts { none, normal, uniform, unit, constant, hidden };
 
     const double* truth;  // (arms,) means, or (arms, dim) coefficients
-    std::size_t n_arms, dim;
+    std::size_t n_arms, dim;  // with the constant, if there is one
     Rewards rewards;
     double parameter;  // concentration or sd
     Contexts contexts;
+
+    std::size_t hidden() const { return contexts == Contexts::hidden ? 1 : 0; }  // numbers that policies do not see
+    std::size_t shown() const { return dim - hidden(); }
+
+    // The expected reward where theta.x is `score`.
+    double linked(double score) const {
+        return rewards == Rewards::clicks ? 1.0 / (1.0 + std::exp(-std::max(score, -700.0))) : score;
+    }
 
     double expected(std::int32_t arm, const double* x) const {
         if (!x) return truth[arm];
         const double* theta = truth + static_cast<std::size_t>(arm) * dim;
         double sum = 0.0;
         for (std::size_t i = 0; i < dim; ++i) sum += theta[i] * x[i];
-        return sum;
+        return linked(sum);
     }
 
     // The truth as (dim, arms), so that `best` reads the arms in order.
@@ -55,20 +63,22 @@ struct World {
             weighted_sum(x, columns, dim, n_arms, scratch, n_arms);
             top = highest(scratch, n_arms);
         });
-        return top;
+        return linked(top);
     }
 
     // Whether all rewards of an arm are allowed: checks their lowest and highest value.
     template <class Allowed>
     bool stays(std::size_t arm, const Allowed& allowed) const {
-        if (rewards == Rewards::bernoulli || rewards == Rewards::bounded) return allowed(0.0) && allowed(1.0);
+        if (rewards == Rewards::bernoulli || rewards == Rewards::bounded || rewards == Rewards::clicks)
+            return allowed(0.0) && allowed(1.0);
         if (rewards == Rewards::gaussian || dim) return allowed(-1e100) && allowed(1e100);
         return allowed(0.0) && allowed(2.0 * truth[arm]);
     }
 
     double reward(double mean, Stream& rng) const {
         switch (rewards) {
-            case Rewards::bernoulli: return rng.random() < mean ? 1.0 : 0.0;
+            case Rewards::bernoulli:
+            case Rewards::clicks: return rng.random() < mean ? 1.0 : 0.0;
             case Rewards::bounded:
                 if (!(mean > 0.0 && mean < 1.0)) return mean;
                 return rng.beta(mean * parameter, (1 - mean) * parameter);
@@ -78,7 +88,9 @@ struct World {
     }
 
     void context(Stream& rng, double* x) const {
-        for (std::size_t i = 0; i < dim; ++i) x[i] = contexts == Contexts::uniform ? rng.random() : rng.standard_normal();
+        const std::size_t first = contexts == Contexts::constant || contexts == Contexts::hidden ? 1 : 0;
+        if (first) x[0] = 1.0;
+        for (std::size_t i = first; i < dim; ++i) x[i] = contexts == Contexts::uniform ? rng.random() : rng.standard_normal();
         if (contexts != Contexts::unit) return;
         double square = x[0] * x[0];
         for (std::size_t i = 1; i < dim; ++i) square += x[i] * x[i];
@@ -168,7 +180,7 @@ inline void simulate(World& world, std::vector<Player>& players, Stream* context
                 if (monitor.stop.load(std::memory_order_relaxed)) return;
                 const std::size_t at = static_cast<std::size_t>(t - from);
                 const double* here = world.dim ? x.data() + at * world.dim : nullptr;
-                const double* known = told ? here : nullptr;
+                const double* known = told ? here + world.hidden() : nullptr;
                 if (!at_once && schedule.starts_batch(t + 1)) player.learn_arrived(t + 1, schedule.delay, one);
                 const std::int32_t place = player.walk->choose(known);
                 if (place < 0) {
@@ -182,7 +194,7 @@ inline void simulate(World& world, std::vector<Player>& players, Stream* context
                     player.learn(place, reward, known);
                 } else if (schedule.arrives(t + 1)) {
                     player.late.push_back({t + 1, place, reward});
-                    if (known) player.contexts.insert(player.contexts.end(), known, known + world.dim);
+                    if (known) player.contexts.insert(player.contexts.end(), known, known + world.shown());
                 }
                 player.sum += best[at] - mean;
                 ++player.plays[arm];

@@ -1,0 +1,434 @@
+"""Load the columns of a table from a CSV or Parquet file, a data frame of any library, or a mapping of columns."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.errors import InvalidType, InvalidValue, missing_extra
+from banditree.errors.checks import LARGEST
+from banditree.report.words import count
+from banditree.tables import cells
+from banditree.tables.cells import Floats, Name, Times, Wrong
+from banditree.tables.problems import MAX_CHARACTERS, Problem, TableError, first_few, shown
+
+LARGEST_NUMBER = LARGEST / 1e10  # so that sums and simulated rewards stay below LARGEST
+MAX_BYTES = 500_000_000  # that a compressed file may expand to by default
+CHUNK_BYTES = 1 << 20
+DELIMITERS = (",", ";", "\t", "|")
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Columns:
+    """The requested columns, whatever they were loaded from, and the problems that were met so far."""
+
+    source: str
+    values: Mapping[str, Sequence[Any]]
+    rows: Sequence[int]  # the number of each row as users count them
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was cleaned up
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def report(self, at: int | Iterable[int] | Mask, column: str, message: str, kind: str = "") -> None:
+        """Record a problem at an index, at several, or where a mask is true, if there are any.
+
+        Problems of the same ``kind`` are grouped; by default it is the message without the value.
+        """
+        if isinstance(at, np.ndarray):
+            at = np.flatnonzero(at).tolist() if at.dtype == bool else at.tolist()
+        places = [at] if isinstance(at, int) else list(at)
+        if places:
+            kind = kind or message.replace(shown(self.values[column][places[0]]), "")
+            rows = tuple(self.rows[place] for place in places)
+            self.problems.append(Problem(rows[0], column, message, kind, rows))
+
+    def report_wrong(self, wrong: Wrong, column: str) -> None:
+        """Record the problems of single cells."""
+        places: dict[str, list[int]] = {}
+        for at, message in wrong.items():
+            places.setdefault(message, []).append(at)
+        for message, where in places.items():
+            self.report(where, column, message)
+
+    def report_table(self, message: str, column: str | None = None) -> None:
+        """Record a problem of the whole table."""
+        self.problems.append(Problem(None, column, message))
+
+    def check(self, error: type[TableError] = TableError) -> None:
+        """Raise an error with all problems, if there are any."""
+        if self.problems:
+            raise error(self.source, self.problems)
+
+    def keep(self, mask: Mask) -> Columns:
+        """Return only these rows; problems and notes are shared with this table."""
+        if mask.all():
+            return self
+        places = np.flatnonzero(mask).tolist()
+        values = {name: [column[at] for at in places] for name, column in self.values.items()}
+        return replace(self, values=values, rows=[self.rows[at] for at in places])
+
+    def names(self, column: str, *, if_empty: str = "") -> list[Name]:
+        """Read a column of names: text or ints, None for empty cells, which are reported with ``if_empty``."""
+        names, wrong = cells.names(self.values[column])
+        self.report_wrong(wrong, column)
+        if if_empty:
+            self.report([at for at, name in enumerate(names) if name is None and at not in wrong], column, if_empty)
+        return names
+
+    def numbers(
+        self,
+        column: str,
+        *,
+        low: float = -np.inf,
+        needed: bool | Mask = True,
+        if_empty: str = "",
+        truths: bool = False,
+    ) -> Floats:
+        """Read a column of numbers: (rows,), NaN where a cell is empty or wrong.
+
+        Numbers below ``low`` are problems, and so are empty cells where numbers are ``needed``. With ``truths``, the
+        words true and false stand for 1 and 0.
+        """
+        values = self.values[column]
+        numbers, wrong = cells.numbers(values, truths=truths)
+        self.report_wrong(wrong, column)
+        empty = np.isnan(numbers) & needed
+        empty[list(wrong)] = False
+        for at in [] if if_empty else np.flatnonzero(empty).tolist():
+            self.report(at, column, f"{shown(values[at])} is not a number; give one (0 is allowed)")
+        if if_empty:
+            self.report(empty, column, if_empty)
+        for at in np.flatnonzero(numbers < low).tolist():
+            self.report(at, column, f"{shown(values[at])} is negative; give 0 or more")
+        self._report_too_large(column, numbers)
+        return numbers
+
+    def _report_too_large(self, column: str, numbers: Floats) -> None:
+        for at in np.flatnonzero(np.abs(numbers) > LARGEST_NUMBER).tolist():
+            message = f"{shown(self.values[column][at])} is too large to compute with; use a smaller unit"
+            self.report(at, column, message)
+
+    def counts(self, column: str) -> Floats:
+        """Read a column of whole numbers; others become NaN, so that they are reported only once: (rows,)."""
+        numbers = self.numbers(column, low=0.0)
+        for at, (value, number) in enumerate(zip(self.values[column], numbers.tolist(), strict=True)):
+            wrong = cells.not_a_count(value, number)
+            if wrong is not None:
+                self.report(at, column, wrong, kind="count")
+                numbers[at] = np.nan
+        return numbers
+
+    def rewards(self, column: str) -> tuple[Floats, Mask]:
+        """Read the rewards of single decisions, and which rows have one: (rows,) both.
+
+        A reward may not have arrived yet: rows without one are counted and noted, and the caller leaves them out.
+        """
+        rewards, wrong = cells.numbers(self.values[column], truths=True)
+        self.report_wrong(wrong, column)
+        self._report_too_large(column, rewards)
+        is_known = ~np.isnan(rewards)
+        is_known[list(wrong)] = True
+        n_missing = len(self) - int(is_known.sum())
+        if n_missing:
+            self.notes.append(f"{count(n_missing, 'row')} without a reward yet: left out")
+        return rewards, is_known
+
+    def times(self, column: str) -> Times:
+        """Read a column of times: (rows,) numbers, or datetime64 in UTC."""
+        times, wrong = cells.times(self.values[column])
+        self.report_wrong(wrong, column)
+        return times
+
+
+# ---------------------------------------------------------------- what to load
+
+
+def listed(what: str, given: Any, order: str = "") -> list[str]:
+    """Require a list of columns, not a single string."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        example = [column.strip() for column in str(given).split(",")]
+        ordered = f" {order}" if order else ""
+        raise InvalidType(f"{what}={given!r} must be a list of columns{ordered}, for example {example}")
+    return list(given)
+
+
+def check_named(wanted: Sequence[Any]) -> None:
+    """Require names of columns, each of them once."""
+    for name in wanted:
+        if not isinstance(name, str):
+            raise InvalidType(f"column {name!r} must be the name of a column")
+        if wanted.count(name) > 1:
+            raise InvalidValue(f"column {name!r} is named twice; each column has one meaning")
+
+
+def load(
+    source: Any, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
+) -> Columns:
+    """Read the wanted columns of a table.
+
+    Parameters
+    ----------
+    source
+        The path of a CSV (gzipped too) or Parquet file, a data frame that narwhals knows, or a mapping of columns.
+    wanted
+        The names of the columns. A missing column is an ``error`` at once, because nothing else can be checked.
+    max_bytes
+        The most bytes that a gzipped file may expand to.
+    error
+        The error to raise if columns are missing.
+    """
+    check_named(wanted)
+    if isinstance(source, str | os.PathLike):
+        path = existing_file(source)
+        if is_parquet(path):
+            return _from_frame(_read_parquet(path), wanted, path.name, error)
+        return _from_csv(path, wanted, max_bytes, error)
+    if isinstance(source, Mapping):
+        columns = {str(name): list(column) for name, column in source.items()}
+        return _from_mapping(columns, wanted, "the columns", error)
+    return _from_frame(source, wanted, "the data frame", error)
+
+
+def column_names(source: Any, *, max_bytes: int = MAX_BYTES) -> list[str]:
+    """Return the names of a table's columns, without reading their values."""
+    if isinstance(source, Mapping):
+        return [str(name) for name in source]
+    if isinstance(source, str | os.PathLike):
+        path = existing_file(source)
+        if is_parquet(path):
+            return list(_as_frame(_read_parquet(path)).columns)
+        lines = io.StringIO(read_text(path, max_bytes), newline="")
+        return _read_header(path, lines, [])[1]
+    return list(_as_frame(source).columns)
+
+
+def _check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
+    problems = []
+    for name in wanted:
+        if name not in header:
+            near = difflib.get_close_matches(name, [column for column in header if len(column) <= MAX_CHARACTERS], n=1)
+            known = f"did you mean {near[0]!r}?" if near else f"there are {first_few(header) or 'none'}"
+            problems.append(Problem(None, name, f"no such column; {known}"))
+        elif list(header).count(name) > 1:
+            problems.append(Problem(None, name, "there are several columns with this name; rename all but one"))
+    if problems:
+        raise error(source, problems)
+
+
+# ---------------------------------------------------------------- CSV
+
+
+def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int, error: type[TableError]) -> Columns:
+    lines = io.StringIO(read_text(path, max_bytes), newline="")  # accepts \n, \r\n, or \r alone
+    delimiter, header = _read_header(path, lines, wanted)
+    _check_header(header, wanted, path.name, error)
+    places = [header.index(name) for name in wanted]
+    pick = itemgetter(*places, places[0])  # the first column twice, so that a single column gives a tuple too
+    records, rows, problems = [], [], []
+    try:
+        reader = csv.reader(lines, delimiter=delimiter)
+        next(reader, None)
+        for row, record in enumerate(reader, start=2):
+            if not "".join(record).strip():
+                continue  # an empty line
+            if len(record) != len(header):
+                message = f"{count(len(record), 'cell')}, but the header has {len(header)}; add or remove cells"
+                problems.append(Problem(row, None, message, kind="cells"))
+                record = (record + [""] * len(header))[: len(header)]  # noqa: PLW2901 (to find other problems too)
+            records.append(pick(record))
+            rows.append(row)
+    except csv.Error as cause:
+        raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
+    values = {name: [record[at] for record in records] for at, name in enumerate(wanted)}
+    return Columns(path.name, values, rows, problems)
+
+
+def _read_header(path: Path, lines: io.StringIO, wanted: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the delimiter and the names of the columns, and go back to the start."""
+    try:
+        delimiter = _delimiter(next(lines, ""), wanted)
+        lines.seek(0)
+        header = [cell.strip() for cell in next(csv.reader(lines, delimiter=delimiter), [])]
+    except csv.Error as cause:
+        raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
+    lines.seek(0)
+    return delimiter, header
+
+
+def _delimiter(header: str, wanted: Sequence[str]) -> str:
+    """Choose the delimiter that finds most of the wanted columns, then the one that gives most columns."""
+
+    def score(delimiter: str) -> tuple[int, int]:
+        try:
+            names = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
+        except csv.Error:  # with the wrong delimiter a wide header is one cell, which may be too long
+            return 0, 0
+        return len(names & set(wanted)), len(names)
+
+    return max(DELIMITERS, key=score)
+
+
+# ---------------------------------------------------------------- mappings, data frames, Parquet
+
+
+def _from_mapping(
+    columns: Mapping[str, Sequence[Any]], wanted: Sequence[str], source: str, error: type[TableError]
+) -> Columns:
+    _check_header(list(columns), wanted, source, error)
+    values = {name: columns[name] for name in wanted}
+    lengths = {name: len(column) for name, column in values.items()}
+    if len(set(lengths.values())) > 1:
+        raise InvalidValue(
+            f"columns of different lengths: {first_few([f'{name}: {n:,}' for name, n in lengths.items()])}; "
+            "give as many values in each"
+        )
+    return Columns(source, values, range(next(iter(lengths.values()))))
+
+
+def _from_frame(frame: Any, wanted: Sequence[str], source: str, error: type[TableError]) -> Columns:
+    table = _as_frame(frame)
+    _check_header(table.columns, wanted, source, error)
+    table = table.select(*wanted)
+    whole = table.collect() if hasattr(table, "collect") else table
+    return _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
+
+
+def _as_frame(frame: Any) -> Any:
+    try:
+        import narwhals as nw
+    except ImportError:
+        raise missing_extra("frames", "data frames need narwhals") from None
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        kind = type(frame).__name__
+        raise InvalidType(f"{frame!r:.60} is a {kind}; give a file, a data frame or a mapping of columns") from None
+
+
+def _read_parquet(path: Path) -> Any:
+    """Read a data frame with the first installed library that reads Parquet."""
+    for library in ("polars", "pandas", "pyarrow.parquet"):
+        try:
+            module = __import__(library, fromlist=["*"])
+            reader = module.read_table if library == "pyarrow.parquet" else module.read_parquet
+            return reader(path)
+        except ImportError:
+            continue
+        except Exception as cause:
+            raise InvalidValue(f"{path.name} is not a Parquet file: {cause}") from None
+    raise missing_extra("parquet", "Parquet files need pyarrow or polars")
+
+
+# ---------------------------------------------------------------- files: text, or an error that says what they are
+
+GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
+JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{\"\d\]])")
+SAVE_AS_CSV = "save it as CSV in UTF-8"
+USE_A_FRAME = "read it into a data frame and pass that instead of the file, or write it as CSV"
+UNPACK = "unpack it first, or pack it with gzip"
+OTHER_KINDS = {  # first bytes -> (what it is, what to do)
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook", "save the sheet as CSV in UTF-8"),
+    b"\xff\xfe": ("text in UTF-16", SAVE_AS_CSV),
+    b"\xfe\xff": ("text in UTF-16", SAVE_AS_CSV),
+    b"ARROW1": ("an Arrow file", USE_A_FRAME),
+    b"\x89HDF": ("an HDF5 file", USE_A_FRAME),
+    b"SQLite format 3": ("an SQLite database", USE_A_FRAME),
+    b"%PDF": ("a PDF document", SAVE_AS_CSV),
+    b"BZh": ("packed with bzip2", UNPACK),
+    b"\xfd7zXZ": ("packed with xz", UNPACK),
+    b"\x28\xb5\x2f\xfd": ("packed with Zstandard", UNPACK),
+}
+
+
+def existing_file(source: str | os.PathLike[str]) -> Path:
+    """Require a file that exists."""
+    path = Path(source)
+    if not path.is_file():
+        what = "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is not a file"
+        raise InvalidValue(f"{str(path)!r} {what}; give a CSV or Parquet file")
+    return path
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether this is a Parquet file, by its name or its first bytes."""
+    return path.suffix.lower() in (".parquet", ".pq") or _first_bytes(path).startswith(PARQUET)
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read a file, decompressing gzip up to ``max_bytes``."""
+    try:
+        packed = path.suffix.lower() == ".gz" or _first_bytes(path).startswith(GZIP)
+        return _unpack(path, max_bytes) if packed else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as cause:
+        raise InvalidValue(f"{path.name} cannot be read: {cause}") from None
+
+
+def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+    """Read the text of a CSV file, decompressing gzip up to ``max_bytes``."""
+    content = read_bytes(path, max_bytes)
+    other = _other_kind(content)
+    if other is not None:
+        raise InvalidValue(f"{path.name} is {other[0]}, not a CSV or Parquet file; {other[1]}")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        raise InvalidValue(f"{path.name} is not UTF-8 text (byte {cause.start:,}); {SAVE_AS_CSV}") from None
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Read the first bytes; empty if the file cannot be read (reading it whole then raises the error)."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError:
+        return b""
+
+
+def _unpack(path: Path, max_bytes: int) -> bytes:
+    parts, size = [], 0
+    with gzip.open(path) as file:
+        while part := file.read(min(CHUNK_BYTES, max_bytes + 1 - size)):
+            parts.append(part)
+            size += len(part)
+            if size > max_bytes:
+                what = f"{path.name} unpacks to more than {max_bytes:,} bytes"
+                raise InvalidValue(f"{what}; if you trust it, raise max_bytes (--max-bytes), or unpack it first")
+    return b"".join(parts)
+
+
+def _other_kind(content: bytes) -> tuple[str, str] | None:
+    """Return (what this is, what to do) if it is recognisably not CSV."""
+    start = content[:1000]
+    for mark, kind in OTHER_KINDS.items():
+        if start.startswith(mark):
+            return kind
+    if start.startswith(ZIP):
+        if b"xl/workbook" in content or b"xl/worksheets" in content:
+            return "an Excel workbook", "save the sheet as CSV in UTF-8"
+        if b"opendocument.spreadsheet" in start:
+            return "an OpenDocument spreadsheet", "save the sheet as CSV in UTF-8"
+        return "a ZIP archive", "unpack it first"
+    if JSON.match(start):
+        return "JSON", USE_A_FRAME
+    if start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        return "a web page or XML", SAVE_AS_CSV
+    if b"\0" in start:
+        return "not text", SAVE_AS_CSV
+    return None
