@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.catalogue.items import Catalogue
 from banditree.errors import InvalidType, InvalidValue
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.tables.cells import Floats
 from banditree.tables.items import Items, load_items
 from banditree.tables.problems import Problem, TableError

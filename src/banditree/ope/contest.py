@@ -10,7 +10,7 @@ from banditree.ope.evaluation import Evaluation, evaluate
 from banditree.ope.log import Log
 from banditree.ope.rejection import build_policy
 from banditree.ope.verdict import Judgement
-from banditree.output.tables import Table
+from banditree.report.tables import Table
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 

@@ -22,8 +22,8 @@ from banditree.ope.log import Log
 from banditree.ope.models import fit_model
 from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
 from banditree.ope.verdict import Difference, Judgement, judge
-from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.report.tables import Table
+from banditree.report.words import count
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
@@ -130,7 +130,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to lists, numbers and strings for JSON; NaN becomes None."""
-        from banditree.catalogue.jsonable import jsonable
+        from banditree.report.result import jsonable
 
         def numbers(each: Estimate) -> dict[str, Any]:
             return {"value": each.value, "se": each.se, "interval": each.interval}

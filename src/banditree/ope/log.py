@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.errors.checks import real
 from banditree.ope.propensities import fit_propensities
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Floats
 from banditree.tables.problems import TableError

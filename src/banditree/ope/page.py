@@ -13,7 +13,7 @@ from banditree.ope.evaluation import Estimate, Evaluation
 from banditree.ope.verdict import Judgement
 from banditree.output.html import number
 from banditree.output.pages import render
-from banditree.output.words import count
+from banditree.report.words import count
 
 MISSING = 20  # arms named, at most
 

@@ -14,8 +14,8 @@ from banditree.errors.checks import whole
 from banditree.ope.estimators import mean_and_error
 from banditree.ope.log import Log, Places
 from banditree.ope.rows import LOG_PROPENSITIES
-from banditree.output.tables import Table
-from banditree.output.words import count
+from banditree.report.tables import Table
+from banditree.report.words import count
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.stream import seed_sequence

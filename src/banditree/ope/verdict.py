@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import Any
 
 from banditree.ope.estimators import mean_and_error
-from banditree.output.words import count
+from banditree.report.words import count
 
 UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
 FEW = 30  # with fewer effective rows, a normal interval cannot be trusted

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from banditree.output.html import tag, text
 
 if TYPE_CHECKING:
-    from banditree.output.tables import Table
+    from banditree.report.tables import Table
 
 INDENT = "margin:0;padding-left:1.2em;list-style:none"
 NOTE = "opacity:.65"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
-from banditree.output.words import count
 from banditree.plots.style import GREY, Look, house_style, looks
+from banditree.report.words import count
 
 Floats = NDArray[np.float64]
 
@@ -105,32 +105,59 @@ def sweep(
 
 
 def panels(
-    series: Sequence[Mapping[str, Any]], *, titles: Sequence[str], ticks: Sequence[str] | None = None, **words: Any
+    series: Sequence[Mapping[str, Any]],
+    *,
+    titles: Sequence[str],
+    ticks: Sequence[str] | None = None,
+    in_window: bool = True,
+    **words: Any,
 ) -> Any:
-    """Draw several `sweep` pictures side by side on one scale; return the Axes, or an array of them.
+    """Draw several `sweep` pictures side by side on one scale, which holds the data of all of them.
 
-    ``ticks`` are the labels of x = 0, 1, ...
+    Parameters
+    ----------
+    series
+        The lines of each picture, as `sweep` takes them.
+    titles
+        One per picture.
+    ticks
+        Labels of x = 0, 1, ...
+    in_window
+        Whether notebooks and ``pyplot.show`` show the figure; otherwise it is only written to a file.
+    words
+        The other options of `sweep`.
+
+    Returns
+    -------
+    The Axes, or an array of them.
     """
-    if len(series) == 1:
-        found = [sweep(series[0], **({"title": titles[0] or None} | words))]
-    else:
-        with house_style():
+    rows, columns = -(-len(series) // 3), min(len(series), 3)
+    size = SIZE if len(series) == 1 else (SIZE[0] * columns * 0.8, SIZE[1] * rows)
+    with house_style():
+        options: dict[str, Any] = {"figsize": size, "layout": "constrained"}
+        if in_window:
             from matplotlib import pyplot
 
-            rows, columns = -(-len(series) // 3), min(len(series), 3)
-            size = (SIZE[0] * columns * 0.8, SIZE[1] * rows)
-            _, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", sharey=True, squeeze=False)
-            for ax in grid.flat[len(series) :]:
-                ax.set_visible(False)
-            found = list(grid.flat[: len(series)])
-        for ax, each, title in zip(found, series, titles, strict=True):
-            sweep(each, ax=ax, title=title, **words)
-        for ax in found[:-1]:  # one legend serves all
-            ax.get_legend().remove()
+            figure = pyplot.figure(**options)
+        else:
+            from matplotlib.figure import Figure
+
+            figure = Figure(**options)
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for ax in grid.flat[len(series) :]:
+        ax.set_visible(False)
+    axes = list(grid.flat[: len(series)])
+    for ax, lines, title in zip(axes, series, titles, strict=True):
+        sweep(lines, ax=ax, **({"title": title or None} | words))
+    axes[0].autoscale(axis="y")  # `sweep` has set the lower end, and with it the upper one for all
+    if all(low >= 0 for lines in series for _, mean, sd in lines.values() for low in np.subtract(mean, sd)):
+        axes[0].set_ylim(bottom=0)
+    for ax in axes[:-1]:  # one legend serves all
+        ax.get_legend().remove()
     if ticks is not None:
-        for ax in found:
+        for ax in axes:
             ax.set_xticks(range(len(ticks)), ticks)
-    return found[0] if len(found) == 1 else np.array(found, object)
+    return axes[0] if len(axes) == 1 else np.array(axes, object)
 
 
 def new_axes() -> Any:

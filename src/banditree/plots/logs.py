@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.output.words import count
 from banditree.plots.lines import add_legend, draw_mean, label, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
+from banditree.report.words import count
 
 Floats = NDArray[np.float64]
 ARMS = 30  # the most arms in a picture

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
-from banditree.output.tables import Row, Table
 from banditree.policy.state import State
+from banditree.report.tables import Row, Table
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ def table(state: State, context: Any, features: Features | None) -> Table:
 
 def html(policy: Policy) -> str:
     """The policy in a notebook: what it is, and its table."""
-    from banditree.output import notebook
-    from banditree.output.words import visible
+    from banditree.report.document import Document
+    from banditree.report.html import fragment
 
-    return notebook.titled(visible(repr(policy)), notebook.table(policy.table()))
+    table = policy.table()
+    return fragment(Document(repr(policy), (table.grid(),)), f"{policy!r}\n{table}")
 
 
 def row(state: State, key: Any, features: Features | None) -> Row:

@@ -16,11 +16,11 @@ from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.features import Features
-from banditree.output.tables import Row, Table
 from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
 from banditree.policy.decision import Decision
 from banditree.policy.holding import Closed, Held
 from banditree.policy.state import State, build, priors_of_new, transferred
+from banditree.report.tables import Row, Table
 from banditree.rules import Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name

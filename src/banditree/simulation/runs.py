@@ -9,20 +9,26 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import BadFile, InvalidType, InvalidValue
-from banditree.output.files import read_whole, write_whole
-from banditree.output.frames import frame
-from banditree.output.tables import Table
-from banditree.output.words import count
-from banditree.problems.protocols import AnyInstance
-from banditree.simulation.statistics import OverSeeds, interval, over_seeds
+from banditree.files import read_whole, write_whole
+from banditree.problems.problem import AnyInstance
+from banditree.report import words
+from banditree.report.intervals import student_interval
+from banditree.report.result import Result
+from banditree.report.tables import Table, frame
+from banditree.report.words import count, number
+from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
+
+if TYPE_CHECKING:
+    from banditree.report.document import Document, Picture
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,8 +78,8 @@ def common_engine(engines: Iterable[str]) -> str:
     return "native" if all(engine == "native" for engine in engines) else "readable"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """The mean difference in regret of two policies on the same seeds, a minus b, with a 95% interval."""
 
     a: str
@@ -85,21 +91,27 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return interval(self.difference, self.se, self.seeds)
+        """The ends of a 95% interval for the difference, by Student's t."""
+        return student_interval(self.difference, self.se, self.seeds)
 
-    def __str__(self) -> str:
+    def document(self) -> Document:
+        from banditree.report.document import Document
+
+        seeds = count(self.seeds, "paired seed")
         if self.difference == 0:
-            return f"{self.a} has the same regret as {self.b} ({count(self.seeds, 'paired seed')})"
-        low, high = self.interval
+            return Document(f"{self.a} has the same regret as {self.b} ({seeds})")
         less = "less" if self.difference < 0 else "more"
-        return (
-            f"{self.a} has {abs(self.difference):.4g} {less} regret than {self.b} (95% interval of the difference "
-            f"{low:.4g} to {high:.4g}, z = {self.z:.2f}, {count(self.seeds, 'paired seed')})"
+        return Document(
+            f"{self.a} has {number(abs(self.difference), 4)} {less} regret than {self.b} (95% interval of the "
+            f"difference {words.interval(self.interval, partial(number, digits=4))}, z = {self.z:.2f}, {seeds})"
         )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"interval": self.interval}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Runs:
+class Runs(Result):
     """Regret of every policy on every seed, with plays and wall times. Printing shows the table."""
 
     times: Ints  # (times,) the last is the horizon
@@ -212,16 +224,38 @@ class Runs:
 
         return plots.regret(self, **options)
 
-    def _title(self) -> str:
-        return f"{self.problem}: {count(len(self.seeds), 'seed')}, horizon {int(self.times[-1]):,}"
+    def document(self) -> Document:
+        from banditree.report.document import Document, Note
 
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{self.table()}"
+        best, *others = self.table()
+        after = f"after {count(int(self.times[-1]), 'step')}, over {count(len(self.seeds), 'seed')}"
+        if others:
+            second = f"{others[0].policy} has {number(others[0].mean)}"
+            headline = f"{best.policy} has the least regret, {number(best.mean)}, {after}; {second}."
+        else:
+            headline = f"{best.policy} has a regret of {number(best.mean)} {after}."
+        table = self.table().grid()
+        return Document(headline, (table, *self._pictures(), Note(f"Problem: {self.problem}")), name="Regret")
 
-    def _repr_html_(self) -> str:
-        from banditree.output import notebook
+    def _pictures(self) -> tuple[Picture, ...]:
+        from banditree.report.document import Picture
 
-        return notebook.titled(self._title(), notebook.table(self.table()))
+        def draw() -> str:
+            from banditree import plots
+
+            return plots.svg(plots.regret(self, ax=plots.sheet(), legend="below"))
+
+        return (Picture(draw, alt=f"Regret over time: {', '.join(self.policies)}"),)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "problem": self.problem,
+            "horizon": self.times[-1],
+            "seeds": len(self.seeds),
+            "policies": self.table(),
+            "times": self.times,
+            "regret": {name: regret.mean(axis=0) for name, regret in self.regret.items()},
+        }
 
     def _check_policy(self, name: str) -> None:
         if name not in self.regret:

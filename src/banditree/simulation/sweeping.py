@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from banditree.errors import Interrupted, InvalidType, InvalidValue
-from banditree.output.frames import frame
-from banditree.output.tables import Table
-from banditree.problems.protocols import AnyProblem
+from banditree.problems.problem import AnyProblem
+from banditree.report.result import Result
+from banditree.report.tables import Table, frame
+from banditree.report.words import count
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import OverSeeds, over_seeds
+
+if TYPE_CHECKING:
+    from banditree.report.document import Document
 
 RESERVED = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns, so not names of parameters
 Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
@@ -70,7 +76,7 @@ def sweep(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(Result):
     """Runs of the same policies for every combination of some parameters. Printing shows the table."""
 
     grid: Mapping[str, Sequence[Any]]  # {parameter: its values}
@@ -100,10 +106,19 @@ class Sweep:
         return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
     def plot(self, x: str | None = None, **options: Any) -> Any:
-        """Plot regret at the horizon against a parameter, the first one or ``x``: one line per policy, bars of 1 sd.
+        """Plot regret at the horizon against a parameter: one line per policy, bars of one standard deviation.
 
-        Returns the Axes; with more parameters an array of them, one for each combination of the others. Values that are
-        not numbers are drawn in the order given.
+        Parameters
+        ----------
+        x
+            The parameter on the horizontal axis; the first one by default. Values that are not numbers are drawn in
+            the order given.
+        options
+            Those of `banditree.plots.sweep`, such as ``y_label``.
+
+        Returns
+        -------
+        The Axes; with more parameters an array of them, one for each combination of the others.
         """
         from banditree import plots
 
@@ -117,22 +132,38 @@ class Sweep:
             lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
             add_point(lines, policy, float(point[x]) if ticks is None else float(ticks.index(str(point[x]))), final)
         others = [name for name in self.grid if name != x]
-        titles = [", ".join(f"{name} = {value}" for name, value in zip(others, key, strict=True)) for key in panels]
-        words = {
+        titles = [
+            ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True)) for values in panels
+        ]
+        words: dict[str, Any] = {
             "x_label": x,
             "y_label": f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
             "seeds": len(self.runs[0].seeds),
         }
         return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words, **options)
 
+    def document(self) -> Document:
+        from banditree.report.document import Document, Picture
+
+        def draw() -> str:
+            from banditree import plots
+
+            axes = self.plot(in_window=False)
+            return plots.svg(axes if not isinstance(axes, np.ndarray) else axes.flat[0])
+
+        horizon, seeds = int(self.runs[0].times[-1]), count(len(self.runs[0].seeds), "seed")
+        combinations = count(len(self.points), "combination")
+        headline = f"Regret for {combinations} of {' and '.join(self.grid)}: {seeds}, horizon {horizon:,}"
+        return Document(headline, (self.table().grid(), Picture(draw, alt=headline)))
+
+    def facts(self) -> dict[str, Any]:
+        return {"grid": self.grid, "table": self.table()}
+
     def _finals(self) -> Iterator[tuple[Mapping[str, Any], str, OverSeeds]]:
         """Yield every combination and policy with its regret at the horizon."""
         for point, runs in zip(self.points, self.runs, strict=True):
             for policy, regret in runs.regret.items():
                 yield point, policy, over_seeds(regret[:, -1])
-
-    def __repr__(self) -> str:
-        return str(self.table())
 
 
 def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds) -> None:

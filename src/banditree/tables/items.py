@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Name
 from banditree.tables.problems import TableError, shown

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from banditree.errors import InvalidValue
-from banditree.output.words import count
+from banditree.report.words import count
 
 MAX_LINES = 20  # lines of a message
 MAX_ALIKE = 3  # rows of one kind of problem that are listed before they are summarised

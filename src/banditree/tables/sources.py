@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import LARGEST
-from banditree.output.words import count
+from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Floats, Name, Times, Wrong
 from banditree.tables.problems import MAX_CHARACTERS, Problem, TableError, first_few, shown

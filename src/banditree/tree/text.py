@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.output.words import count, visible
+from banditree.report.words import count, visible
 
 if TYPE_CHECKING:
+    from banditree.report.document import Line
     from banditree.tree.tree import Tree
 
 MOST_LINES = 40
-MOST_CHILDREN, MOST_LEVELS, MOST_NODES = 20, 8, 400  # in a notebook, where clusters open and close
+MOST_CHILDREN, MOST_LEVELS, MOST_NODES = 20, 8, 400  # on a page, where clusters open and close
+MOST_OPEN = 3  # top clusters that are open at first
 
 
 def tree_as_text(tree: Tree) -> str:
@@ -46,27 +49,40 @@ def _branch(
 
 def tree_as_html(tree: Tree) -> str:
     """An outline whose clusters open and close, the top ones open; what is left out is counted."""
-    from banditree.output.notebook import Line, outline
+    from banditree.report.document import Document, Outline
+    from banditree.report.html import fragment
+
+    return fragment(Document(summary(tree), (Outline(outline(tree)),)), tree_as_text(tree))
+
+
+def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> list[Line]:
+    """Outline a tree for a page, kept short however many arms there are; what is left out is counted.
+
+    ``describe`` says more about a node than its name and, for a cluster, its number of arms.
+    """
+    from banditree.report.document import Line
 
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
-    left = MOST_NODES
+    n_left = MOST_NODES
 
     def below(node: int, level: int) -> list[Line]:
-        nonlocal left
+        nonlocal n_left
         first, last = int(tree.shape.start[node]), int(tree.shape.start[node + 1])
-        n_shown = min(last - first, MOST_CHILDREN, max(left, 0) if level < MOST_LEVELS else 0)
-        left -= n_shown
+        n_shown = min(last - first, MOST_CHILDREN, max(n_left, 0) if level < MOST_LEVELS else 0)
+        n_left -= n_shown
         lines: list[Line] = []
         for child in range(first, first + n_shown):
             is_arm = tree.shape.content[child] >= 0
-            note = "" if is_arm else f"({count(int(n_below[child]), 'arm')})"
+            size = "" if is_arm else count(int(n_below[child]), "arm")
+            note = ", ".join(filter(None, (size, describe(child))))
             inside = [] if is_arm else below(child, level + 1)
-            lines.append((visible(tree.name(child)), note, inside, level == 0))
+            is_open = level == 0 and last - first <= MOST_OPEN
+            lines.append(Line(str(tree.name(child)), f"({note})" if note else "", inside, is_open))
         if first + n_shown < last:
-            lines.append(("", f"... and {last - first - n_shown:,} more", [], False))
+            lines.append(Line("", f"... and {last - first - n_shown:,} more"))
         return lines
 
-    return outline(summary(tree), below(0, 0))
+    return below(0, 0)
 
 
 def summary(tree: Tree) -> str:
