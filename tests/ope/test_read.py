@@ -230,8 +230,7 @@ def test_ids_of_another_kind_are_matched_or_hinted_at_wherever_ids_are_given() -
         bt.evaluate(log, bt.TS(bt.Tree([1, 2])), tree=text_tree)
 
 
-def test_estimated_propensities_of_a_thousand_arms_take_seconds_and_are_where_the_likelihood_is_highest() -> None:
-    """At the optimum, the features of the rows of each arm are those that its probabilities expect, but for the ridge."""
+def test_estimated_propensities_of_a_thousand_arms_take_seconds() -> None:
     rng = np.random.default_rng(8)
     n, n_arms = 12_000, 1000
     x = rng.standard_normal((n, 3))

@@ -84,7 +84,7 @@ def _fit(distinct: Floats, counts: Floats, X: Floats, codes: Places, start: Floa
 def _descend(
     loss: Callable[[Floats], tuple[float, Floats]], start: Floats, curvature: Floats, smallest_gain: float
 ) -> tuple[Floats, bool]:
-    """Take some steps of L-BFGS, halved where they lead up; also return whether the last promised too little to go on."""
+    """Take some steps of L-BFGS, halved where they lead up; also return whether another would promise too little."""
     point, (value, gradient) = start, loss(start)
     steps: list[tuple[Floats, Floats]] = []  # (change of the point, change of the gradient)
     for _ in range(STEPS_PER_ROUND):
