@@ -7,24 +7,17 @@
 
 from typing import Any
 
-_MODULES = {
-    **dict.fromkeys(("Result",), "result"),
-    **dict.fromkeys(("Row", "Table"), "tables"),
-    **dict.fromkeys(
-        (
-            "Badge", "Bar", "Bullets", "Code", "Document", "Grid", "Line", "Link", "Note", "Outline", "Picture", "Quote",
-            "Range", "Section",
-        ),
-        "document",
-    ),
-}  # fmt: skip
-__all__ = sorted(_MODULES)
+__all__ = [
+    "Badge", "Bar", "Bullets", "Code", "Document", "Grid", "Line", "Link", "Note", "Outline", "Picture", "Quote",
+    "Range", "Result", "Row", "Section", "Table",
+]  # fmt: skip
+_MODULES = {"Result": "result", "Row": "tables", "Table": "tables"}  # the others are parts of a document
 
 
 def __getattr__(name: str) -> Any:
     """Load a class when it is first asked for, so that `import banditree` costs little more than NumPy."""
     from importlib import import_module
 
-    if name in _MODULES:
-        return getattr(import_module(f"banditree.report.{_MODULES[name]}"), name)
+    if name in __all__:
+        return getattr(import_module(f"banditree.report.{_MODULES.get(name, 'document')}"), name)
     raise AttributeError(f"module 'banditree.report' has no attribute {name!r}")
