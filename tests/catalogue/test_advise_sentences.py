@@ -13,7 +13,7 @@ from banditree.catalogue.advice import weigh
 from banditree.catalogue.candidates import named
 from banditree.catalogue.comparison import WorldRuns
 from banditree.tree import Tree
-from tests.support.made_up_regret import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
+from tests.support.made_up_advice import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
 
 
 def test_a_tree_that_clearly_pays() -> None:

@@ -22,7 +22,7 @@ from banditree.paper.report.__main__ import main
 from banditree.paper.report.page import SIGNS, installed_version
 from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
-from tests.support.made_up import runs
+from tests.support.made_up_runs import runs
 
 VARIANTS = [("1f", "even"), ("2d", "unit")]
 FLAGS = [
