@@ -16,7 +16,7 @@ from banditree.paper.reproduce import run
 from banditree.paper.results import stream
 from banditree.policy.engines import engine
 from banditree.simulation.simulator import Streams
-from tests.support.made_up import runs
+from tests.support.made_up_runs import runs
 
 SMALL = ["1a", "1f", "2a", "bumps-regret"]
 

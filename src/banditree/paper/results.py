@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import BadFile, InvalidValue
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.problems import Instance
 from banditree.simulation.runs import Runs

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.paper.claims.appendix import APPENDIX, COST
 from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding, Missing
 from banditree.paper.claims.claim import Claim, Data, Source, Verdict

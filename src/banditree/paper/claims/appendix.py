@@ -165,10 +165,10 @@ def cheaper(data: Data) -> Finding:
     if not checks:
         raise Missing(", ".join(COST_FIGURES))
     least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
-    facts = (
-        f"The flat policy draws between {ratios[least]:.1f} ({least}) and {ratios[most]:.1f} ({most}) times as many "
-        "beliefs per step as the clustered one"
-    )
+    many = f"{ratios[least]:.1f} times"
+    if least != most:
+        many = f"between {ratios[least]:.1f} ({least}) and {ratios[most]:.1f} ({most}) times"
+    facts = f"The flat policy draws {many} as many beliefs per step as the clustered one"
     return Finding(tuple(checks), facts, ratios, min(check.estimate.seeds for check in checks), horizon)
 
 
