@@ -65,16 +65,12 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         return true;
     }
 
-    bool update(std::int32_t arm, double reward, const double*) override {
-        observe(arm, reward, 1.0);
-        return true;
-    }
+    void update(std::int32_t arm, double reward, const double*) override { observe(arm, reward, 1.0); }
 
-    bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double*, std::size_t n) override {
+    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double*, std::size_t n) override {
         if (n > 256 + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
         for (std::size_t i = 0; i < n; ++i)
             observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0);
-        return true;
     }
 
     void reset() override { rows.reset(); }
