@@ -183,8 +183,11 @@ class Rows(ABC):
 
     # Learning
 
-    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
-        """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,)."""
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
+        """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,).
+
+        They came together, as ``rows`` rows: 1, or more where evidence fades and newer rows count for more.
+        """
         return np.array(self.evidence(count, total))
 
     def columns_of_arms(self, batch: Batch) -> Floats:
@@ -207,12 +210,12 @@ class Rows(ABC):
         elif (scale := float(self.scale[0]) * fade) >= LEAST_SCALE:
             rows = np.append(nodes, -1)  # the row of the scale too
             table = self.table[rows]
-            table[:-1] += self.columns(count / scale, total / scale, context)
+            table[:-1] += self.columns(count / scale, total / scale, context, 1 / scale)
             table[-1, 0] = scale
             self.table[rows] = table
         else:
             table = self.table * self.scale
-            table[nodes] += self.columns(count / fade, total / fade, context)
+            table[nodes] += self.columns(count / fade, total / fade, context, 1 / fade)
             table[-1, 0] = fade
             self.table[...] = table
 
