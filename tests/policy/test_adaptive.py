@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import banditree as bt
-from banditree.beliefs.adaptive import FALL, GROWTH, MOST_STRAY, STRAYS, AdaptiveRows
+from banditree.beliefs.adaptive import FALL, AdaptiveRows
 from banditree.errors import InvalidType
 from banditree.policy import engines
 from tests.support.adaptive_law import arms_law
@@ -64,7 +64,7 @@ def test_gaussian_beliefs_are_the_posterior_of_a_tree_of_normal_variables(seed: 
     unit = prior.sd**2
     played = shape.node_of[rows.plays(shape.node_of) > 0]
     means = rows.rewards(played) / rows.plays(played)
-    for copy in (0, 9, 20, 27):
+    for copy in (0, 9, 20, 29):
         k = rows.concentration[rows.height, copy]
         covariance, seen = gaussian_tree(policy, k, prior.prior_sd**2 / unit)
         gain = np.linalg.solve(seen, covariance[played]).T
@@ -83,10 +83,10 @@ def test_the_weights_of_copies_are_their_marginal_likelihoods(seed: int) -> None
     played = shape.node_of[rows.plays(shape.node_of) > 0]
     means = rows.rewards(played) / rows.plays(played)
     likelihood = []
-    for copy in range(len(rows.log_prior)):
-        seen = gaussian_tree(policy, rows.concentration[rows.height, copy], 1e7)[1]  # the root's mean may be anything
+    for copy in range(len(rows.steps)):
+        seen = gaussian_tree(policy, rows.concentration[rows.height, copy], 1e9)[1]  # the root's mean may be anything
         likelihood.append(stats.multivariate_normal.logpdf(means, np.full(len(means), means.mean()), 1.5**2 * seen))
-    expected = np.array(likelihood) + rows.log_prior
+    expected = np.array(likelihood) + rows.log_prior()
     expected -= special.logsumexp(expected)
     assert np.allclose(rows.collect().log_weight, expected, atol=1e-4)
 
@@ -106,17 +106,23 @@ def test_beliefs_by_hand() -> None:
     assert np.allclose(around[:, 0], cluster)
     v_cluster = 1 / (17 + w_arm) + (16 / (16 + w_arm)) ** 2 / (2 + w_cluster)
     assert np.allclose(variance[:, 0], [1 / 21 + (16 / 20) ** 2 * v_cluster, 1 / 17 + v_cluster])
-    log_weight = -FALL * np.tile(np.arange(7), 4)  # a single child tells nothing about how alike children are
+    rarer = 2.0**-1.5  # 3.5 successes and 1.5 failures with the prior: 0.3, in steps of the root of 2
+    steps = np.tile(np.arange(10), 3) + np.log(4 * rarer * (1 - rarer)) / np.log(4)
+    beyond = np.maximum(-steps, 0) + np.maximum(steps - 6, 0)
+    log_weight = -FALL * np.maximum(steps, 0) - 4 * beyond  # a single child tells nothing about how alike children are
     assert np.allclose(rows.collect().log_weight, log_weight - special.logsumexp(log_weight))
-    stray = rows.arms(policy.tree.shape.node_of, [2]).stray[:, 0]
-    chance = min(STRAYS / 2 * (1 + 4 / (GROWTH * 2)), MOST_STRAY)
-    assert np.isclose(stray[1], chance)
+    arms = rows.arms(policy.tree.shape.node_of, [2])
+    chance = 0.5 / 2 * (2 / 5 + 0.4 * 2 / 5)  # two plays per arm, and strays from Beta(2, 2), as most rewards are 1
+    chance = min(chance, 0.1)
+    assert np.isclose(arms.stray[1, 0], chance)
     own = special.betaln(5, 3) - special.betaln(2, 2)
     best = 3 * np.log(0.75) + np.log(0.25)
     around_cluster = 3 * np.log(cluster) + np.log(1 - cluster)
     factor = own - (best - 16 / 20 * (best - around_cluster) - 0.5 * np.log(20 / 16))
     odds = chance / (1 - chance) * np.exp(factor)
-    assert np.isclose(stray[0], odds / (1 + odds))
+    assert np.isclose(arms.stray[0, 0], odds / (1 + odds))
+    assert np.allclose(arms.stray_mean[:, 0], [5 / 8, 1 / 2])
+    assert np.allclose(arms.stray_variance[:, 0], [1 / 9, 1 / 5])
 
 
 def differs(counts: Floats, chances: Floats) -> bool:
@@ -136,6 +142,8 @@ CASES = {  # tree, decisions, prior, and the highest rate
     "one cluster": (bt.Tree(60), 200, None, 1.0),
     "a long run": (bt.Tree.from_labels(np.arange(50) % 7), 30_000, None, 0.2),
     "normal rewards": (DEEP, 60, bt.Gaussian(0.5), 1.0),
+    "learned noise, wide": (bt.Tree.from_labels(np.arange(300) % 20), 400, bt.Gaussian(), 1.0),
+    "rare rewards": (bt.Tree.from_labels(np.arange(300) % 20), 3_000, None, 0.02),
 }
 
 
@@ -176,23 +184,36 @@ def test_limited_choices_follow_the_probabilities(engine: str) -> None:
         assert not differs(counts.astype(float), chances)
 
 
-def test_draws_become_plainer_in_long_runs() -> None:
-    """With r rewards per arm the sharpness c is at most what keeps (1 + r)^(1 - 1/c) at 25; at r = 624 that is 2."""
+def test_draws_become_plainer_where_an_arm_has_had_less_than_the_others() -> None:
+    """By how many plays per arm there are for each play that its belief is worth, and with more arms later."""
     policy = bt.ATS(DEEP, rng=1)
-    policy.update_many(["b1"], [9 * 72], plays=[9 * 100])
-    assert rows_of(policy).sharpness() == (4, 3)
-    policy.update_many(["b1"], [9 * 552], plays=[9 * 900])
-    assert rows_of(policy).sharpness() == pytest.approx((2, 2))
-    policy.update_many(["b1"], [9 * 1e9], plays=[9 * 1e9])
-    assert rows_of(policy).sharpness()[0] == pytest.approx(np.log(1e9) / np.log(1e9 / 25))
-    normal = bt.ATS(DEEP, prior=bt.Gaussian(1), rng=1)
-    normal.update_many(["b1"], [-9 * 624], plays=[9 * 624])  # their number counts, whatever they are
-    assert rows_of(normal).sharpness() == pytest.approx((2, 2))
+    rows = rows_of(policy)
+    sharpest = 1 + 0.8 * np.log(9)
+    assert rows.sharpest() == pytest.approx(sharpest)
+    policy.update_many(["b1"], [9 * 60], plays=[9 * 100])
+    variance = np.array([1e-9, 0.05, 0.2, 1.0])
+    plain = np.clip(rows.HINT * np.log1p(100 * variance), 1 / sharpest, 1)
+    assert plain[-1] == 1 > plain[1] > plain[0]
+    assert rows.sharpened(variance, rows.HINT, rows.sharpest()) == pytest.approx(variance * plain)
+    assert np.array_equal(bt.ATS(bt.Tree(5), rng=1)._state.rows.sharpened(np.ones(1), 0.3, 4.0), [0.25])  # type: ignore[attr-defined]
+
+
+def test_rare_rewards_move_the_copies_and_the_strays() -> None:
+    """At 1% siblings that differ by as much in odds have concentrations 25 times as high; and strays are as rare."""
+    policy = bt.ATS(DEEP, rng=1)
+    policy.update_many(["b1"], [100], plays=[10_000])
+    rows = rows_of(policy)
+    assert rows.shift() == pytest.approx(np.log(4 * 0.011 * 0.989) / np.log(4), abs=0.3)
+    strays = rows.strays([0])
+    assert strays.mean[0] == pytest.approx(0.01, rel=0.2)
+    assert strays.plays[0] * strays.mean[0] == pytest.approx(1, rel=0.02)
+    told = rows_of(bt.ATS(DEEP, prior=bt.Beta(1, 60), rng=1))
+    assert told.strays([0]).mean[0] == pytest.approx(1 / 61, rel=0.2)
 
 
 @needs_native
 @pytest.mark.parametrize("n", [80, 20_000])
-@pytest.mark.parametrize("prior", [bt.Beta(1, 1), bt.Gaussian(0.7)], ids=["Beta", "Gaussian"])
+@pytest.mark.parametrize("prior", [bt.Beta(1, 1), bt.Gaussian(0.7), bt.Gaussian()], ids=["Beta", "Gaussian", "learned"])
 def test_the_engines_know_the_same_probabilities(prior: bt.Belief, n: int) -> None:
     found = []
     for engine in ("native", "readable"):

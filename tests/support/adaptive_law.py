@@ -16,7 +16,7 @@ from scipy import special, stats
 import banditree as bt
 
 Floats = NDArray[np.float64]
-COPIES = [(4.0**i, ratio, -0.3 * i) for ratio in (1.0, 0.5, 0.25, 0.0625) for i in range(7)]
+RATIOS = (1.0, 0.25, 0.0625)
 
 
 class Node(NamedTuple):
@@ -35,16 +35,21 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     rows: Any = policy._state.rows
     belief_of_root: Any = policy.belief
     gaussian = isinstance(belief_of_root, bt.Gaussian)
-    first, second = (np.asarray(getattr(rows, name)) * _faded(float(rows.scale[0])) for name in rows.EVIDENCE)
+    first, second = (np.asarray(getattr(rows, name)) * _faded(float(rows.scale[0])) for name in rows.EVIDENCE[:2])
     if gaussian:
-        sd = float(belief_of_root.sd)
+        sd = _noise(rows, shape) if belief_of_root.sd is None else float(belief_of_root.sd)
         unit = float(rows.prior_plays[0])
         root = (unit, float(rows.prior_total[0]))
         known = {int(v): (first[v] + rows.prior_plays[v], second[v] + rows.prior_total[v]) for v in shape.node_of}
+        steps, shift, below = range(-4, 6), 0.0, 2.0
     else:
         sd, unit = 0.0, 1.0
         root = (float(rows.a[0] + rows.b[0]), float(rows.a[0]))
         known = {int(v): (first[v] + second[v] + rows.a[v] + rows.b[v], first[v] + rows.a[v]) for v in shape.node_of}
+        rate = (first[0] + rows.a[0]) / (first[0] + second[0] + rows.a[0] + rows.b[0])
+        rarer = 2.0 ** (-math.floor(0.5 - 2 * math.log2(min(rate, 1 - rate))) / 2)
+        level = rarer if rate <= 0.5 else 0.5
+        steps, shift, below = range(10), math.log(4 * rarer * (1 - rarer), 4), 4.0
     one = 0.0 if gaussian else 1.0
     before = {}  # what is known of clusters beforehand
     for v in set(range(1, shape.n_nodes)) - set(known):
@@ -53,28 +58,60 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     height = [0] * shape.n_nodes
     for v in range(shape.n_nodes - 1, 0, -1):
         height[shape.parent[v]] = max(height[shape.parent[v]], height[v] + 1)
-    plays = float((first + second)[0] if not gaussian else first[0])
     n_arms = len(shape.node_of)
-    chance = min(0.1, 0.5 / max(2, n_arms) * (1 + plays / (10 * n_arms)))
-    length = math.log1p(float(first[0]) / n_arms)  # by the rewards per arm, or the plays if they are normal
-    sharp = [min(most, length / (length - math.log(25)) if length > math.log(25) else most) for most in (4.0, 3.0)]
+    per_arm = float((first + second)[0] if not gaussian else first[0]) / n_arms
     positions = [i for i, arm in enumerate(policy.tree.arms) if arm in set(allowed)]
     found, weights = [], []
-    for k_arm, ratio, log_prior in COPIES:
-        k = [unit * max(k_arm * ratio**h, 1e-6) for h in height]
-        nodes, likelihood = _collect(shape, known, before, k, one, sd)
-        belief = _spread(shape, nodes, known, k, one, root)
-        parts = [
-            _drawn(int(shape.node_of[i]), shape, known, k, belief, chance, sharp, root, sd, unit) for i in positions
-        ]
-        weights.append(likelihood + log_prior)
-        found.append(parts)
+    for ratio in RATIOS:
+        for step in steps:
+            at = step + shift
+            log_prior = -0.3 * max(at, 0) - below * (max(-at, 0) + max(at - 6, 0))
+            k = [unit * max(4.0**step * ratio**h, 1e-6) for h in height]
+            nodes, likelihood = _collect(shape, known, before, k, one, sd)
+            belief = _spread(shape, nodes, known, k, one, root)
+            if gaussian:
+                apart = sum(1 / (unit * max(4.0**step * ratio**h, 1e-6)) for h in range(height[0]))
+                stray = (belief[0][0] + 2 * sd * math.sqrt(apart), 1 / (0.49 * apart))
+                share = 5 * per_arm / stray[1]
+                chance = min(0.1, 1.0 / max(2, n_arms) * (min(share, 1) + 0.02 * share))
+            else:
+                stray = (level, 1 / (level * (1 - level)))
+                share = per_arm / (stray[1] + 1)
+                chance = min(0.1, 0.5 / max(2, n_arms) * (min(share, 1) + 0.4 * share))
+            world = World(chance, per_arm, n_arms, stray, sd)
+            found.append([_drawn(int(shape.node_of[i]), shape, known, k, belief, world) for i in positions])
+            weights.append(likelihood + log_prior)
     weight = np.exp(np.array(weights) - special.logsumexp(weights))
     chances = np.zeros(n_arms)
     for share, parts in zip(weight, found, strict=True):
         if share > 1e-8:
-            chances[positions] += share * (_wins(parts, gaussian) if len(parts) > 1 else np.ones(1))
+            chances[positions] += share * (_wins(parts) if len(parts) > 1 else np.ones(1))
     return np.asarray(chances / chances.sum())
+
+
+class World(NamedTuple):
+    """What the draws of all arms depend on."""
+
+    chance: float  # to be a stray
+    per_arm: float  # plays
+    n_arms: int
+    stray: tuple[float, float]  # mean, and plays it is worth
+    sd: float  # of a reward, 0 for rates
+
+
+def _noise(rows: Any, shape: Any) -> float:
+    """Learned: the variances within arms, and one degree of freedom for that of all rewards."""
+    faded = _faded(float(rows.scale[0]))
+    within, degrees, every = 0.0, 0.0, np.zeros(4)
+    for v in shape.node_of:
+        n, t, squares, m = (float(getattr(rows, name)[v]) * faded for name in rows.EVIDENCE)
+        t -= n * rows.centre
+        every += (n, t, squares, m)
+        if n > 0:
+            within += squares - t * t / n
+            degrees += max(m - 1, 0.0)
+    n, t, squares, m = every
+    return math.sqrt((within + (squares - t * t / n) / m) / (degrees + 1)) if n > 0 else 1.0
 
 
 def _faded(scale: float) -> float:
@@ -122,51 +159,46 @@ def _spread(shape: Any, nodes: Any, known: Any, k: list[float], one: float, root
 
 
 def _drawn(
-    leaf: int, shape: Any, known: Any, k: Any, belief: Any, chance: float, sharp: Any, root: Any, sd: float, unit: float
+    leaf: int, shape: Any, known: Any, k: Any, belief: Any, world: World
 ) -> tuple[float, tuple[float, float], tuple[float, float]]:
-    """The chance to be a stray, and the parameters of both draws."""
+    """The chance to be a stray, and the mean and standard deviation of both draws."""
     (n, total), (mean, variance), around = known[leaf], belief[leaf], belief[shape.parent[leaf]][0]
-    factor = 0.0
+    (centre, plays), sd, factor = world.stray, world.sd, 0.0
     if sd:
         if n > 0:
-            own = stats.norm.logpdf(total / n, root[1] / unit, sd * math.sqrt(1 / n + 1 / unit))
+            own = stats.norm.logpdf(total / n, centre, sd * math.sqrt(1 / n + 1 / plays))
             factor = own - stats.norm.logpdf(total / n, around, sd * math.sqrt(1 / n + 1 / k[leaf]))
-        follows = (mean, sd * math.sqrt(variance / sharp[0]))
-        alone = ((root[1] + total) / (unit + n), sd / math.sqrt(sharp[1] * (unit + n)))
-    else:
-        failures = n - total
-        if n > 0:
-            best = special.xlogy(total, total / n) + special.xlogy(failures, failures / n)
-            there = total * math.log(around) + failures * math.log1p(-around)
-            tree = best - k[leaf] / (n + k[leaf]) * (best - there) - 0.5 * math.log1p(n / k[leaf])
-            factor = special.betaln(2 + total, 2 + failures) - special.betaln(2, 2) - tree
-        strength = sharp[0] * max(1 / variance - 1, 0.01)
-        follows = (strength * mean, strength * (1 - mean))
-        alone = (sharp[1] * (2 + total), sharp[1] * (2 + failures))
-    odds = chance / (1 - chance) * math.exp(min(factor, 50))
-    return odds / (1 + odds), follows, alone
+    elif n > 0:
+        failures, a, b = n - total, plays * centre, plays * (1 - centre)
+        best = special.xlogy(total, total / n) + special.xlogy(failures, failures / n)
+        there = total * math.log(around) + failures * math.log1p(-around)
+        tree = best - k[leaf] / (n + k[leaf]) * (best - there) - 0.5 * math.log1p(n / k[leaf])
+        factor = special.betaln(a + total, b + failures) - special.betaln(a, b) - tree
+    odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
+    both = []
+    sharpest = ((0.3, 3.0), (0.3, 4.0)) if sd else ((0.6, 1 + 0.8 * math.log(max(world.n_arms, 2))), (0.2, 6.0))
+    alone = (plays * centre + total) / (plays + n), 1 / (plays + n + (0 if sd else 1))
+    for (m, v), (hint, most) in zip(((mean, variance), alone), sharpest, strict=True):
+        plain = min(1.0, max(hint * math.log1p(v * world.per_arm), 1 / most))
+        if sd:
+            both.append((m, sd * math.sqrt(v * plain)))
+        else:
+            both.append((math.sqrt(m) - math.sqrt(1 - m), (math.sqrt(m) + math.sqrt(1 - m)) / 2 * math.sqrt(v * plain)))
+    return odds / (1 + odds), both[0], both[1]
 
 
-def _wins(parts: Any, gaussian: bool) -> Floats:
+def _wins(parts: Any) -> Floats:
     """Sum over a fine grid: the trapezoidal rule on a smooth function that vanishes at both ends."""
-    if gaussian:
-        ends = [(m + side * 12 * s) for _, *both in parts for m, s in both for side in (-1, 1)]
-        t = np.linspace(min(ends), max(ends), 6001)
-        step = np.full(len(t), t[1] - t[0])
-    else:
-        u = np.linspace(-13, 13, 6001)
-        t, step = 0.5 * np.sinh(u), 0.5 * np.cosh(u) * (u[1] - u[0])
+    top = max(m + 9 * s for _, *both in parts for m, s in both)
+    low = max(min(m - 9 * s for m, s in both) for _, *both in parts)
+    t = np.linspace(low, top, 20_001)
     density, below = [], []
-    for stray, follows, alone in parts:
+    for stray, *both in parts:
         f, cdf = np.zeros(len(t)), np.zeros(len(t))
-        for share, (x, y) in ((1 - stray, follows), (stray, alone)):
-            if gaussian:
-                f, cdf = f + share * stats.norm.pdf(t, x, y), cdf + share * stats.norm.cdf(t, x, y)
-            else:
-                log_f = x * special.log_expit(t) + y * special.log_expit(-t) - special.betaln(x, y)
-                f, cdf = f + share * np.exp(log_f), cdf + share * special.betainc(x, y, special.expit(t))
+        for share, (x, y) in zip((1 - stray, stray), both, strict=True):
+            f, cdf = f + share * stats.norm.pdf(t, x, y), cdf + share * stats.norm.cdf(t, x, y)
         density.append(f)
         below.append(cdf)
     others = [np.prod([c for j, c in enumerate(below) if j != i], axis=0) for i in range(len(parts))]
-    won = np.array([(f * rest * step).sum() for f, rest in zip(density, others, strict=True)])
+    won = np.array([(f * rest).sum() for f, rest in zip(density, others, strict=True)])
     return np.asarray(won / won.sum())

@@ -18,15 +18,10 @@ from banditree.beliefs.base import Floats, Nodes, Rows
 from banditree.tree.shape import Shape
 
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds.
-CONCENTRATIONS = 4.0 ** np.arange(7)  # of arms around their cluster: as if each arm started with 1 to 4,096 plays
-RATIOS = (1.0, 0.5, 0.25, 0.0625)  # factor by which the concentration falls with each level up
+RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
-SHARPNESS = 4.0  # draws have the variance of this many times the evidence: plain draws explore too much
-STRAY_SHARPNESS = 3.0  # the same for arms that do not follow their cluster
-AT_STAKE = 25.0  # rewards per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
-STRAYS = 0.5  # how many arms are expected not to follow their cluster, before any reward
-GROWTH = 10.0  # plays per arm after which as many strays again are expected
+FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
@@ -48,12 +43,31 @@ class Sums(NamedTuple):
     log_weight: Floats  # (copies,) of the copies, normalised
 
 
+class Strays(NamedTuple):
+    """What arms that do not follow their cluster are expected to be, and how many there are: (copies,) each."""
+
+    mean: Floats
+    plays: Floats  # that this expectation is worth
+    chance: Floats  # of an arm, before its own rewards are considered
+
+
 class Arms(NamedTuple):
-    """What one copy believes about some arms: (arms,) each."""
+    """What some copies believe about arms: (arms, copies) each."""
 
     mean: Floats  # if the arm follows its cluster
     variance: Floats  # of its mean, in units of the variance of one reward
-    stray: Floats  # chance that it does not, but is drawn from its own rewards alone
+    stray: Floats  # chance that it does not
+    stray_mean: Floats  # and what it is drawn from then: its own rewards and what strays are expected to be
+    stray_variance: Floats
+
+
+def heights_of(shape: Shape) -> NDArray[np.intp]:
+    """Return how many levels are below each node, at most: (nodes,), 0 for an arm."""
+    heights = np.zeros(shape.n_nodes, np.intp)
+    for level in range(len(shape.levels) - 2, 0, -1):
+        nodes = slice(shape.levels[level], shape.levels[level + 1])
+        np.maximum.at(heights, shape.parent[nodes], heights[nodes] + 1)
+    return heights
 
 
 class AdaptiveRows(Rows):
@@ -61,29 +75,48 @@ class AdaptiveRows(Rows):
 
     joint = True
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
+    STEPS: ClassVar[NDArray[Any]]  # concentrations of arms around their cluster are 4 to the power of these, in units
+    BELOW: ClassVar[float]  # the log prior of a copy falls by this much with each step below 0
+    HINT: ClassVar[float]  # how fast draws become plainer as plays per arm exceed what an arm's belief is worth
+    SHARPEST: ClassVar[tuple[float, float]]  # the largest sharpness of draws: constant, and times the log of the arms
+    STRAY_HINT: ClassVar[float]  # the same two for arms that do not follow their cluster
+    STRAY_SHARPEST: ClassVar[float]
+    STRAYS: ClassVar[float]  # how many arms are expected not to follow their cluster, after some plays
+    SOONER: ClassVar[
+        float
+    ]  # how much sooner than after as many plays per arm as what a stray is expected to be is worth
+    GROWTH: ClassVar[float]  # how fast more strays are expected afterwards
     shape: Shape
-    unit: float  # how many plays the least concentration is worth
+    unit: float  # how many plays the concentration at step 0 is worth
     sd_unit = 1.0  # what standard deviations are measured in
     centre = 0.0  # what means are measured from before they are squared, so that large ones keep their digits
 
     def attach(self, shape: Shape) -> None:
         self.shape = shape
-        heights = np.zeros(shape.n_nodes, np.intp)
-        for level in range(len(shape.levels) - 2, 0, -1):
-            nodes = slice(shape.levels[level], shape.levels[level + 1])
-            np.maximum.at(heights, shape.parent[nodes], heights[nodes] + 1)
-        self.height = heights
-        k, ratio = (grid.ravel() for grid in np.meshgrid(self.unit * CONCENTRATIONS, RATIOS))  # (copies,) each
-        up = np.arange(heights[0] + 1)
+        self.height = heights_of(shape)
+        steps, ratio = (grid.ravel() for grid in np.meshgrid(self.STEPS, RATIOS))  # (copies,) each
+        up = np.arange(self.height[0] + 1)
         least = self.unit * LEAST_CONCENTRATION
-        self.concentration = np.maximum(k * ratio ** up[:, None], least)  # (heights, copies)
-        self.log_prior = np.tile(-FALL * np.arange(len(CONCENTRATIONS)), len(RATIOS))  # (copies,)
+        self.steps = steps.astype(np.float64)
+        self.concentration = np.maximum(self.unit * 4.0**steps * ratio ** up[:, None], least)  # (heights, copies)
         self._memo: tuple[bytes, dict[Any, Any]] = b"", {}
 
     def settings(self) -> list[NDArray[Any]]:
         """Return what the native engine needs to know besides the evidence and the prior."""
-        numbers = [SHARPNESS, STRAY_SHARPNESS, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
-        return [self.height.astype(np.float64), self.concentration, self.log_prior, np.array(numbers)]
+        numbers = [
+            FALL,
+            self.BELOW,
+            FINEST,
+            self.HINT,
+            self.sharpest(),
+            self.STRAY_HINT,
+            self.STRAY_SHARPEST,
+            self.STRAYS,
+            self.SOONER,
+            self.GROWTH,
+        ]
+        numbers += [MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
+        return [self.height.astype(np.float64), self.concentration, self.steps, np.array(numbers)]
 
     # What kinds of rewards differ in
 
@@ -95,28 +128,24 @@ class AdaptiveRows(Rows):
         """
 
     @abstractmethod
-    def earned(self) -> float:
-        """Return the sum of all rewards, or their number if they are normal."""
-
-    @abstractmethod
     def reward_variance(self, mean: Floats) -> Floats:
         """Return the variance of one reward with this mean, in units of ``self.sd_unit`` squared."""
 
     @abstractmethod
-    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
+    def shift(self) -> float:
+        """Return how many steps farther than usual the concentrations reach, because a reward varies less."""
+
+    @abstractmethod
+    def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
+        """Return the mean of arms that do not follow their cluster, and the plays this is worth: (copies,) each."""
+
+    @abstractmethod
+    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
         """Return how much likelier the rewards of arms are if they do not follow their cluster, as a log: (arms,)."""
 
     @abstractmethod
-    def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the two parameters of the draws of arms that follow their cluster, and of those that do not."""
-
-    @abstractmethod
-    def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
-        """Draw once with each pair of parameters, on any scale that preserves order: (k,)."""
-
-    @abstractmethod
-    def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
-        """Return the probability that a member of each class wins: parameters u, v with chance ``share``, else x, y."""
+    def drawn(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of normal draws on a scale on which arms compete: (k,) each."""
 
     @abstractmethod
     def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
@@ -137,7 +166,7 @@ class AdaptiveRows(Rows):
     def _collect(self) -> Sums:
         shape = self.shape
         plays, totals = self.known()
-        clusters, copies = int((shape.content < 0).sum()), len(self.log_prior)
+        clusters, copies = int((shape.content < 0).sum()), len(self.steps)
         strength, total, squares, logs = np.zeros((4, clusters, copies))
         senders = np.zeros(clusters)
         inner = shape.inner[1:]
@@ -167,9 +196,18 @@ class AdaptiveRows(Rows):
         v = self.reward_variance((t + 0.5 * self.ONE) / (n + self.ONE))
         apart = np.maximum(squares[some] - n * self.off_centre(t / n) ** 2, 0.0)
         likelihood = 0.5 * (logs[some] - apart / v - np.log(n) - (m - 1) * np.log(v))
-        log_weight = self.log_prior + likelihood.sum(axis=0)
+        log_weight = self.log_prior() + likelihood.sum(axis=0)
         log_weight -= log_weight.max()
         return Sums(strength, total, log_weight - np.log(np.exp(log_weight).sum()))
+
+    def log_prior(self) -> Floats:
+        """Return the logarithms of the weights of the copies before their likelihood, up to a constant: (copies,).
+
+        What counts is how far siblings differ compared with the rewards of one of them, hence the shift.
+        """
+        steps = self.steps + self.shift()
+        beyond = np.maximum(-steps, 0.0) + np.maximum(steps - FINEST, 0.0)
+        return np.asarray(-FALL * np.maximum(steps, 0.0) - self.BELOW * beyond)
 
     def _weight(self, n: Floats, k: Floats, leaf: NDArray[Any]) -> Floats:
         """Return what a child's message counts, in plays of its parent. One play of an arm counts one, whatever k."""
@@ -229,26 +267,50 @@ class AdaptiveRows(Rows):
         """Return what some copies believe about arms: (arms, copies) each."""
         mean, variance, around = self.believed(leaves, copies)
         plays, totals = (x[leaves, None] for x in self.known())
-        k = self.concentration[0][copies]
-        n_arms = len(self.shape.node_of)
-        chance = min(STRAYS / max(n_arms, 2) * (1 + self._plays_in_all() / (GROWTH * n_arms)), MOST_STRAY)
-        factor = np.where(plays > 0, self.log_factor(plays, totals, k, around), 0.0)
-        odds = chance / (1 - chance) * np.exp(np.minimum(factor, LARGEST_FACTOR))
-        return Arms(mean, variance, odds / (1 + odds))
+        strays = self.strays(copies)
+        factor = self.log_factor(plays, totals, self.concentration[0][copies], around, strays)
+        odds = (
+            strays.chance / (1 - strays.chance) * np.exp(np.minimum(np.where(plays > 0, factor, 0.0), LARGEST_FACTOR))
+        )
+        n = strays.plays + plays
+        stray_mean = (strays.plays * strays.mean + totals) / n
+        return Arms(mean, variance, odds / (1 + odds), stray_mean, 1 / (n + self.ONE))
 
-    def _plays_in_all(self) -> float:
+    def strays(self, copies: Any) -> Strays:
+        """Return what strays are expected to be, and how many: the more, the less it costs to try all arms as such."""
+        root = self.believed(np.zeros(1, np.intp), copies)[0][0]
+        mean, plays = self.expected_strays(root, copies)
+        tried = self.SOONER * self.plays_per_arm() / (plays + self.ONE)
+        expected = self.STRAYS * (np.minimum(tried, 1.0) + self.GROWTH * tried)
+        return Strays(mean, plays, np.minimum(expected / max(len(self.shape.node_of), 2), MOST_STRAY))
+
+    def plays_per_arm(self) -> float:
         plays = self.plays(np.array([0]))[0]
-        return float(plays / self.scale[0] * self.faded())
+        return float(plays / self.scale[0] * self.faded()) / len(self.shape.node_of)
 
-    def sharpness(self) -> tuple[float, float]:
-        """Return how sharp the draws are of arms that follow their cluster, and of those that do not.
+    def sharpest(self) -> float:
+        """Return the largest sharpness of draws: of more arms, more draws are high by chance."""
+        constant, per_log = self.SHARPEST
+        return constant + per_log * float(np.log(max(len(self.shape.node_of), 2)))
 
-        A draw that is c times as sharp needs about t^c decisions to find an unlucky arm that a plain one finds in t. So
-        c is at most what keeps (1 + r)^(1 - 1/c) at ``AT_STAKE``, with r the rewards per arm so far.
+    def sharpened(self, variance: Floats, hint: float, sharpest: float) -> Floats:
+        """Return the variance of draws, given that of beliefs.
+
+        An arm whose belief is worth more plays than arms have had on average is drawn up to ``sharpest`` times as
+        sharply as it is believed; one whose belief is worth far fewer, plainly, so that a poor start is made good.
         """
-        length, stake = np.log1p(self.earned() / len(self.shape.node_of)), np.log(AT_STAKE)
-        most = length / (length - stake) if length > stake else np.inf
-        return min(SHARPNESS, most), min(STRAY_SHARPNESS, most)
+        plainness = np.maximum(hint * np.log1p(variance * self.plays_per_arm()), 1 / sharpest)
+        return np.asarray(variance * np.minimum(plainness, 1.0))
+
+    def components(self, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return mean and standard deviation of the draws of arms that follow their cluster, and of those that do not.
+
+        (k,) each.
+        """
+        return (
+            *self.drawn(arms.mean, self.sharpened(arms.variance, self.HINT, self.sharpest())),
+            *self.drawn(arms.stray_mean, self.sharpened(arms.stray_variance, self.STRAY_HINT, self.STRAY_SHARPEST)),
+        )
 
     # What every belief can do
 
@@ -259,9 +321,10 @@ class AdaptiveRows(Rows):
         for decision in range(m):
             copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
             arms = self._remembered(("arms", copy, np.asarray(nodes).tobytes()), lambda c=copy: self._one(nodes, c))
-            x, y, u, v = self.components(nodes, arms)
+            mean, sd, stray_mean, stray_sd = self.components(arms)
             stray = rng.random(len(found)) < arms.stray
-            found[:, decision] = self.draws(np.where(stray, u, x), np.where(stray, v, y), rng)
+            normal = rng.standard_normal(len(found))
+            found[:, decision] = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * normal
         return found
 
     def _one(self, nodes: Any, copy: int) -> Arms:
@@ -288,8 +351,8 @@ class AdaptiveRows(Rows):
         found = np.zeros(len(size))
         arms = self.arms(one_each, kept)
         for at, copy in enumerate(kept):
-            here = Arms(*(np.ascontiguousarray(part[:, at]) for part in arms))
-            found += weight[copy] * self.mixed_wins(*self.components(one_each, here), here.stray, size)
+            of_copy = Arms(*(np.ascontiguousarray(part[:, at]) for part in arms))
+            found += weight[copy] * self.winning.normal_mixed_wins(*self.components(of_copy), of_copy.stray, size)
         return np.asarray((found / (found @ size))[kind])
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import AdaptiveRows, Arms, or_none
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows
+from banditree.beliefs.adaptive import AdaptiveRows, Strays, or_none
+from banditree.beliefs.base import Belief, Floats, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.densities import log_beta
-from banditree.beliefs.gaussian import Gaussian, GaussianRows
+from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
 from banditree.beliefs.priors import Prior
-from banditree.errors import InvalidType
-from banditree.stream import beta_log_odds
+from banditree.errors import InvalidType, InvalidValue
+from banditree.tree.shape import Shape
 
-OWN = 2.0  # an arm that does not follow its cluster starts at Beta(2, 2)
-LEAST_STRENGTH = 0.01  # of a belief that is drawn from; a weaker one would draw 0 or 1 in any case
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come
+STRAY_LIFT, STRAY_WIDTH = 2.0, 0.7  # of normal rewards: where strays lie above the mean of all arms, and how widely, in
+# standard deviations of the arms
+LEAST_VARIANCE = 1e-300  # of a reward
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 
     native = "AdaptiveBeta"
     ONE = 1.0
+    STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
+    BELOW, HINT, SHARPEST = 4.0, 0.6, (1.0, 0.8)
+    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 6.0, 0.5, 1.0, 0.4
     unit = 1.0
 
     def native_arrays(self) -> list[NDArray[Any]]:
@@ -55,35 +59,46 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         successes = np.where(leaf, or_none(self.a + self.successes * faded), self.a)
         return successes + np.where(leaf, or_none(self.b + self.failures * faded), self.b), successes
 
-    def earned(self) -> float:
-        return float(self.successes[0] * self.faded())
-
     def reward_variance(self, mean: Floats) -> Floats:
         mean = np.clip(mean, EDGE, 1 - EDGE)
         return mean * (1 - mean)
 
-    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
-        """Compare Beta(2, 2) with the beta-binomial around the cluster's mean, by a formula of Laplace's kind."""
+    def level(self) -> tuple[float, float]:
+        """Return what part of the rewards is the rarer one, 0 or 1, in steps of the root of 2; and the same up to 1/2.
+
+        In steps, because what derives from it need not be made anew at every reward then.
+        """
+        faded = self.faded()
+        successes, failures = self.a[0] + self.successes[0] * faded, self.b[0] + self.failures[0] * faded
+        rarer = max(min(successes, failures) / (successes + failures), EDGE)
+        rarer = float(2.0 ** (-0.5 * np.floor(0.5 - 2 * np.log2(rarer))))
+        return rarer, rarer if successes <= failures else 0.5
+
+    def shift(self) -> float:
+        """For the same spread s of their log odds, rarer rates p differ less: k = 1 / (p (1 - p) s^2)."""
+        rarer = self.level()[0]
+        return float(np.log(4 * rarer * (1 - rarer)) / np.log(4))
+
+    def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
+        """Return the level of all rewards, at most 1/2, with log odds spread by 1: Beta(2, 2) at 1/2."""
+        level = self.level()[1]
+        return np.full_like(root_mean, level), np.full_like(root_mean, 1 / (level * (1 - level)))
+
+    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
+        """Compare strays with the beta-binomial around the cluster's mean, by a formula of Laplace's kind."""
         n, s, f = plays, total, np.maximum(plays - total, 0.0)
         x = s / np.maximum(n, 1e-300)
         best = _times_log(s, x) + _times_log(f, 1 - x)
         around = np.clip(around, EDGE, 1 - EDGE)
         tree = best - k / (n + k) * (best - s * np.log(around) - f * np.log1p(-around)) - 0.5 * np.log1p(n / k)
-        return np.asarray(log_beta(OWN + s, OWN + f) - log_beta(np.array(OWN), np.array(OWN)) - tree)
+        a, b = np.array(strays.plays[0] * strays.mean[0]), np.array(strays.plays[0] * (1 - strays.mean[0]))
+        return np.asarray(log_beta(a + s, b + f) - log_beta(a, b) - tree)
 
-    def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
-        plays, total = (x[nodes] for x in self.known())
-        sharpness, alone = self.sharpness()
-        strength = sharpness * np.maximum(1 / arms.variance - 1, LEAST_STRENGTH)
-        own, failures = OWN + total, OWN + np.maximum(plays - total, 0.0)
-        mean = np.clip(arms.mean, EDGE, 1 - EDGE)
-        return strength * mean, strength * (1 - mean), alone * own, alone * failures
-
-    def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
-        return np.asarray(beta_log_odds(rng, x, y))
-
-    def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
-        return np.asarray(self.winning.beta_mixed_wins(x, y, u, v, share, size))
+    def drawn(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """Rates compete on a scale on which their standard deviation hardly depends on their mean, and 0 is no wall."""
+        mean = np.clip(mean, 0.0, 1.0)
+        low, high = np.sqrt(mean), np.sqrt(1 - mean)
+        return low - high, 0.5 * (low + high) * np.sqrt(variance)
 
     def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
         mean = np.clip(mean, EDGE, 1 - EDGE)
@@ -102,16 +117,72 @@ class AdaptiveGaussian(Gaussian):
     def like(self, prior: Belief) -> Belief:
         return adaptive(prior) if type(prior) is Gaussian else super().like(prior)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows | AdaptiveLearnedGaussianRows:
+        if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
+            raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
+        if self.sd is None:
+            return AdaptiveLearnedGaussianRows(plays, plays * means, float(self.mean))
         return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
 
 
-class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
+class NormalRows(AdaptiveRows):
     """For normal rewards: the recursion gives the exact posterior of a tree of normal variables."""
 
-    native = "AdaptiveGaussian"
     ONE = 0.0
+    STEPS = np.arange(-4, 6)  # arms differ by 16 standard deviations of a reward to a thirty-second of one
+    BELOW, HINT, SHARPEST = 2.0, 0.3, (3.0, 0.0)
+    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.3, 4.0, 1.0, 5.0, 0.02
+    count: Floats
+    total: Floats
+    prior_plays: Floats
+    prior_total: Floats
+
+    def known(self) -> tuple[Floats, Floats]:
+        leaf, faded = self.shape.content >= 0, self.faded()
+        plays = np.where(leaf, or_none(self.prior_plays + self.count * faded), self.prior_plays)
+        total = np.where(leaf & (plays > 0), self.total * faded, 0.0)
+        return plays, self.prior_total + total
+
+    def noise_variance(self) -> float:
+        """Return the variance of a reward, in units of ``sd_unit`` squared."""
+        return 1.0
+
+    def reward_variance(self, mean: Floats) -> Floats:
+        return np.full_like(mean, self.noise_variance())
+
+    def shift(self) -> float:
+        return 0.0
+
+    def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
+        """Return a mean that would be high among the arms: so a stray is either found or soon ruled out."""
+        spread = (1 / self.concentration[: max(self.height[0], 1), copies]).sum(
+            axis=0
+        )  # of arms, in variances of a reward
+        lift = STRAY_LIFT * self.sd_unit * np.sqrt(self.noise_variance() * spread)
+        return root_mean + lift, 1 / (STRAY_WIDTH**2 * spread)
+
+    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
+        """Compare the mean of strays with that of the cluster as the prior of the mean of these rewards."""
+        n, noise = np.maximum(plays, 1e-300), self.noise_variance()
+        x = total / n
+
+        def log_density(mean: Any, variance: Any) -> Any:
+            return -0.5 * (self.in_units(x - mean) ** 2 / (noise * variance) + np.log(variance))
+
+        return np.asarray(log_density(strays.mean, 1 / n + 1 / strays.plays) - log_density(around, 1 / n + 1 / k))
+
+    def drawn(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        return mean, self.sd_unit * np.sqrt(self.noise_variance() * variance)
+
+    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        return mean - 1.96 * sd, mean + 1.96 * sd
+
+
+class AdaptiveGaussianRows(NormalRows, GaussianRows):
+    """Normal rewards whose standard deviation is known."""
+
+    native = "AdaptiveGaussian"
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         super().__init__(sd, prior_plays, prior_total)
@@ -121,43 +192,46 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
     def native_arrays(self) -> list[NDArray[Any]]:
         return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, *self.settings()]
 
-    def known(self) -> tuple[Floats, Floats]:
-        leaf, faded = self.shape.content >= 0, self.faded()
-        plays = np.where(leaf, or_none(self.prior_plays + self.count * faded), self.prior_plays)
-        total = np.where(leaf & (plays > 0), self.total * faded, 0.0)
-        return plays, self.prior_total + total
 
-    def earned(self) -> float:
-        return float(self.count[0] * self.faded())
+class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
+    """Normal rewards whose standard deviation is learned, from how far the rewards of each arm are apart."""
 
-    def reward_variance(self, mean: Floats) -> Floats:
-        return np.ones_like(mean)
+    native = "AdaptiveLearnedGaussian"
+    unit = 1.0
 
-    def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats) -> Floats:
-        """Compare the root's prior with the cluster's as the prior of the mean of these rewards."""
-        n = np.maximum(plays, 1e-300)
-        x, noise = total / n, 1 / n
+    def __init__(self, prior_plays: Floats, prior_total: Floats, centre: float) -> None:
+        super().__init__(prior_total, centre)
+        self.prior_plays = prior_plays
 
-        def log_density(mean: Any, variance: Any) -> Any:
-            return -0.5 * (self.in_units(x - mean) ** 2 / variance + np.log(variance))
+    def attach(self, shape: Shape) -> None:
+        LearnedGaussianRows.attach(self, shape)
+        super().attach(shape)
 
-        own = log_density(self.centre, noise + 1 / self.unit)
-        return np.asarray(own - log_density(around, noise + 1 / k))
+    def noise_variance(self) -> float:
+        """Pool the variances within arms; the variance of all rewards counts as one degree of freedom more."""
+        variance: float = self._remembered("noise", self._noise_variance)
+        return variance
 
-    def components(self, nodes: Nodes, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
-        plays, total = (x[nodes] for x in self.known())
-        n = self.unit + plays
-        sd, stray_sd = (self.sd[0] / np.sqrt(sharpness) for sharpness in self.sharpness())
-        return arms.mean, sd * np.sqrt(arms.variance), (self.prior_total[0] + total) / n, stray_sd / np.sqrt(n)
+    def _noise_variance(self) -> float:
+        faded, leaves = self.faded(), self.shape.node_of
+        n, t, squares, rows = (x[leaves] * faded for x in (self.count, self.total, self.squares, self.rows))
+        played = n > 0
+        n, t, squares, rows = (x[played] for x in (n, t - n * self.centre, squares, rows))
+        if not len(n):
+            return 1.0
+        within = float(np.maximum(squares - t * t / n, 0.0).sum())
+        degrees = float(np.maximum(rows - 1, 0.0).sum())
+        overall = max(float(squares.sum() - t.sum() ** 2 / n.sum()) / float(rows.sum()), 0.0)
+        if within + overall <= 0:
+            overall = float(squares.sum() / rows.sum())  # all rewards are equal so far
+        return max((within + overall) / (degrees + 1), LEAST_VARIANCE)
 
-    def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
-        return np.asarray(x + y * rng.standard_normal(len(x)))
+    def learned_sd(self) -> float:
+        return float(np.sqrt(self.noise_variance()))
 
-    def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
-        return np.asarray(self.winning.normal_mixed_wins(x, y, u, v, share, size))
-
-    def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
-        return mean - 1.96 * sd, mean + 1.96 * sd
+    def native_arrays(self) -> list[NDArray[Any]]:
+        evidence = [self.count, self.total, self.squares, self.rows]
+        return [*evidence, self.prior_plays, self.prior_total, np.array([self.centre]), *self.settings()]
 
 
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}
@@ -175,10 +249,7 @@ def adaptive(prior: Prior | None) -> Any:
         raise InvalidType(
             f"prior={prior!r} must be a bt.Beta or a bt.Gaussian, or a mapping from clusters or arms to them"
         )
-    options = asdict(prior)
-    if isinstance(prior, Gaussian) and prior.sd is None:
-        options |= {"sd": 1.0, "prior_sd": 1.0}
-    return ADAPTIVE[type(prior)](**options)
+    return ADAPTIVE[type(prior)](**asdict(prior))
 
 
 def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) -> list[Floats]:

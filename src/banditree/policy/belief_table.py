@@ -79,9 +79,10 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
 def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
     """Say how alike the arms, or clusters, below each node are, and by how much they differ."""
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
-    apart = np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
+    apart = rows.sd_unit * np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
+    comparable = 4 ** rows.shift() / rows.unit  # what counts is how far they differ in odds, or in standard deviations
     return [
-        "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each / rows.unit)}: ±{gap:.2g}"
+        "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each * comparable)}: ±{gap:.2g}"
         for each, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
     ]
 

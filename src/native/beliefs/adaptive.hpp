@@ -20,14 +20,16 @@ namespace banditree {
 struct AdaptiveSettings {
     const double* height;         // (nodes,)
     const double* concentration;  // (heights, copies)
-    const double* log_prior;      // (copies,)
+    const double* steps;          // (copies,)
     std::size_t copies;
-    double sharpness, stray_sharpness, log_at_stake, strays, growth, most_stray, largest_factor, faded_step;
+    double fall, below, finest, hint, sharpest, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
 };
 
 template <class Kind>
 struct AdaptiveRows {
     static constexpr double low = Kind::low, high = Kind::high;
+    static constexpr bool contextual = false;
+    static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
     Kind kind;
     AdaptiveSettings set;
     double* scale;
@@ -36,9 +38,9 @@ struct AdaptiveRows {
     std::vector<std::int32_t> n_leaves;   // (clusters,) number of arms among the children
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
-    double chance = 0.0;                  // that an arm does not follow its cluster, before its own rewards are considered
-    double sharpness = 1.0;               // of the draws of arms
-    double stray_sharpness = 1.0;         // and of those that do not follow their cluster
+    Stray stray_prior{};                  // what it expects of arms that do not follow their cluster
+    double chance = 0.0;                  // that an arm does not, before its own rewards are considered
+    double plays_per_arm = 0.0;
     std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
@@ -54,15 +56,56 @@ struct AdaptiveRows {
     void bring_up_to_date(const Tree& tree) {
         fade();
         if (stale) rebuild(tree);
+        if (weighed) return;
+        if constexpr (Kind::learned) kind.estimate_noise(weight_of_evidence);
+        if (kind.note_level(weight_of_evidence))
+            for (Known& known : touched) known.room = kind.remember(known.leaf, known.seen);
+        weigh();
+    }
+
+    // Gets ready for a decision.
+    void begin(const Tree& tree, const double*, Stream& rng) {
+        bring_up_to_date(tree);
+        draw_copy(tree, rng);
+    }
+
+    // The parameters of the draw of an arm; u says whether it follows its cluster.
+    Drawn drawn(const Tree& tree, std::int32_t leaf, double u) const {
+        const Seen known = seen(leaf);
+        const std::size_t parent = cluster(tree, tree.parent[leaf]);
+        if (u < stray(leaf, known, parent)) return drawn_alone(known);
+        double m, v;
+        believe(k_arms, known.plays, known.total, parent, m, v);
+        return drawn_following(m, v);
+    }
+    static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
+
+    Drawn drawn_following(double m, double v) const { return kind.drawn(m, sharpened(v, set.hint, set.sharpest)); }
+    Drawn drawn_alone(const Seen& known) const {
+        const double n = stray_prior.plays + known.plays;
+        const double m = (stray_prior.plays * stray_prior.mean + known.total) / n;
+        return kind.drawn(m, sharpened(1.0 / (n + Kind::one), set.stray_hint, set.stray_sharpest));
+    }
+    double sharpened(double v, double hint, double sharpest) const {
+        const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), 1.0 / sharpest);
+        return v * std::min(plainness, 1.0);
+    }
+    // At least the variance of the draws of an arm that follows its cluster, without a logarithm.
+    BANDITREE_INLINE double sharpened_at_most(double v) const {
+        const double x = set.hint * plays_per_arm * v, least = 1.0 / set.sharpest, most = x > least ? x : least;
+        return most < 1.0 ? most * v : v;
     }
 
     // Learns `count` rewards with sum `total` of the arm at the end of a path.
-    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count) {
+    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count, const double* = nullptr) {
         const std::int32_t leaf = path.back();
         const Seen then = seen(leaf);
+        if constexpr (Kind::learned) kind.weigh_noise(leaf, weight_of_evidence, -1.0);
         for (const std::int32_t node : path) kind.observe(node, total, count);
         fade();
+        weighed = false;
         if (stale) return;  // all is made anew before it is used
+        if constexpr (Kind::learned) kind.weigh_noise(leaf, weight_of_evidence, 1.0);
         const Seen now = seen(leaf);
         bool sent = then.plays > 0.0;
         if (!(now.plays > 0.0)) return;
@@ -78,12 +121,10 @@ struct AdaptiveRows {
             std::copy(sums, sums + copies(), new_n.begin());
             std::copy(sums + copies(), sums + 2 * copies(), new_t.begin());
         }
-        weighed = false;
     }
 
     // Draws a copy by weight, and computes what it believes about the clusters.
     void draw_copy(const Tree& tree, Stream& rng) {
-        if (!weighed) weigh();
         const double u = rng.random() * cumulative.back();
         std::size_t copy = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
         copy = std::min(copy, copies() - 1);
@@ -97,10 +138,13 @@ struct AdaptiveRows {
             believe(k, sum(c, 0, copy), sum(c, 1, copy), above[c], mean[c], variance[c]);
         }
         const auto n_arms = static_cast<double>(tree.n_arms);
-        const double plays = kind.plays(0, weight_of_evidence);
-        chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
-        const double length = ln_one_plus(kind.earned(weight_of_evidence) / n_arms);
-        sharpness = fallen(set.sharpness, length), stray_sharpness = fallen(set.stray_sharpness, length);
+        plays_per_arm = kind.plays(0, weight_of_evidence) / n_arms;
+        double spread = 0.0;  // of arms around the root
+        for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h) spread += 1.0 / set.concentration[h * copies() + copy];
+        stray_prior = kind.stray(mean[0], spread);
+        const double tried = set.sooner * plays_per_arm / (stray_prior.plays + Kind::one);
+        const double expected = set.strays * (std::min(tried, 1.0) + set.growth * tried);
+        chance = std::min(expected / std::max(n_arms, 2.0), set.most_stray);
     }
 
     // Calls visit(place) for all arms in `touched`, in the order of the tree: what is drawn then depends on the evidence
@@ -125,7 +169,7 @@ struct AdaptiveRows {
 
     // The chance that an arm does not follow its cluster.
     double stray(std::int32_t leaf, const Seen& known, std::size_t parent) const {
-        const double factor = known.plays > 0.0 ? kind.log_factor(leaf, known, k_arms, mean[parent]) : 0.0;
+        const double factor = known.plays > 0.0 ? kind.log_factor(leaf, known, k_arms, mean[parent], stray_prior) : 0.0;
         const double odds = chance / (1.0 - chance) * exp(std::min(factor, set.largest_factor));
         return odds / (1.0 + odds);
     }
@@ -141,26 +185,22 @@ struct AdaptiveRows {
         weight_of_evidence = now;
     }
 
-    double fallen(double most, double length) const {
-        return length * (most - 1.0) > set.log_at_stake * most ? length / (length - set.log_at_stake) : most;
-    }
-
     bool stale = true, weighed = false;
     double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
     std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
     std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
-    // By slot: five sums per copy. w is what a message counts, x its mean, and z the same as `off_centre` gives it; the
-    // last is the log likelihood.
-    std::vector<double> sums;  // (slots, [w, w x, w z^2, ln w, likelihood], copies)
-    std::vector<double> log_weight, cumulative;
+    // By slot: six sums per copy. w is what a message counts, x its mean, and z the same as `off_centre` gives it; the
+    // last two are the log likelihood, of normal rewards without what is to be divided by their variance, and that.
+    std::vector<double> sums;  // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
+    std::vector<double> log_likelihood, apart, log_weight, cumulative;
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
     std::int32_t leaf_at(std::int32_t at) const { return touched[static_cast<std::size_t>(at)].leaf; }
-    double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 5 * copies(); }
+    double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 6 * copies(); }
     double sum(std::size_t c, std::size_t which, std::size_t copy) const {
-        return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 5 + which) * copies() + copy];
+        return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 6 + which) * copies() + copy];
     }
     static BANDITREE_INLINE double square(double x) { return x * x; }
     void fill(std::vector<double>& values, double value) { std::fill(values.begin(), values.end(), value); }
@@ -170,7 +210,7 @@ struct AdaptiveRows {
         if (at < 0) {
             const std::size_t parent = cluster(tree, tree.parent[leaf]);
             at = static_cast<std::int32_t>(touched.size());
-            touched.push_back({leaf, static_cast<std::uint32_t>(parent), seen, 0.0, 0.0});
+            touched.push_back({leaf, static_cast<std::uint32_t>(parent), seen, 0.0});
             ++n_touched[parent];
             const auto lower = [this](std::int32_t i, std::int32_t j) { return leaf_at(i) < leaf_at(j); };
             fresh.insert(std::upper_bound(fresh.begin(), fresh.end(), at, lower), at);
@@ -181,11 +221,9 @@ struct AdaptiveRows {
                 fresh.clear();
             }
         }
-        kind.remember(leaf, seen);
         Known& known = touched[static_cast<std::size_t>(at)];
         known.seen = seen;
-        known.mean_alone = kind.mean_alone(seen);
-        known.room = kind.room(leaf, seen);
+        known.room = kind.remember(leaf, seen);
         const Known& most = touched[leader];
         if (seen.plays > most.seen.plays || (seen.plays == most.seen.plays && leaf < most.leaf))
             leader = static_cast<std::size_t>(at);
@@ -193,8 +231,8 @@ struct AdaptiveRows {
 
     void open(std::size_t c) {
         if (slot[c] >= 0) return;
-        slot[c] = static_cast<std::int32_t>(sums.size() / (5 * copies()));
-        sums.resize(sums.size() + 5 * copies(), 0.0);
+        slot[c] = static_cast<std::int32_t>(sums.size() / (6 * copies()));
+        sums.resize(sums.size() + 6 * copies(), 0.0);
     }
 
     void prepare(const Tree& tree) {
@@ -216,8 +254,13 @@ struct AdaptiveRows {
         slot.assign(above.size(), -1), senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
         place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
         sums.clear(), touched.clear(), order.clear(), fresh.clear();
-        log_weight.assign(set.log_prior, set.log_prior + copies());
+        log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);
         leader = 0;
+        kind.note_level(weight_of_evidence);
+        if constexpr (Kind::learned) {
+            kind.forget_noise();
+            for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) kind.weigh_noise(tree.node_of[arm], weight_of_evidence, 1.0);
+        }
         for (std::int32_t node = 1; node < tree.n_nodes; ++node) {  // what is known of clusters beforehand is a message
             const Seen known = tree.content[node] < 0 ? kind.before(node) : Seen{0.0, 0.0};
             if (!(known.plays > 0.0)) continue;
@@ -283,19 +326,31 @@ struct AdaptiveRows {
         const std::size_t n_copies = copies();
         const double others = n_senders - 1;
         double* __restrict sums_of = of;
-        double* __restrict weight = log_weight.data();
+        double* __restrict likelihood = log_likelihood.data();
+        double* __restrict distance = apart.data();
         for (std::size_t c = 0; c < n_copies; ++c) {
-            const double w = sums_of[c], x = sums_of[c + n_copies], apart = sums_of[c + 2 * n_copies] - w * square(kind.off_centre(x / w));
-            const double v = kind.reward_variance((x + 0.5 * Kind::one) / (w + Kind::one));
-            const double logs = sums_of[c + 3 * n_copies] - ln_lane(w) - others * ln_lane(v);
-            const double now = 0.5 * (logs - (apart > 0.0 ? apart : 0.0) / v);
-            weight[c] += now - sums_of[c + 4 * n_copies];
-            sums_of[c + 4 * n_copies] = now;
+            const double w = sums_of[c], x = sums_of[c + n_copies], gap = sums_of[c + 2 * n_copies] - w * square(kind.off_centre(x / w));
+            double logs = sums_of[c + 3 * n_copies] - ln_lane(w), away = gap > 0.0 ? gap : 0.0;
+            if (Kind::one > 0.0) {
+                const double v = kind.reward_variance((x + 0.5) / (w + 1.0));
+                logs -= others * ln_lane(v) + away / v;
+                away = 0.0;
+            }
+            likelihood[c] += 0.5 * logs - sums_of[c + 4 * n_copies];
+            sums_of[c + 4 * n_copies] = 0.5 * logs;
+            distance[c] += 0.5 * away - sums_of[c + 5 * n_copies];
+            sums_of[c + 5 * n_copies] = 0.5 * away;
         }
     }
 
     void weigh() {
-        cumulative.resize(copies());
+        log_weight.resize(copies()), cumulative.resize(copies());
+        const double shift = kind.shift(), per_variance = 1.0 / kind.noise();
+        for (std::size_t c = 0; c < copies(); ++c) {
+            const double step = set.steps[c] + shift, beyond = std::max(-step, 0.0) + std::max(step - set.finest, 0.0);
+            const double prior = -set.fall * std::max(step, 0.0) - set.below * beyond;
+            log_weight[c] = prior + log_likelihood[c] - apart[c] * per_variance;
+        }
         const double top = *std::max_element(log_weight.begin(), log_weight.end());
         double total = 0.0;
         for (std::size_t c = 0; c < copies(); ++c) cumulative[c] = total += exp(log_weight[c] - top);

@@ -26,24 +26,28 @@ struct Known {
     std::int32_t leaf;
     std::uint32_t parent;  // cluster
     Seen seen;
-    double mean_alone;  // if it does not follow its cluster
-    double room;        // see `log_factor`: at most this, plus what the distance from the cluster's mean adds
+    double room;  // see `may_stray`
 };
 
-// Two parameters of a draw: of a Beta on log odds, or mean and standard deviation of a normal.
+// Mean and standard deviation of a normal draw.
 struct Drawn {
     double x, y;
 };
 
+// What arms that do not follow their cluster are expected to be.
+struct Stray {
+    double mean, plays;
+};
+
 struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
-    static constexpr double one = 1.0;                   // ONE
-    static constexpr double own = 2.0;                   // OWN in adaptive_kinds.py
-    static constexpr double edge = 1e-12;                // EDGE
-    static constexpr double least_strength = 0.01;        // LEAST_STRENGTH
-    BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: by itself, and at its own mean
+    static constexpr double one = 1.0;     // ONE
+    static constexpr double edge = 1e-12;  // EDGE in adaptive_kinds.py
+    BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: as a stray, and at its own mean
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
+    double rarer = 0.0, level = 0.0;  // see AdaptiveBetaRows.level()
+    double log_own = 0.0;             // ln B of what strays are expected to be
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
     Seen seen(std::int32_t leaf, double faded) const {
@@ -51,7 +55,6 @@ struct AdaptiveBeta {
         return {successes + or_none(b[leaf] + nodes[leaf].failures * faded), successes};
     }
     double plays(std::int32_t node, double faded) const { return (nodes[node].successes + nodes[node].failures) * faded; }
-    double earned(double faded) const { return nodes[0].successes * faded; }  // rewards in all, or plays if they are normal
     void observe(std::int32_t node, double total, double count) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
@@ -64,46 +67,76 @@ struct AdaptiveBeta {
         mean = mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
         return mean * (1.0 - mean);
     }
+    static constexpr bool learned = false;
+    double noise() const { return 1.0; }
     BANDITREE_INLINE double off_centre(double mean) const { return mean; }
+
+    // Takes note of the level of the rewards; true if what strays are expected to be has changed.
+    bool note_level(double faded) {
+        const double successes = a[0] + nodes[0].successes * faded, failures = b[0] + nodes[0].failures * faded;
+        const double share = std::max(std::min(successes, failures) / (successes + failures), edge);
+        rarer = exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share)));
+        const double then = level;
+        level = successes <= failures ? rarer : 0.5;
+        if (level == then) return false;
+        log_own = log_beta(1.0 / (1.0 - level), 1.0 / level);
+        return true;
+    }
+    double shift() const { return ln(4.0 * rarer * (1.0 - rarer)) * 0.72134752044448170; }
+    Stray stray(double, double) const { return {level, 1.0 / (level * (1.0 - level))}; }
 
     static double log_beta(double x, double y) {
         const double n = x + y, rest = stirling_rest(x) + stirling_rest(y) - stirling_rest(n);
         return (x - 0.5) * ln(x / n) + (y - 0.5) * ln(y / n) - 0.5 * ln(n / 6.283185307179586) + rest;
     }
-    // Keeps what `log_factor` needs of an arm's own evidence.
-    void remember(std::int32_t leaf, const Seen& seen) {
+    // Keeps what `log_factor` needs of an arm's own evidence. Returns `room`.
+    double remember(std::int32_t leaf, const Seen& seen) {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = std::max(seen.plays, 1e-300);
-        nodes[leaf].scales.a = log_beta(own + s, own + f) - log_beta(own, own);
+        nodes[leaf].scales.a = log_beta(1.0 / (1.0 - level) + s, 1.0 / level + f) - log_own;
         nodes[leaf].scales.b = (s > 0.0 ? s * ln(s / n) : 0.0) + (f > 0.0 ? f * ln(1.0 - s / n) : 0.0);
-    }
-    // The log factor is at most this plus share n (x - m)^2 / (m (1 - m)), with m the cluster's mean, if k is at least 1.
-    double room(std::int32_t leaf, const Seen& seen) const {
         return nodes[leaf].scales.a - nodes[leaf].scales.b + 0.5 * ln_one_plus(seen.plays);
     }
-    double log_factor(std::int32_t leaf, const Seen& seen, double k, double around) const {
+    // Whether the log factor may be above a limit: it is at most room + share n (x - m)^2 / (m (1 - m)), with m the
+    // cluster's mean, because k is at least 1.
+    BANDITREE_INLINE bool may_stray(const Known& of, double k, double around, double limit, const Stray&) const {
+        const double n = of.seen.plays, off = of.seen.total - n * around;
+        return k * off * off > (limit - of.room) * (k + n) * n * around * (1.0 - around);
+    }
+    double log_factor(std::int32_t leaf, const Seen& seen, double k, double around, const Stray&) const {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays, best = nodes[leaf].scales.b;
         const double mean = std::clamp(around, edge, 1.0 - edge);
         const double there = s * ln(mean) + f * ln_one_minus(mean);
         return nodes[leaf].scales.a - (best - k / (n + k) * (best - there) - 0.5 * ln_one_plus(n / k));
     }
-    Drawn following(double mean, double variance, double sharpness) const {
-        const double strength = sharpness * std::max(1.0 / variance - 1.0, least_strength);
-        mean = std::clamp(mean, edge, 1.0 - edge);
-        return {strength * mean, strength * (1.0 - mean)};
+    Drawn drawn(double mean, double variance) const {
+        mean = std::clamp(mean, 0.0, 1.0);
+        const double below = std::sqrt(mean), above = std::sqrt(1.0 - mean);
+        return {below - above, 0.5 * (below + above) * std::sqrt(variance)};
     }
-    static double mean_alone(const Seen& seen) { return (own + seen.total) / (2.0 * own + seen.plays); }
-    Drawn alone(const Seen& seen, double sharpness) const {
-        return {sharpness * (own + seen.total), sharpness * (own + std::max(seen.plays - seen.total, 0.0))};
+    // The mean whose draws are at the bar on average, and a factor w such that a draw with a lower mean m and variance v
+    // passes the bar if a normal exceeds a number whose square is at least (mean - m)^2 / (w v).
+    void at_bar(double bar, double& mean, double& factor) const {
+        const double b = std::clamp(bar, -1.0, 1.0);
+        mean = 0.5 * (1.0 + b * std::sqrt(2.0 - b * b));
+        const double most = mean < 0.5 ? mean * (1.0 - mean) : 0.25;
+        factor = (1.0 + 2.0 * std::sqrt(most)) * most;
     }
-    double draw(const Drawn& of, Stream& rng) const { return rng.beta_log_odds(of.x, of.y); }
 };
 
-struct AdaptiveGaussian {
+// The noise is known, or learned as AdaptiveLearnedGaussianRows says; then `squares` and `rows` are evidence too.
+template <bool Learned>
+struct AdaptiveNormal {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr double one = 0.0;
-    double *count, *sum;                           // (nodes,)
-    const double *sd, *prior_plays, *prior_total;  // (nodes,)
+    static constexpr double lift = 2.0, width = 0.7;    // STRAY_LIFT, STRAY_WIDTH in adaptive_kinds.py
+    static constexpr double farthest = 1e75;            // FARTHEST in adaptive.py
+    static constexpr double least_variance = 1e-300;    // LEAST_VARIANCE
+    static constexpr bool learned = Learned;
+    double *count, *sum, *squares, *rows;       // (nodes,); the last two if the noise is learned
+    const double *prior_plays, *prior_total;    // (nodes,)
+    double sd, centre;                          // what deviations are measured in, and means from
     double* scale;
+    double within = 0.0, degrees = 0.0, variance = 1.0;  // of the rewards of each arm; variance of a reward
 
     Seen before(std::int32_t node) const { return {prior_plays[node], prior_total[node]}; }
     Seen seen(std::int32_t leaf, double faded) const {
@@ -111,41 +144,72 @@ struct AdaptiveGaussian {
         return {plays, prior_total[leaf] + (plays > 0.0 ? sum[leaf] * faded : 0.0)};
     }
     double plays(std::int32_t node, double faded) const { return count[node] * faded; }
-    double earned(double faded) const { return count[0] * faded; }
     void observe(std::int32_t node, double total, double n) {
         count[node] += n;
         sum[node] += total;
+        if constexpr (Learned) {
+            squares[node] += (total - n * centre) * (total - n * centre) / n;
+            rows[node] += 1.0 / *scale;
+        }
     }
     void rescale(std::int32_t node, double by) {
         count[node] *= by;
         sum[node] *= by;
+        if constexpr (Learned) squares[node] *= by, rows[node] *= by;
     }
-    static constexpr double farthest = 1e75;  // FARTHEST in adaptive.py
-    BANDITREE_INLINE double reward_variance(double) const { return 1.0; }  // in units of sd squared
+    BANDITREE_INLINE double reward_variance(double) const { return variance; }  // in units of sd squared
+    double noise() const { return variance; }
     BANDITREE_INLINE double in_units(double difference) const {
-        const double most = farthest * sd[0];
-        return (difference > most ? most : difference < -most ? -most : difference) / sd[0];
+        const double most = farthest * sd;
+        return (difference > most ? most : difference < -most ? -most : difference) / sd;
     }
-    BANDITREE_INLINE double off_centre(double mean) const { return in_units(mean - prior_total[0] / prior_plays[0]); }
-    void remember(std::int32_t, const Seen&) {}
-    double room(std::int32_t, const Seen&) const { return 0.0; }
-    double log_factor(std::int32_t, const Seen& seen, double k, double around) const {
-        const double n = std::max(seen.plays, 1e-300), x = seen.total / n, unit = prior_plays[0];
-        const auto log_density = [&](double mean, double variance) {
+    BANDITREE_INLINE double off_centre(double mean) const { return in_units(mean - centre); }
+
+    // Adds what an arm says about the noise, or with the sign -1 takes it away.
+    void weigh_noise(std::int32_t leaf, double faded, double sign) {
+        const double n = count[leaf] * faded, t = sum[leaf] * faded - n * centre;
+        if (!(n > 0.0)) return;
+        within += sign * std::max(squares[leaf] * faded - t * t / n, 0.0);
+        degrees += sign * std::max(rows[leaf] * faded - 1.0, 0.0);
+    }
+    void forget_noise() { within = degrees = 0.0; }
+    void estimate_noise(double faded) {
+        const double n = count[0] * faded, t = sum[0] * faded - n * centre, of = rows[0] * faded;
+        variance = 1.0;
+        if (!(n > 0.0)) return;
+        double overall = std::max((squares[0] * faded - t * t / n) / of, 0.0);
+        const double sure = std::max(within, 0.0);
+        if (!(sure + overall > 0.0)) overall = squares[0] * faded / of;
+        variance = std::max((sure + overall) / (std::max(degrees, 0.0) + 1.0), least_variance);
+    }
+
+    bool note_level(double) { return false; }
+    double shift() const { return 0.0; }
+    Stray stray(double root_mean, double spread) const {
+        return {root_mean + lift * sd * std::sqrt(variance * spread), 1.0 / (width * width * spread)};
+    }
+    double remember(std::int32_t, const Seen&) { return 0.0; }
+    // Whether the log factor may be above a limit: ln q <= q - 1 saves the logarithms.
+    BANDITREE_INLINE bool may_stray(const Known& of, double k, double around, double limit, const Stray& stray) const {
+        const double n = of.seen.plays, away = in_units(of.seen.total / n - around);
+        const double tree = 1.0 / n + 1.0 / k, own = 1.0 / n + 1.0 / stray.plays;
+        return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree)) > limit;
+    }
+    double log_factor(std::int32_t, const Seen& seen, double k, double around, const Stray& stray) const {
+        const double n = std::max(seen.plays, 1e-300), x = seen.total / n;
+        const auto log_density = [&](double mean, double part) {
             const double away = in_units(x - mean);
-            return -0.5 * (away * away / variance + ln(variance));
+            return -0.5 * (away * away / (variance * part) + ln(part));
         };
-        return log_density(prior_total[0] / unit, 1.0 / n + 1.0 / unit) - log_density(around, 1.0 / n + 1.0 / k);
+        return log_density(stray.mean, 1.0 / n + 1.0 / stray.plays) - log_density(around, 1.0 / n + 1.0 / k);
     }
-    Drawn following(double mean, double variance, double sharpness) const {
-        return {mean, sd[0] / std::sqrt(sharpness) * std::sqrt(variance)};
+    Drawn drawn(double mean, double part) const { return {mean, sd * std::sqrt(variance * part)}; }
+    void at_bar(double bar, double& mean, double& factor) const {
+        mean = bar;
+        factor = sd * sd * variance;
     }
-    double mean_alone(const Seen& seen) const { return (prior_total[0] + seen.total) / (prior_plays[0] + seen.plays); }
-    Drawn alone(const Seen& seen, double sharpness) const {
-        const double n = prior_plays[0] + seen.plays;
-        return {(prior_total[0] + seen.total) / n, sd[0] / std::sqrt(sharpness) / std::sqrt(n)};
-    }
-    double draw(const Drawn& of, Stream& rng) const { return of.x + of.y * rng.standard_normal(); }
 };
+using AdaptiveGaussian = AdaptiveNormal<false>;
+using AdaptiveLearnedGaussian = AdaptiveNormal<true>;
 
 }  // namespace banditree

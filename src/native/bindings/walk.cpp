@@ -54,9 +54,9 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     const std::size_t copies = nb::len(nb::object(arrays[from + 2]));
     require(copies > 0, what);
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
-    const double* log_prior = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 8, what);
-    return {height, k, log_prior, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7]};
+    const double* steps = numbers<double>(arrays[from + 2], copies, what);
+    const double* set = numbers<double>(arrays[from + 3], 13, what);
+    return {height, k, steps, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12]};
 }
 
 // `arrays` are those of Rows.native_arrays().
@@ -65,7 +65,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
                                 bool fades) {
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
-    const std::size_t n_own = kind == "LearnedGaussian" ? 8 : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
+    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 8) : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
     require(nb::len(arrays) == n_own + (adaptive ? 4 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
@@ -75,7 +75,11 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         require(rule == "Thompson", "adaptive beliefs are drawn from");
         const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes);
         if (kind == "Gaussian")
-            return joint(AdaptiveGaussian{array(0), array(1), array(2), array(3), array(4), scale}, set);
+            return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), *array(2),
+                                          *array(4) / *array(3), scale}, set);
+        if (kind == "LearnedGaussian")
+            return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), 1.0,
+                                                 *numbers<double>(arrays[6], 1, "learned noise needs its centre"), scale}, set);
         if (kind == "Beta")
             return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), array(1), array(2), scale}, set);
     }

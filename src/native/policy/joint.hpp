@@ -96,7 +96,7 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         evaluations += static_cast<std::int64_t>(among.size());
         scores.resize(among.size());
         for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rng->random();
-        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.kind.draw(drawn(among[i], scores[i]), *rng);
+        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.draw(rows.drawn(tree, among[i], scores[i]), *rng);
     }
 
     // Writes the leaves of the arms that may be chosen into `among`.
@@ -109,15 +109,6 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         }
         for (std::int32_t node = 1; node < tree.n_nodes; ++node)
             if (tree.content[node] >= 0 && (!limits || limits->allows(tree.content[node]))) among.push_back(node);
-    }
-
-    Drawn drawn(std::int32_t leaf, double u) const {
-        const Seen known = rows.seen(leaf);
-        const std::size_t parent = rows.cluster(tree, tree.parent[leaf]);
-        if (u < rows.stray(leaf, known, parent)) return rows.kind.alone(known, rows.stray_sharpness);
-        double mean, variance;
-        rows.believe(rows.concentration(), known.plays, known.total, parent, mean, variance);
-        return rows.kind.following(mean, variance, rows.sharpness);
     }
 };
 
