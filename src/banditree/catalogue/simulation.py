@@ -23,7 +23,7 @@ from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 from banditree.simulation.workers import n_workers
 
-BUDGET_SECONDS = 30.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
+BUDGET_SECONDS = 60.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
 QUICK_SHARE = 0.1  # of that budget
 MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 100  # bounds of the default number of seeds
 PILOT_STEPS = 200  # simulated to estimate how long the rest takes
@@ -171,7 +171,7 @@ def plan_simulation(
 
 
 def default_seeds(seconds: float, *, quick: bool = False) -> int:
-    """Choose how many seeds to run that take this long each, within about half a minute of one core."""
+    """Choose how many seeds to run that take this long each, within about a minute of one core."""
     budget = BUDGET_SECONDS * (QUICK_SHARE if quick else 1.0)
     return int(np.clip(budget // seconds, MIN_QUICK_SEEDS if quick else MIN_SEEDS, MAX_SEEDS))
 
