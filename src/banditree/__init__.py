@@ -36,7 +36,7 @@ from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree import ope, plots, problems, testing, theory
+    from banditree import adapters, ope, plots, problems, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.ope import evaluate, read_log, replay
     from banditree.simulation import Runs, Sweep, on, simulate, sweep
@@ -46,6 +46,7 @@ __version__ = "0.2.0"
 
 # Loaded on first use, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
 _MODULES = {
+    "adapters": "adapters",
     "clustering": "tree.clustering",
     "ope": "ope",
     "plots": "plots",
@@ -115,6 +116,7 @@ __all__ = [
     "Thompson",
     "Tree",
     "View",
+    "adapters",
     "advise",
     "clustering",
     "engine",

@@ -147,7 +147,19 @@ def test_the_first_screen_shows_the_commands_and_the_paper() -> None:
     assert (ROOT / "docs" / "images" / "advice.png").stat().st_size < 300_000
 
 
-MODULES = ("catalogue", "client", "clustering", "errors", "ope", "plots", "problems", "tables", "testing", "theory")
+MODULES = (
+    "adapters",
+    "catalogue",
+    "client",
+    "clustering",
+    "errors",
+    "ope",
+    "plots",
+    "problems",
+    "tables",
+    "testing",
+    "theory",
+)
 
 
 def listed() -> list[str]:

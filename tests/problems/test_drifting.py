@@ -67,9 +67,11 @@ def test_both_engines_give_the_same_run_draw_for_draw(name: str, problem: Any, e
     with engines.using("native", shortcuts=False):
         runs = bt.simulate({name: algorithm}, moving, **options)
 
-    def on_stream(tree: bt.Tree, *, rng: Any, dim: int | None = None) -> bt.Policy:
-        more: dict[str, Any] = {} if dim is None else {"dim": dim}
-        return algorithm(tree, rng=native_stream(rng), **more)
+    dim = problem.instance(0).dim
+    parameters: dict[str, Any] = {} if dim is None else {"dim": dim}
+
+    def on_stream(tree: bt.Tree, *, rng: Any) -> bt.Policy:
+        return algorithm(tree, rng=native_stream(rng), **parameters)
 
     with engines.using("readable"):
         readable = bt.simulate({name: on_stream}, moving, **options)

@@ -14,7 +14,7 @@ from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
 from banditree.catalogue.simulation import Simulation, simulate
-from banditree.problems.example_files import write_example
+from banditree.problems.real import write_example
 from banditree.tables.problems import Problem as Defect
 
 __all__ = [

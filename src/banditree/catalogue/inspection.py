@@ -16,8 +16,7 @@ from banditree.errors.checks import whole
 from banditree.report.tables import Table
 from banditree.stream import generator
 from banditree.theory import Quality
-from banditree.theory.branches import branches
-from banditree.theory.cluster_quality import quality_of
+from banditree.theory.cluster_quality import find_branches, quality_of
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -114,7 +113,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
     at = clusters_at(tree)
     split = shares(at, draws)  # (worlds, depth)
     guess = draws.mean(axis=0)
-    found = [branches(tree, world) for world in draws]
+    found = [find_branches(tree, world) for world in draws]
     none = np.inf  # the distance if there is no other cluster
     distances = np.array([world.distance[world.is_top].min(initial=none) for world in found])
     gammas = np.array([world.gammas.mean() if world.is_top.any() else 0.0 for world in found])
@@ -123,7 +122,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
         worlds=len(draws),
         levels=_levels(at, split),
         within=Estimate.of(1 - split.sum(axis=1)),
-        quality=quality_of(branches(tree, guess)),
+        quality=quality_of(find_branches(tree, guess)),
         width=Estimate.of(np.array([world.width for world in found])),
         distance=Estimate.of(distances),
         gamma=Estimate.of(gammas),

@@ -16,10 +16,10 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
-from banditree.problems.problem import Rng
 from banditree.problems.rewards import FARTHEST
 from banditree.report.words import count
 from banditree.simulation.one_seed import policy_class
+from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.values import by_arm
 

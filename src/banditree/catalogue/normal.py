@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import Gaussian
 from banditree.catalogue.posterior import EDGE, Posterior
 from banditree.problems import rewards as families
-from banditree.problems.problem import Rng
+from banditree.stream import Rng
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

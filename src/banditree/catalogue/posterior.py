@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.densities import log_beta
 from banditree.problems import Bernoulli
-from banditree.problems.problem import Rng
 from banditree.problems.rewards import Rewards
+from banditree.stream import Rng
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]

@@ -18,8 +18,7 @@ from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
 from banditree.errors import Interrupted
 from banditree.errors.checks import choice
 from banditree.plots import files
-from banditree.problems.example_files import LOGS, write_example, write_example_log
-from banditree.problems.real import CAMPAIGNS
+from banditree.problems.real import CAMPAIGNS, LOGS, write_example, write_example_log
 
 
 def register(app: typer.Typer) -> None:

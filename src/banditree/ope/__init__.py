@@ -37,7 +37,7 @@ from banditree.ope.log import Log, LogError, read_log
 from banditree.ope.models import shrunk_rates
 from banditree.ope.rejection import Replay, replay
 from banditree.ope.verdict import Difference
-from banditree.problems.example_files import write_example_log
+from banditree.problems.real import write_example_log
 from banditree.tables import Problem, read_tree
 
 __all__ = [

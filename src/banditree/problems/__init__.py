@@ -1,4 +1,4 @@
-"""Problems to simulate: the paper's, a real one, and those of users. A new one is a file and a line in ``registry``.
+"""Problems to simulate: the paper's, a real one, and those of users. A new one is a function and a line in `registry`.
 
 A problem is a distribution over instances: ``problem.instance(rng)`` draws one, a tree and the true means of its arms.
 A problem of your own is any object with that method (:class:`AnyProblem`), and an instance is any object with ``tree``,
@@ -29,15 +29,18 @@ from banditree.problems import functions
 from banditree.problems.contextual import linear, mixed_effects
 from banditree.problems.drifting import Drifting, DriftingInstance, drifting
 from banditree.problems.fixed import bernoulli, bounded, gaussian, linear_from
-from banditree.problems.hierarchical import hierarchical_dominance
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
-from banditree.problems.protocols import AnyInstance, AnyProblem
-from banditree.problems.random_clusters import unstructured
+from banditree.problems.paper import (
+    bumps,
+    hierarchical_dominance,
+    sine_kmeans,
+    strong_dominance,
+    surface,
+    unstructured,
+)
+from banditree.problems.problem import AnyInstance, AnyProblem, Problem
 from banditree.problems.real import open_bandit
 from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Rewards, Uniform
-from banditree.problems.smooth import bumps, sine_kmeans, surface
-from banditree.problems.strong import strong_dominance
 from banditree.tree import Tree
 
 registry: dict[str, Callable[..., Problem | Drifting]] = {

@@ -10,41 +10,51 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.problems.instance import Floats, Instance
-from banditree.stream import seed_sequence
+from banditree.problems.problem import AnyProblem
+from banditree.stream import Rng, Seed, generator, seed_sequence
 from banditree.tree.build import Name
 
-LONGEST = 10**12  # steps between two changes
+MAX_STEPS = 10**12  # between two changes
 
 
-def drifting(problem: Any, every: int = 5_000) -> Drifting:
+def drifting(problem: AnyProblem, every: int = 5_000) -> Drifting:
     """Give the arms the means (or theta) of a new instance of ``problem`` every ``every`` steps.
 
     The tree stays the first one, and regret is measured against the arm that is best at that step. Until the first
     change the instance is that of ``problem`` itself, for the same rng.
 
+    Parameters
+    ----------
+    problem
+        A problem whose instances are :class:`Instance`, with the same arms and different means.
+    every
+        Steps between two changes.
+
+    Examples
+    --------
     >>> from banditree.problems import unstructured
     >>> instance = drifting(unstructured(n_arms=6, n_clusters=2), every=100).instance(0)
     >>> first, later = instance.truth(0), instance.truth(1)
     >>> bool((first == later).any())
     False
     """
-    every = whole("every", every, 1, LONGEST, why="the number of steps between two changes")
+    every = whole("every", every, 1, MAX_STEPS, why="the number of steps between two changes")
     if isinstance(problem, Drifting) or not callable(getattr(problem, "instance", None)):
         raise InvalidType(f"problem={problem!r:.60} must be a problem with instance(rng) that does not drift already")
     if getattr(problem, "fixed", False):
         raise InvalidValue(f"the means of {problem!r:.60} never change: every seed has the same instance")
-    found = Drifting(problem, every, slow=bool(getattr(problem, "slow", False)))
-    instance = found.instance(0)
+    changing = Drifting(problem, every, slow=bool(getattr(problem, "slow", False)))
+    instance = changing.instance(0)
     if np.array_equal(instance.truth(0), instance.truth(1)):
         raise InvalidValue(f"the means of {problem!r:.60} never change: two of its instances have the same ones")
-    return found
+    return changing
 
 
 @dataclass(frozen=True, eq=False)
 class Drifting:
     """A problem whose instances change over time; built by `drifting`."""
 
-    problem: Any
+    problem: AnyProblem
     every: int
     slow: bool = False
     name: ClassVar[str] = "drifting"
@@ -57,15 +67,19 @@ class Drifting:
     def __repr__(self) -> str:
         return f"drifting(problem={self.problem!r}, every={self.every})"
 
-    def instance(self, rng: Any) -> DriftingInstance:
+    def instance(self, rng: Seed) -> DriftingInstance:
         """Draw one instance; ``rng`` is an int, a SeedSequence or a Generator."""
         root = seed_sequence(rng)
-        first = self.problem.instance(root)
-        if type(first) is not Instance:
-            raise InvalidType(
-                f"{self.problem!r:.60} returned {first!r:.60}; only problems that return bt.problems.Instance can drift"
-            )
-        return DriftingInstance(first, self.problem, root, self.every)
+        return DriftingInstance(_draw(self.problem, root), self.problem, root, self.every)
+
+
+def _draw(problem: AnyProblem, seed: np.random.SeedSequence) -> Instance:
+    instance = problem.instance(generator(seed))
+    if type(instance) is not Instance:
+        raise InvalidType(
+            f"{problem!r:.60} returned {instance!r:.60}; only problems that return bt.problems.Instance can drift"
+        )
+    return instance
 
 
 class DriftingInstance:
@@ -74,7 +88,7 @@ class DriftingInstance:
     So one object serves one run; `simulate` draws another for each policy.
     """
 
-    def __init__(self, first: Instance, problem: Any, root: np.random.SeedSequence, every: int) -> None:
+    def __init__(self, first: Instance, problem: AnyProblem, root: np.random.SeedSequence, every: int) -> None:
         self.first = self.now = first
         self.problem, self.root, self.every = problem, root, every
         self.tree, self.trees, self.arms = first.tree, first.trees, first.arms
@@ -96,7 +110,7 @@ class DriftingInstance:
         drawn = self.first
         if change:
             key = (*self.root.spawn_key, change)
-            drawn = self.problem.instance(np.random.SeedSequence(self.root.entropy, spawn_key=key))
+            drawn = _draw(self.problem, np.random.SeedSequence(self.root.entropy, spawn_key=key))
         truth = drawn.means if self.dim is None else drawn.theta
         first = self.first.means if self.dim is None else self.first.theta
         if truth is None or first is None or set(drawn.arms) != set(self.arms) or truth.shape != first.shape:
@@ -105,16 +119,16 @@ class DriftingInstance:
             return np.require(truth, requirements=["C", "A"])
         return np.ascontiguousarray(truth[drawn.tree.positions(self.arms)])
 
-    def context(self, rng: Any) -> Floats | None:
+    def context(self, rng: Rng) -> Floats | None:
         """Start the next step, and draw its context: (dim,), or None."""
         if self.step and self.step % self.every == 0:
             truth = self.truth(self.step // self.every)
-            what = {"means": truth} if self.dim is None else {"theta": truth}
-            self.now = Instance(self.trees, self.rewards, contexts=self.contexts, **what)
+            fields = {"means": truth} if self.dim is None else {"theta": truth}
+            self.now = Instance(self.trees, self.rewards, contexts=self.contexts, **fields)
         self.step += 1
         return self.now.context(rng)
 
-    def reward(self, arm: Name, rng: Any, context: Any = None) -> float:
+    def reward(self, arm: Name, rng: Rng, context: Any = None) -> float:
         """Draw the reward of an arm."""
         return self.now.reward(arm, rng, context)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem, Rng
+from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
+from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.values import by_arm
 

@@ -1,18 +1,44 @@
-"""A problem: a distribution over instances."""
+"""A problem, a distribution over instances; and the protocols that a problem of the user's own has to follow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from banditree.problems.instance import Instance
-from banditree.stream import Stream, generator
+from banditree.stream import Seed, generator
+from banditree.tree import Tree
+from banditree.tree.build import Name
 
-Rng = np.random.Generator | Stream  # what instances are drawn from
+
+@runtime_checkable
+class AnyInstance(Protocol):
+    """Trees over the same arms, the first of which is ``tree``, and their rewards."""
+
+    @property
+    def tree(self) -> Tree: ...
+
+    @property
+    def trees(self) -> Mapping[str, Tree]: ...
+
+    def context(self, rng: Any) -> Any: ...
+
+    def reward(self, arm: Name, rng: Any, context: Any = None) -> float: ...
+
+    def expected(self, arm: Name, context: Any = None) -> float: ...
+
+    def best(self, context: Any = None) -> float: ...
+
+
+@runtime_checkable
+class AnyProblem(Protocol):
+    """Draws instances. It may also have ``name``, ``fixed`` and ``slow``, as :class:`Problem` has."""
+
+    def instance(self, rng: Any) -> AnyInstance: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +59,23 @@ class Problem:
     fixed: bool = False  # every seed has the same instance, which is drawn once
     slow: bool = False  # drawing takes long in Python, so it is worth several processes
 
-    def instance(self, rng: Any) -> Instance:
+    def instance(self, rng: Seed) -> Instance:
         """Draw one instance; ``rng`` is an int, a SeedSequence or a Generator."""
         if self.fixed:
-            return self._only
+            return self._fixed_instance
         return self.draw(generator(rng), **self.parameters)
 
     @cached_property
-    def _only(self) -> Instance:
+    def _fixed_instance(self) -> Instance:
         return self.draw(generator(0), **self.parameters)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the instance of a fixed problem, which is made again where it is needed."""
-        return {name: value for name, value in vars(self).items() if name != "_only"}
+        return {name: value for name, value in vars(self).items() if name != "_fixed_instance"}
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={_short(value)}' for name, value in self.parameters.items())})"
+        return f"{self.name}({', '.join(f'{name}={_abbreviate(value)}' for name, value in self.parameters.items())})"
 
 
-def _short(value: Any) -> str:
+def _abbreviate(value: object) -> str:
     return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)

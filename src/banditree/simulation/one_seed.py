@@ -21,8 +21,7 @@ from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.drifting import Drifting, DriftingInstance
 from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
-from banditree.problems.protocols import AnyInstance, AnyProblem
+from banditree.problems.problem import AnyInstance, AnyProblem, Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Uniform
 from banditree.simulation.runs import Run
 from banditree.simulation.stepper import (
@@ -185,8 +184,7 @@ class Plan:
         if type(self.problem) is Problem and self.problem.fixed:  # the same for every seed
             return self.problem.instance(0)
         rng = self.streams.instance(seed)
-        is_built_in = isinstance(self.problem, Problem | Drifting)
-        return draw_instance(self.problem, rng if is_built_in else generator(rng), seed)
+        return draw_instance(self.problem, rng if isinstance(self.problem, Drifting) else generator(rng), seed)
 
     def run(self, seed: int, instance: AnyInstance, monitor: Monitor) -> tuple[int, dict[str, Outcome]]:
         """Run every policy on this instance: those that can run natively together, the others one by one."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.output.files import read_whole, write_whole
-from banditree.problems.protocols import AnyInstance
+from banditree.problems.problem import AnyInstance
 from banditree.report import words
 from banditree.report.intervals import student_interval
 from banditree.report.result import Result

@@ -17,7 +17,9 @@ tree every bound is that of a flat bandit.
 
 from banditree.theory.bounds import (
     arm_plays,
+    bound_curves,
     cluster_plays,
+    curve,
     hts_upper,
     lai_robbins,
     lower,
@@ -26,7 +28,6 @@ from banditree.theory.bounds import (
     tsc_upper,
 )
 from banditree.theory.cluster_quality import Quality, quality
-from banditree.theory.curves import bound_curves, curve
 
 __all__ = [
     "Quality", "arm_plays", "bound_curves", "cluster_plays", "curve", "hts_upper", "lai_robbins", "lower",

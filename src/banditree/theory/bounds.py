@@ -1,21 +1,25 @@
-"""The bounds of Theorems 1 to 7, with natural logarithms; each docstring has the paper's formula."""
+"""The bounds of Theorems 1 to 7, with natural logarithms, as numbers and as curves over time.
+
+Each docstring has the paper's formula.
+"""
 
 from __future__ import annotations
 
 from math import log, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from banditree.errors import InvalidValue
 from banditree.errors.checks import choice, real
-from banditree.theory.arithmetic import kl, over, total
-from banditree.theory.branches import Branches, branches
-from banditree.theory.cluster_quality import Arm, top_names
-from banditree.theory.means import Means, flat, of_tree
+from banditree.theory.arithmetic import Floats, Means, add_exactly, divide, kl, read_flat_means, read_means
+from banditree.theory.cluster_quality import Branches, find_branches, quality, top_names
 from banditree.tree import Tree
+from banditree.tree.build import Name
 
 
-def arm_plays(means: Means) -> dict[Any, float]:
+def arm_plays(means: Means) -> dict[Name, float]:
     """Theorem 1 (Kaufmann): the plays of each sub-optimal arm by TS are at most this times log T + log log T.
 
     .. math:: 1 / D(\\mu_a, \\mu^*)
@@ -25,20 +29,20 @@ def arm_plays(means: Means) -> dict[Any, float]:
     >>> {arm: round(plays, 2) for arm, plays in arm_plays({"a": 0.5, "b": 0.4}).items()}
     {'b': 49.66}
     """
-    arms, mu = flat(means)
+    arms, mu = read_flat_means(means)
     below = np.flatnonzero(mu < mu.max())
-    plays = over(1.0, kl(mu[below], mu.max()))
+    plays = divide(1.0, kl(mu[below], mu.max()))
     return {arms[i]: value for i, value in zip(below.tolist(), plays.tolist(), strict=True)}
 
 
-def cluster_plays(tree: Tree, means: Means) -> dict[Arm, float]:
+def cluster_plays(tree: Tree, means: Means) -> dict[Name, float]:
     """Theorem 2, the lemma: the plays of each sub-optimal cluster by TSC are at most this times log T + log log T.
 
     .. math:: 1 / D(\\overline\\mu_C, \\underline\\mu_{C^*})
     """
-    found = _dominated(tree, means, 1)
-    best, floor = found.mu[found.best[found.is_top]], found.mu[found.floor[found.is_top]]
-    return dict(zip(top_names(found), over(1.0, kl(best, floor)).tolist(), strict=True))
+    branches = _dominated_branches(tree, means, 1)
+    best, floor = branches.mu[branches.best[branches.is_top]], branches.mu[branches.floor[branches.is_top]]
+    return dict(zip(top_names(branches), divide(1.0, kl(best, floor)).tolist(), strict=True))
 
 
 def tsc_upper(tree: Tree, means: Means, *, form: Literal["kl", "pinsker"] = "kl") -> float:
@@ -47,10 +51,20 @@ def tsc_upper(tree: Tree, means: Means, *, form: Literal["kl", "pinsker"] = "kl"
     .. math:: \\sum_{C \\ne C^*} \\frac{\\Delta_C}{D(\\overline\\mu_C, \\underline\\mu_{C^*})}
               + \\sum_{a \\in C^*} \\frac{\\Delta_a}{D(\\mu_a, \\mu^*)}
 
-    ``form="pinsker"`` is the weaker form after Pinsker's inequality,
-    :math:`\\frac12 (\\sum (1 + \\gamma_C) / d_C + \\sum 1 / \\Delta_a)`. Arms as good as the best one add nothing. On
-    a flat tree, where each arm is a cluster, this is :func:`lai_robbins`.
+    Arms as good as the best one add nothing. On a flat tree, where each arm is a cluster, this is :func:`lai_robbins`.
 
+    Parameters
+    ----------
+    tree
+        The clustering; its top clusters count.
+    means
+        ``{arm: mean}``, or an array in the order of ``tree.arms``.
+    form
+        "kl", as above, or "pinsker" for the weaker form after Pinsker's inequality,
+        :math:`\\frac12 (\\sum (1 + \\gamma_C) / d_C + \\sum 1 / \\Delta_a)`.
+
+    Examples
+    --------
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]})
     >>> tsc_upper(tree, [0.25, 0.125, 0.75, 0.5], form="pinsker")  # (0.5 / 0.25**2 + 1 / 0.25) / 2
@@ -67,9 +81,9 @@ def tsc_minimax(tree: Tree, means: Means, *, horizon: float | None = None) -> fl
 
     With a horizon T, :math:`\\sqrt{(A^* + K (1 + \\gamma)) T \\log T}`, which holds up to an unknown constant.
     """
-    found = _dominated(tree, means, 1)
-    under = found.n_best + total(1 + found.gammas)
-    return under if horizon is None else sqrt(under * real("horizon", horizon, 1) * log(horizon))
+    branches = _dominated_branches(tree, means, 1)
+    constant = branches.n_best + add_exactly(1 + branches.gammas)
+    return constant if horizon is None else sqrt(constant * real("horizon", horizon, 1) * log(horizon))
 
 
 def lower(tree: Tree, means: Means) -> float:
@@ -78,8 +92,8 @@ def lower(tree: Tree, means: Means) -> float:
     .. math:: \\sum_{a \\in C^*} \\frac{\\Delta_a}{D(\\mu_a, \\mu^*)}
               + \\sum_{C \\ne C^*} \\frac{\\Delta_C}{D(\\underline\\mu_C, \\mu^*)}
     """
-    found = _dominated(tree, means, 1)
-    return total(over(found.gap, kl(found.mu[found.worst], found.mu[found.star])))
+    branches = _dominated_branches(tree, means, 1)
+    return add_exactly(divide(branches.gap, kl(branches.mu[branches.worst], branches.mu[branches.star])))
 
 
 def minimax_lower(tree: Tree, means: Means, *, horizon: float | None = None) -> float:
@@ -89,9 +103,9 @@ def minimax_lower(tree: Tree, means: Means, *, horizon: float | None = None) -> 
 
     With a horizon T, :math:`\\sqrt{(A^* + K) T}`, which holds up to an unknown constant.
     """
-    found = _dominated(tree, means, 1)
-    under = float(found.n_best + found.is_top.sum())
-    return under if horizon is None else sqrt(under * real("horizon", horizon, 1))
+    branches = _dominated_branches(tree, means, 1)
+    constant = float(branches.n_best + branches.is_top.sum())
+    return constant if horizon is None else sqrt(constant * real("horizon", horizon, 1))
 
 
 def hts_upper(
@@ -105,14 +119,24 @@ def hts_upper(
     .. math:: \\sum_{i} \\sum_{j} \\frac{\\Delta_i^j}{D(\\max_{a \\in T_i^j} \\mu_a, \\min_{a \\in T_i^*} \\mu_a)}
 
     This is Theorem 3 level by level: it is :func:`lai_robbins` at depth 0 and :func:`tsc_upper` at depth 1.
-    ``form="printed"`` is the paper's :math:`\\sum \\Delta / d^2 + \\sum 1 / \\Delta_a`; ``form="pinsker"`` is half of
-    that, which is what Pinsker's inequality gives.
+
+    Parameters
+    ----------
+    tree
+        The hierarchy.
+    means
+        ``{arm: mean}``, or an array in the order of ``tree.arms``.
+    form
+        "kl", as above; "printed" for the paper's :math:`\\sum \\Delta / d^2 + \\sum 1 / \\Delta_a`; "pinsker" for half
+        of that, which is what Pinsker's inequality gives.
+    depth
+        How many levels of clusters HTS uses. Default: all.
     """
     choice("form", form, ("kl", "pinsker", "printed"))
-    found = _dominated(tree, means, depth)
+    branches = _dominated_branches(tree, means, depth)
     if form == "kl":
-        return total(over(found.gap, kl(found.mu[found.best], found.mu[found.floor])))
-    printed = total(over(over(found.gap, found.distance), found.distance))
+        return add_exactly(divide(branches.gap, kl(branches.mu[branches.best], branches.mu[branches.floor])))
+    printed = add_exactly(divide(divide(branches.gap, branches.distance), branches.distance))
     return printed if form == "printed" else printed / 2
 
 
@@ -124,13 +148,77 @@ def lai_robbins(means: Means) -> float:
     >>> round(lai_robbins([0.5, 0.4]), 3)
     4.966
     """
-    _, mu = flat(means)
+    _, mu = read_flat_means(means)
     below = mu[mu < mu.max()]
-    return total(over(mu.max() - below, kl(below, mu.max())))
+    return add_exactly(divide(mu.max() - below, kl(below, mu.max())))
 
 
-def _dominated(tree: Tree, means: Means, depth: int | None) -> Branches:
-    mu = of_tree(tree, means)
-    found = branches(tree if depth is None else tree.cut(depth), mu)
-    found.require_dominance()
-    return found
+def _dominated_branches(tree: Tree, means: Means, depth: int | None) -> Branches:
+    """Return the branches of the tree, cut at a depth; raise an error where dominance fails."""
+    mu = read_means(tree, means)
+    branches = find_branches(tree if depth is None else tree.cut(depth), mu)
+    branches.require_dominance()
+    return branches
+
+
+# ---------------------------------------------------------------- curves over time
+
+
+def curve(coefficient: float, times: ArrayLike, *, loglog: bool = False) -> Floats:
+    """Return ``coefficient * log T`` at every time: (times,). ``loglog=True`` adds log log T, as in Theorems 1 and 2.
+
+    Before T = e, where log log T is negative, it counts as 0.
+
+    >>> curve(2.0, [1, 10, 100]).round(3).tolist()
+    [0.0, 4.605, 9.21]
+    """
+    logs = np.log(_read_times(times))
+    return coefficient * (logs + np.log(np.maximum(logs, 1.0)) if loglog else logs)
+
+
+def bound_curves(tree: Tree, means: Means, times: ArrayLike, *, minimax: bool = False) -> dict[str, Floats]:
+    """Return every bound that applies to this instance, by name, at every time: (times,) each.
+
+    Lai and Robbins always applies; the bounds of Theorems 3 and 5 apply under strong dominance, and that of HTS under
+    hierarchical strong dominance, if the tree has more than one level.
+
+    Parameters
+    ----------
+    tree
+        The clustering.
+    means
+        ``{arm: mean}``, or an array in the order of ``tree.arms``.
+    times
+        Numbers of steps, at least 1.
+    minimax
+        Add the square roots of Theorems 4 and 6, which are known only up to a constant (taken as 1).
+
+    Examples
+    --------
+    >>> from banditree.tree import Tree
+    >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]})
+    >>> list(bound_curves(tree, [0.2, 0.3, 0.7, 0.8], [10, 100]))
+    ['TSC upper (Theorem 3)', 'Lower (Theorem 5)', 'Lai and Robbins']
+    """
+    steps = _read_times(times)
+    clustering = quality(tree, means)
+    curves: dict[str, Floats] = {}
+    if clustering.dominance:
+        curves["TSC upper (Theorem 3)"] = curve(tsc_upper(tree, means), steps)
+    if clustering.hierarchical and tree.depth > 1:
+        curves["HTS upper (Theorem 7)"] = curve(hts_upper(tree, means), steps)
+    if clustering.dominance:
+        curves["Lower (Theorem 5)"] = curve(lower(tree, means), steps)
+    curves["Lai and Robbins"] = curve(lai_robbins(read_means(tree, means)), steps)
+    if minimax and clustering.dominance:
+        curves["TSC minimax (Theorem 4)"] = np.sqrt(tsc_minimax(tree, means) * steps * np.log(steps))
+        curves["Minimax lower (Theorem 6)"] = np.sqrt(minimax_lower(tree, means) * steps)
+    return curves
+
+
+def _read_times(times: ArrayLike) -> Floats:
+    steps: Floats = np.asarray(times, np.float64)
+    is_wrong = ~((steps >= 1) & (steps < np.inf))
+    if is_wrong.any():
+        raise InvalidValue(f"time {steps[is_wrong].flat[0]} must be a number of steps, at least 1")
+    return steps
