@@ -125,6 +125,9 @@ class Rows(ABC):
     def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
         """Take note of the tree that these nodes form, before anything else is asked."""
 
+    def joins(self, walk: Any) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
+        """Take note of the native walk that walks these rows."""
+
     @abstractmethod
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         """Return what ``count`` rewards with sum ``total`` add to the arrays of EVIDENCE: numbers, or (arms,) each."""

@@ -33,6 +33,7 @@ struct AdaptiveLinearSettings {
 
 struct AdaptiveLinearRows {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
+    static constexpr bool contextual = true;
     static constexpr std::size_t lanes = 8;   // matrices inverted together
     static constexpr std::size_t n_slots = 6;  // inverses kept of each arm and cluster
     static constexpr std::size_t largest_batch = 256;
@@ -143,8 +144,7 @@ struct AdaptiveLinearRows {
 
     struct Arm {
         Drawn following, alone;
-        double stray;           // chance that it does not follow its cluster
-        double value, spread;  // of its mean, if it does follow, without sharpening
+        double stray;  // chance that it does not follow its cluster
     };
 
     // What the copy looked at believes about an arm.
@@ -165,8 +165,7 @@ struct AdaptiveLinearRows {
                 untouched[c] = {value, own};
             }
             const double value = untouched[c].x, own = untouched[c].y, variance_here = own + along[c];
-            return {{value, to_sd * std::sqrt(variance_here)}, {value, to_sd * std::sqrt(variance_here + more)}, chance, value,
-                    sigma * std::sqrt(variance_here)};
+            return {{value, to_sd * std::sqrt(variance_here)}, {value, to_sd * std::sqrt(variance_here + more)}, chance};
         }
         const double* own = of_arm.data() + static_cast<std::size_t>(at) * entries;
         const double* inverse = inverse_of_arm(static_cast<std::size_t>(at));
@@ -192,8 +191,30 @@ struct AdaptiveLinearRows {
             passed[i] = share * (i ? l1 : 1.0 / vs);
         }
         const double alone = variance_here + extra * u0 * u0 + quadratic(c, passed.data());
-        return {{value, to_sd * std::sqrt(spread)}, {value + u0 * extra * apart, to_sd * std::sqrt(alone)}, odds / (1.0 + odds), value,
-                sigma * std::sqrt(spread)};
+        return {{value, to_sd * std::sqrt(spread)}, {value + u0 * extra * apart, to_sd * std::sqrt(alone)}, odds / (1.0 + odds)};
+    }
+
+    // The same of any node, for Python: mean and sd, those of a stray, and the chance to be one, each `stride` apart.
+    void describe(const Tree& tree, std::int32_t node, bool sharp, double* out, std::size_t stride) {
+        const double wider = sharp ? 1.0 : std::sqrt(sharpness);
+        Arm arm{};
+        if (tree.content[node] >= 0) {
+            arm = believed(tree, node);
+        } else {
+            const std::size_t c = cluster(tree, node);
+            double value = 0.0;
+            for (std::size_t i = 0; i < p; ++i) value += z[i] * mean[c * p + i];
+            arm.following = arm.alone = {value, sigma / std::sqrt(sharpness) * std::sqrt(quadratic(c, z.data()))};
+        }
+        const double numbers[] = {arm.following.x, arm.following.y * wider, arm.alone.x, arm.alone.y * wider, arm.stray};
+        for (std::size_t i = 0; i < 5; ++i) out[i * stride] = numbers[i];
+    }
+
+    void weights(std::vector<double>& weight, std::vector<double>& noise) {
+        if (!weighed) weigh();
+        weight.resize(set.copies);
+        for (std::size_t k = 0; k < set.copies; ++k) weight[k] = (cumulative[k] - (k ? cumulative[k - 1] : 0.0)) / cumulative.back();
+        noise = variance;
     }
 
     void bring_up_to_date(const Tree& tree) {
