@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from banditree.service.engine import Engine
+from banditree.service.engine import Engine, Plan
 from banditree.service.events import ARMS, DECISION, REWARD, Event, new_id
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
@@ -71,7 +71,7 @@ def run_bare(port: int) -> None:
 def run_ours(port: int, policy: str, arms: int, categories: int, store: str) -> None:
     settings = Settings(policy=policy)
     with Path("/dev/null").open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        serve(catalogue(arms, categories), "made up", settings, store=store, host="127.0.0.1", port=port, token=None)
+        serve([Plan(catalogue(arms, categories), settings)], store=store, host="127.0.0.1", port=port)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ async def one_connection(port: int, end: float, times: list[float], rewards: boo
 
 
 async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, body: str) -> bytes:
-    writer.write(f"{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
+    writer.write(f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     assert head.startswith(b"http/1.1 20"), head
     length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
@@ -198,8 +198,8 @@ def starts(folder: Path, events: int = EVENTS) -> list[str]:
     took = []
     for _ in range(2):
         began = time.perf_counter()
-        engine = Engine(open_log(store), Settings())
-        engine.start(arms, "made up")
+        engine = Engine(open_log(store))
+        engine.start([Plan(arms)])
         took.append(time.perf_counter() - began)
         engine.stop()
     return [f"Start with {n:,} events: {took[0]:.2f} s from the log, {took[1]:.2f} s from a snapshot."]

@@ -25,7 +25,8 @@ from uuid import uuid4
 
 from banditree.errors import BanditreeError, InvalidValue
 
-AGAIN = {502, 503, 504}  # status codes after which a request is repeated
+RETRIED = {502, 503, 504}  # status codes after which a request is repeated
+MAX_WAIT_SECONDS = 10.0
 
 
 class ServiceError(BanditreeError, RuntimeError):
@@ -37,16 +38,38 @@ class ServiceError(BanditreeError, RuntimeError):
 
 
 class Client:
-    """Asks a service for decisions and reports their rewards.
+    """Asks a service for decisions and reports their rewards. Threads may share a client.
 
-    A request that gets no answer within ``timeout`` seconds, or a 503, is repeated up to ``retries`` times, with pauses
-    that start at a tenth of a second and double. Threads may share a client.
+    A request that gets no answer in time, or a 503, is repeated, with pauses that start at a tenth of a second and
+    double; the service may ask for longer ones.
+
+    Parameters
+    ----------
+    url
+        The address of the service.
+    token
+        The token, if the service asks for one.
+    experiment
+        The name of the experiment.
+    timeout
+        Seconds to wait for an answer.
+    retries
+        How often a request is repeated.
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 5.0, retries: int = 5) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        experiment: str = "main",
+        timeout: float = 5.0,
+        retries: int = 5,
+    ) -> None:
         if not url.startswith(("http://", "https://")):
             raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")
         self.url, self.token, self.timeout, self.retries = url.rstrip("/"), token, timeout, retries
+        self._base = "/v1" if experiment == "main" else f"/v1/experiments/{quote(experiment, safe='')}"
         self._opener = build_opener(
             ProxyHandler({})
         )  # proxies of the environment are for the internet, not for this service
@@ -54,31 +77,47 @@ class Client:
     def decide(
         self,
         *,
-        context: Sequence[float] | None = None,
+        unit: str | None = None,
+        context: Mapping[str, Any] | Sequence[float] | None = None,
         only: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         k: int | None = None,
         id: str | None = None,  # noqa: A002
     ) -> dict[str, Any]:
-        """Ask for a decision. Returns the service's answer: id, arm, arms, path, propensity, steps, at."""
-        lists = {"context": context, "only": only, "exclude": exclude}
-        asked = {what: None if values is None else list(values) for what, values in lists.items()}
-        asked |= {"k": k, "id": id or uuid4().hex}  # type: ignore[dict-item]
-        body = {what: value for what, value in asked.items() if value is not None}
-        return self._ask("POST", "/v1/decisions", body)
+        """Ask for a decision. Returns the service's answer: id, arm, arms, path, propensity, steps, group, at.
 
-    def reward(self, id: str, reward: float, *, position: int = 0, arm: str | None = None) -> str:  # noqa: A002
-        """Report the reward of a decision. Returns "applied", "duplicate" or "late"."""
-        body: dict[str, Any] = {"reward": reward, "position": position} | ({} if arm is None else {"arm": arm})
-        return str(self._ask("PUT", f"/v1/decisions/{quote(id, safe='')}/reward", body)["status"])
+        Parameters
+        ----------
+        unit
+            Whom it is for, such as a visitor, who is then always in the same group.
+        context
+            What is known about the visitor: features by name, or a list of numbers.
+        only, exclude
+            Arms to choose from, and arms that must not be chosen.
+        k
+            How many different arms.
+        id
+            An id for the decision; a random one by default.
+        """
+        asked: dict[str, Any] = {"unit": unit, "k": k, "id": id or uuid4().hex}
+        if context is not None:
+            asked["context"] = dict(context) if isinstance(context, Mapping) else list(context)
+        asked |= {"only": None if only is None else list(only), "exclude": None if exclude is None else list(exclude)}
+        return self._ask("POST", "/decisions", {what: value for what, value in asked.items() if value is not None})
+
+    def reward(self, id: str, reward: float, *, position: int | None = None, arm: str | None = None) -> str:  # noqa: A002
+        """Report the reward of a decision; for a slate with its position. Returns "applied", "duplicate" or "late"."""
+        asked = {"reward": reward, "position": position, "arm": arm}
+        body = {what: value for what, value in asked.items() if value is not None}
+        return str(self._ask("PUT", f"/decisions/{quote(id, safe='')}/reward", body)["status"])
 
     def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Look up a decision and its reward."""
-        return self._ask("GET", f"/v1/decisions/{quote(id, safe='')}")
+        return self._ask("GET", f"/decisions/{quote(id, safe='')}")
 
     def withdraw(self, id: str) -> None:  # noqa: A002
         """Say that a decision was never shown."""
-        self._ask("DELETE", f"/v1/decisions/{quote(id, safe='')}")
+        self._ask("DELETE", f"/decisions/{quote(id, safe='')}")
 
     def change_arms(
         self,
@@ -89,30 +128,37 @@ class Client:
     ) -> dict[str, Any]:
         """Add, move and remove arms: all of them, or none. Repeating a request that was carried out is not an error."""
         body = {"add": _paths(add), "move": _paths(move), "remove": list(remove)}
-        return self._ask("POST", "/v1/arms", body)
+        return self._ask("POST", "/arms", body)
 
     def tree(self) -> list[dict[str, Any]]:
         """Return the nodes of the tree, with what was learned."""
-        nodes: list[dict[str, Any]] = self._ask("GET", "/v1/tree")["nodes"]
+        nodes: list[dict[str, Any]] = self._ask("GET", "/tree")["nodes"]
         return nodes
+
+    def report(self) -> dict[str, Any]:
+        """Return what the experiment is worth: the groups, the lift with its interval, and what is left to gain."""
+        return self._ask("GET", "/report")
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         headers = {"content-type": "application/json"}
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
         data = None if body is None else json.dumps(body).encode()
+        at_least = 0.0  # seconds that the service asks to wait
         for attempt in range(self.retries + 1):
             if attempt:
-                time.sleep(0.1 * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
-            request = Request(self.url + path, data, headers, method=method)
+                time.sleep(max(at_least, 0.1 * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)))
+            request = Request(self.url + self._base + path, data, headers, method=method)
             try:
-                with self._opener.open(request, timeout=self.timeout) as answer:
-                    found: dict[str, Any] = json.load(answer)
-                    return found
+                with self._opener.open(request, timeout=self.timeout) as response:
+                    answer: dict[str, Any] = json.load(response)
+                    return answer
             except HTTPError as error:
                 failed = ServiceError(_sentence(error), error.code)
-                if error.code not in AGAIN:
+                if error.code not in RETRIED:
                     raise failed from None
+                wait = error.headers.get("retry-after", "")
+                at_least = min(float(wait), MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0) if wait.isdecimal() else 0.0
             except (OSError, HTTPException, ValueError) as error:  # no answer, or an incomplete one
                 failed = ServiceError(f"{self.url} did not answer: {error}", None)
         raise failed

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.output import container
-from banditree.policy import engines
+from banditree.policy import container, engines
 from banditree.stream import native_stream
 from tests.support.helpers import ENGINES, make, needs_native, same, state
 

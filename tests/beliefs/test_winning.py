@@ -17,8 +17,7 @@ from banditree.beliefs import winning as readable
 from banditree.beliefs.densities import log_beta
 from banditree.stream import native
 from tests.support.helpers import needs_native
-from tests.support.win_probabilities import P_FLOOR, chi_square
-from tests.support.win_quadrature import NORMAL, by_quadrature
+from tests.support.winning import NORMAL, P_FLOOR, by_quadrature, chi_square
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 ENGINES = [readable] if native is None else [readable, native]

@@ -12,7 +12,7 @@ from banditree.catalogue import advice as weighing
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy.engines import engine
 from banditree.tree import Tree
-from tests.support.made_up_regret import COUNTED, KNOWN
+from tests.support.made_up_advice import COUNTED, KNOWN
 from tools.pages.advice_table import Draw, World, draw, main, row, too_often_wrong, worlds
 
 

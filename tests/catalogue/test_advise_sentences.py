@@ -13,7 +13,7 @@ from banditree.catalogue.advice import weigh
 from banditree.catalogue.candidates import named
 from banditree.catalogue.comparison import WorldRuns
 from banditree.tree import Tree
-from tests.support.made_up_regret import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
+from tests.support.made_up_advice import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
 
 
 def test_a_tree_that_clearly_pays() -> None:
@@ -254,5 +254,5 @@ def test_few_worlds_are_held_to_students_t() -> None:
             replicates=regret,
             regret={name: each.mean(axis=1) for name, each in regret.items()},
         )
-        told += WorldRuns(made, True).compare("TSC", "TS").told
+        told += WorldRuns(made, True).compare("TSC", "TS").is_decisive
     assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))

@@ -13,7 +13,7 @@ from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import WITHOUT_CONTEXTS
 from banditree.tree import Tree
-from tests.support.made_up_regret import COUNTED, KNOWN, SHOP
+from tests.support.made_up_advice import COUNTED, KNOWN, SHOP
 
 
 def test_candidates_are_flat_every_depth_uct_and_ats() -> None:

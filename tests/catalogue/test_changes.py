@@ -14,7 +14,7 @@ import banditree as bt
 from banditree.errors import BanditreeError
 from banditree.policy import engines
 from tests.support.helpers import DIM, NAMES, SHOP, events, feed, make, needs_native, run, same, state
-from tests.support.strategies import trees
+from tests.support.hypothesis_strategies import trees
 
 Change = Callable[[bt.Policy], None]
 

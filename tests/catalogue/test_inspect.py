@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from banditree import theory
 from banditree.catalogue import Catalogue, inspect
-from banditree.catalogue.misplaced import misplaced
+from banditree.catalogue.inspection import by_chance, clusters_at, misplaced, shares
 from banditree.catalogue.posterior import Posterior
-from banditree.catalogue.variance_shares import by_chance, clusters_at, shares
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -194,7 +193,28 @@ def test_misplaced_with_known_means() -> None:
     means[7] = 0.5
     catalogue = Catalogue(tree, means=means)
     assert misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
-    assert str(inspect(catalogue)).endswith("\n7 looks misplaced.")
+    assert "7 looks misplaced." in inspect(catalogue).document().brief
+
+
+def test_a_category_of_one_item_attracts_no_misplaced_arms() -> None:
+    """The rate of arm 7 is exactly that of the only arm of z, which says little about z."""
+    tree = Tree({"x": list(range(20)), "y": list(range(20, 40)), "z": [40]})
+    means = np.repeat([0.1, 0.12, 0.5], [20, 20, 1]) + np.append(np.tile([0.0, 0.01, 0.02, 0.03], 10), 0.0)
+    means[7] = 0.5
+    fits = inspect(Catalogue(tree, means=means)).misplaced["fits"]
+    assert ("z",) not in fits
+    two = Tree({"x": list(range(20)), "y": list(range(20, 39)), "z": [39, 40]})
+    means[39] = 0.5
+    assert inspect(Catalogue(two, means=means)).misplaced["fits"] == [("z",)]  # two arms do
+
+
+def test_the_best_arms_are_listed() -> None:
+    tree = Tree({"x": ["a", "b"], "y": ["c", "d"]})
+    top = inspect(Catalogue(tree, [900, 800, 700, 10], [90, 80, 300, 4])).top
+    assert top["arm"][0] == "c"
+    assert top["mean"] == sorted(top["mean"], reverse=True)
+    assert sum(top["best"]) == pytest.approx(1.0)
+    assert (top[0].path, top[0].plays, top[0].rate) == (("y",), 700, 300 / 700)
 
 
 def test_a_hundred_thousand_items_in_five_columns() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree.catalogue import Catalogue, CatalogueError, candidates, inspect, read_catalogue, simulate
-from banditree.catalogue.normal import NormalPosterior
+from banditree.catalogue.posterior import NormalPosterior
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import WITHOUT_CONTEXTS
 

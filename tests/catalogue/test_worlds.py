@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from banditree.catalogue import Catalogue, advise
-from banditree.catalogue.over_worlds import OverWorlds, share_of_luck
+from banditree.catalogue.comparison import OverWorlds, share_of_luck
 from banditree.policy.engines import engine
 from banditree.problems import bernoulli
 from banditree.simulation import simulate

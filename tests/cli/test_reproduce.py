@@ -21,7 +21,7 @@ import banditree as bt
 from banditree.cli import main as cli
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.paper import reproduce as runner
-from banditree.paper.claims import lemma
+from banditree.paper.claims import figure_1
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
 from banditree.simulation.progress import tasks_bar
@@ -147,9 +147,9 @@ def test_jobs_reach_everything_that_is_simulated(tmp_path: Path, monkeypatch: py
         asked.append(options["jobs"])
         return simulate(*arguments, **options)
 
-    for module in (runner, lemma, import_module("banditree.paper.report.theory")):  # a function has its name
+    for module in (runner, figure_1, import_module("banditree.paper.report.theory")):  # a function has its name
         monkeypatch.setattr(module, "simulate", noted)
-    lemma._gained.cache_clear()
+    figure_1._gained_plays.cache_clear()
     runner.reproduce(["1a"], variants=["1a:suboptimal"], seeds=2, out=tmp_path, jobs=1)
     settings = len(FIGURES["1a"].settings())
     assert asked == [1] * (2 * settings + 4 + 1)  # both readings, the lemma's growth once for both, the theory

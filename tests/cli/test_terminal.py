@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 import banditree as bt
 from banditree.catalogue import Catalogue, inspect, write_example
-from banditree.catalogue.grid import Grid
 from banditree.cli import main as cli
+from banditree.report.document import Outline
 from banditree.report.words import UNSEEN, visible
 from banditree.simulation import progress
 from banditree.simulation.progress import tasks_bar
@@ -75,7 +75,7 @@ def test_a_log_and_rewards_of_the_command_line(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text("item,kind,click\na,x,1\nb,y,0\na,x,0\nb,y,1\nb,y,0\n", encoding="utf-8")
     shown = call("inspect", log, "--arm", "item", "--path", "kind", "--reward", "click", "-q").stdout
-    assert shown.startswith("Catalogue(2 arms, 2 clusters, depth 1; 2 successes in 5 plays)")
+    assert shown.startswith("2 arms in 2 categories, 2 successes in 5 plays")
     table = tmp_path / "table.csv"
     table.write_text("item,kind,n,m,s\na,x,50,12.5,3\nb,x,60,-4,3\nc,y,40,7,2.5\nd,y,9,8,2\n", encoding="utf-8")
     options = [str(table), "--arm", "item", "--path", "kind", "--plays", "n", "--reward-mean", "m", "--reward-sd", "s"]
@@ -96,31 +96,6 @@ def test_the_limit_of_the_command_line(items: Path) -> None:
 
 
 # Names
-
-LONG = ["7f3a9c1e5b2d4f6080a1c3e5f7092b4d", "0123456789abcdef0123456789abcdef"]
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_names_are_not_broken(width: int) -> None:
-    grid = Grid("category", "arms", "plays", "mean of its arms", "95% interval", "holds the best arm")
-    for name in (*LONG, "fruit and vegetables / leafy greens"):
-        grid.add_row(name, "7", "138,000", "0.00407", "0.00367 to 0.00441", "under 1%")
-    lines = grid.lines(width)
-    assert max(map(len, lines)) <= width
-    for name in LONG:
-        assert sum(name in line for line in lines) == 1
-    assert all(any(word in line.split() for line in lines) for word in ("vegetables", "leafy", "greens", "138,000"))
-
-
-def test_a_table_that_fits_has_one_line_a_row() -> None:
-    grid = Grid("name", "a long header", "plays")
-    grid.add_row("x", "1", "2")
-    assert grid.lines(80) == ["name  a long header  plays", "x                 1      2"]
-    assert grid.lines(20) == ["name  a long  plays", "      header", "x          1      2"]
-    grid.add_row("y" * 30, "3", "4")
-    assert grid.lines(20)[-2:] == ["y" * 10, "            3      4"]
-    assert max(map(len, Grid(*["column"] * 40).lines(80))) >= 40  # hopeless, and yet no error
-
 
 EVIL = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x9b2Jb", "back\x08space", "\u202etxt.exe", "two\nlines"]
 
@@ -161,13 +136,13 @@ def test_trees_and_tables_show_control_characters() -> None:
 # Words
 
 
-def test_one_of_a_thing_is_one(tmp_path: Path) -> None:
-    from banditree.catalogue.outline import outline
-
+def test_one_of_a_thing_is_one() -> None:
     catalogue = Catalogue(bt.Tree({"x": ["a"], "y": ["b", "c"]}), plays=[1, 0, 0], successes=[1, 0, 0])
     assert repr(catalogue) == "Catalogue(3 arms, 2 clusters, depth 1; 1 success in 1 play)"
-    branches = outline(catalogue, {row.path: row.mean for row in inspect(catalogue, worlds=5).clusters})
-    assert [branch.note.rpartition(", ")[2] for branch in branches] == ["1 arm", "2 arms"]
+    assert catalogue.summary == "3 arms in 2 categories, 1 success in 1 play"
+    (part,) = inspect(catalogue, worlds=5).tree_section().parts
+    assert isinstance(part, Outline)
+    assert [re.split(r"[(,]", line.note)[1] for line in part.lines] == ["1 arm", "2 arms"]
 
 
 def test_regrets_that_differ_by_rounding_are_the_same() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import banditree as bt
 from banditree import testing
 from tests.support.helpers import DIM, NAMES, TREES, factory, make, same, state
-from tests.support.strategies import histories, specs, trees
+from tests.support.hypothesis_strategies import histories, specs, trees
 
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "TSC, Gaussian": ("TSC", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),

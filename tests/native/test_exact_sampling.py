@@ -15,8 +15,8 @@ import pytest
 import banditree as bt
 from banditree import stream
 from banditree.policy import engines
-from tests.support import thinned
-from tests.support.win_probabilities import P_FLOOR, Pair, p_values, win_probabilities
+from tests.support import winning
+from tests.support.winning import P_FLOOR, Pair, p_values, win_probabilities
 
 native = pytest.importorskip("banditree._native")
 
@@ -81,13 +81,13 @@ PLANTED = shuffled([(1, 1, 8), (1, 2, 6), (2, 2, 4), (6, 3, 3), (2.5, 1.25, 2)])
 
 def test_the_mechanism_itself_passes() -> None:
     """The same steps in NumPy, without an error in them: so that what fails below is the error."""
-    picks = thinned.picks(PLANTED, 200_000, np.random.default_rng(1))
+    picks = winning.picks(PLANTED, 200_000, np.random.default_rng(1))
     assert min(p_values(picks, PLANTED).values()) > P_FLOOR
 
 
-@pytest.mark.parametrize("bias", thinned.BIASES)
+@pytest.mark.parametrize("bias", winning.BIASES)
 def test_a_planted_bias_is_caught(bias: str) -> None:
-    picks = thinned.picks(PLANTED, 200_000, np.random.default_rng(1), bias)
+    picks = winning.picks(PLANTED, 200_000, np.random.default_rng(1), bias)
     assert min(p_values(picks, PLANTED).values()) < P_FLOOR
 
 

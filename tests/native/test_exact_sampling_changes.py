@@ -13,7 +13,7 @@ import pytest
 
 import banditree as bt
 from banditree.policy import engines
-from tests.support.win_probabilities import P_FLOOR, Pair, chi_square, win_probabilities
+from tests.support.winning import P_FLOOR, Pair, chi_square, win_probabilities
 
 native = pytest.importorskip("banditree._native")
 

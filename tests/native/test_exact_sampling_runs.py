@@ -17,7 +17,7 @@ from scipy import stats
 import banditree as bt
 from banditree.policy import engines
 from banditree.stream import native_stream
-from tests.support.win_probabilities import P_FLOOR
+from tests.support.winning import P_FLOOR
 
 native = pytest.importorskip("banditree._native")
 

@@ -1,19 +1,26 @@
-"""The package itself: what an import loads, what it promises, and the engine that the environment chooses."""
+"""The package itself: what an import loads, what it promises, the engine chosen, extras and versions."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import inspect
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import banditree as bt
 from tests.support.helpers import needs_native
+from tools.lowest import PROJECT, declared, lowest
 
 PIPES: Any = {"capture_output": True, "text": True}
 
@@ -134,3 +141,54 @@ def test_python_dash_m_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "banditree", "--help"], check=True, **PIPES)
     assert "reproduce" in done.stdout
     assert "advise" in done.stdout
+
+
+# ---------------------------------------------------------------- extras
+
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src" / "banditree").rglob("*.py"))
+
+
+def test_every_hint_names_an_extra_that_there_is() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {name for path in SOURCES for name in re.findall(r"missing_extra\(\s*\"(\w+)\"", path.read_text("utf-8"))}
+    assert {"cli", "plot", "frames", "cluster"} <= named <= set(extras)
+
+
+def test_one_place_knows_how_extras_are_installed() -> None:
+    knowing = [path.relative_to(ROOT).as_posix() for path in SOURCES if "pip install '" in path.read_text("utf-8")]
+    assert knowing == ["src/banditree/errors/__init__.py"]
+
+
+# ---------------------------------------------------------------- versions of what it needs
+
+
+PROJECT_FILE = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
+LINES = [
+    line
+    for line in Path(PROJECT.parent, "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
+
+
+def test_constraints_are_names_and_versions_alone() -> None:
+    assert [line for line in LINES if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
+
+
+@pytest.mark.parametrize("requirement", sorted({str(one) for one in declared(PROJECT_FILE)}))
+def test_what_we_work_with_is_what_we_declare(requirement: str) -> None:
+    needs = Requirement(requirement)
+    used = {canonicalize_name(name): version for name, version in (line.split("==") for line in LINES)}
+    assert needs.specifier.contains(used[canonicalize_name(needs.name)])
+    assert lowest(iter([needs]))[needs.name] <= Version(used[canonicalize_name(needs.name)])
+
+
+def test_the_higher_of_two_lower_ends_counts() -> None:
+    found = lowest(Requirement(text) for text in ("a>=1.2", "b[more]>=3,<5", "a>=1.10"))
+    assert found == {"a": Version("1.10"), "b": Version("3")}
+
+
+def test_a_range_without_a_lower_end_is_refused() -> None:
+    with pytest.raises(SystemExit, match="b<2 declares no lowest version; write b>="):
+        lowest(Requirement(text) for text in ("a>=1", "b<2"))

@@ -16,7 +16,7 @@ from banditree.paper.reproduce import run
 from banditree.paper.results import stream
 from banditree.policy.engines import engine
 from banditree.simulation.simulator import Streams
-from tests.support.made_up import runs
+from tests.support.made_up_runs import runs
 
 SMALL = ["1a", "1f", "2a", "bumps-regret"]
 
@@ -54,10 +54,10 @@ def test_a_figure_is_run_joined_compared_and_drawn(name: str, tmp_path: Path) ->
     deep = name == "1f"
     paper = run(small(OF_PAPER[name], 4 if deep else None), seeds=2, jobs=1)  # 16 arms at every depth
     figure = small(beyond.FIGURES[name], 1 if deep else None)
-    found = beyond.beside(figure, paper, run(figure, seeds=2, jobs=1))
+    found = beyond.join_settings(figure, paper, run(figure, seeds=2, jobs=1))
     together = next(iter(found.values()))
     assert together.policies[-1].startswith("ATS")
-    rows = beyond.compared(name, found)
+    rows = beyond.compare(name, found)
     assert {row.policy for row in rows} == {each for each in together.policies if each.startswith("ATS")}
     if deep:
         assert together.policies == ("HTS L=0", "HTS L=1", "HTS L=2", "HTS L=3", "ATS")
@@ -70,7 +70,7 @@ def test_the_ratio_and_its_error_by_hand() -> None:
     made = runs({"TS": 500.0, "TSC": 200.0, "ATS": 100.0}, key="", clusters={0: 1}, seeds=2)
     regret = {name: values.copy() for name, values in made.regret.items()}
     regret["TSC"][:, -1], regret["ATS"][:, -1], regret["TS"][:, -1] = (100, 300), (90, 110), (400, 600)
-    (row,) = beyond.compared("2a", {"": replace(made, regret=regret)})
+    (row,) = beyond.compare("2a", {"": replace(made, regret=regret)})
     assert (row.best, row.regret, row.best_regret, row.ratio) == ("TSC", 100, 200, 0.5)
     # differences 90 - 0.5 * 100 = 40 and 110 - 0.5 * 300 = -40: standard deviation 56.6, standard error 40
     assert row.se == pytest.approx(40 / 200)
@@ -78,7 +78,7 @@ def test_the_ratio_and_its_error_by_hand() -> None:
     assert replace(row, se=0.1).outcome == "less"
     assert replace(row, ratio=1.4, se=0.1).outcome == "more"
     assert replace(row, se=np.nan).outcome == "alike"
-    said = beyond.said([row, replace(row, ratio=2.0, se=0.1, setting="n_arms = 9")])
+    said = beyond.summarise([row, replace(row, ratio=2.0, se=0.1, setting="n_arms = 9")])
     assert "in 0, more in 1, and is within three standard errors of it in 1." in said
     assert "mean of the ratios is 1.00; the worst is 2.00 (figure 2a, n_arms = 9)." in said
 

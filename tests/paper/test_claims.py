@@ -1,4 +1,4 @@
-"""The verdicts on the paper's claims: each verdict of each statistic on made-up data, and laws they all obey."""
+"""The claims of the paper: how numbers decide them, on runs and instances that are made up."""
 
 from __future__ import annotations
 
@@ -20,15 +20,34 @@ from banditree.paper.claims import (
     OPEN,
     PART,
     VERDICTS,
+    Finding,
     Verdict,
+    figure_1,
+    instances,
     judge,
     judge_claim,
-    lemma,
     write_claims,
 )
-from banditree.paper.claims.data import Data
-from banditree.paper.figures import FIGURES
-from tests.support.made_up import MadeUp, depths, results, runs, sweep
+from banditree.paper.claims.checks import (
+    Check,
+    Measured,
+    Missing,
+    bending,
+    conclude,
+    exponent,
+    jackknife,
+    mean,
+    needed_errors,
+    quarters,
+)
+from banditree.paper.claims.claim import Data
+from banditree.paper.claims.instances import counted, examined_instances
+from banditree.paper.figures import DEFAULT, FIGURES
+from banditree.paper.results import instance
+from banditree.problems import bernoulli, strong_dominance
+from banditree.simulation.runs import Runs
+from banditree.tree import Tree
+from tests.support.made_up_runs import MadeUp, depths, results, runs, sweep
 
 D = [0.1, 0.2, 0.3, 0.4]
 N = [25, 50, 100, 200, 400, 800]
@@ -255,7 +274,7 @@ def played(horizon: int, plays: float) -> Any:
 
 def bound(horizon: int) -> float:
     problem = next(s.problem for s in FIGURES["1a"].settings() if s.label == "distance=0.4")
-    return lemma.coefficient(problem) * lemma.logs(horizon)
+    return figure_1.bound_coefficient(problem) * figure_1.log_terms(horizon)
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.5, HOLDS), (1.5, PART), (1.0, OPEN)])
@@ -265,8 +284,8 @@ def test_the_lemma_by_the_level_of_plays(share: float, verdict: str) -> None:
 
 
 def test_the_lemma_fails_where_plays_grow_faster_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = lemma.coefficient
-    monkeypatch.setattr(lemma, "coefficient", lambda problem: true(problem) / 20)
+    true = figure_1.bound_coefficient
+    monkeypatch.setattr(figure_1, "bound_coefficient", lambda problem: true(problem) / 20)
     found = judge_claim(CLAIMS["lemma-cluster-plays"], played(300, 0.5 * bound(300) * 20))
     assert found.verdict == FAILS, found.sentence
 
@@ -274,8 +293,8 @@ def test_the_lemma_fails_where_plays_grow_faster_than_the_bound(monkeypatch: pyt
 def test_the_coefficient_is_that_of_the_divergence_by_hand() -> None:
     # d = 0.4, w* = 0.1: D(0.1, 0.5) = 0.1 log 0.2 + 0.9 log 1.8
     problem = next(s.problem for s in FIGURES["1a"].settings() if s.label == "distance=0.4")
-    assert lemma.logs(math.exp(math.e)) == pytest.approx(math.e + 1)
-    assert lemma.coefficient(problem) == pytest.approx(1 / (0.1 * np.log(0.2) + 0.9 * np.log(1.8)))
+    assert figure_1.log_terms(math.exp(math.e)) == pytest.approx(math.e + 1)
+    assert figure_1.bound_coefficient(problem) == pytest.approx(1 / (0.1 * np.log(0.2) + 0.9 * np.log(1.8)))
 
 
 # ---------------------------------------------------------------- what is missing, what varies
@@ -357,3 +376,189 @@ def test_claims_json_has_everything_and_no_number_that_json_lacks(tmp_path: Path
 
 def test_every_figure_of_a_claim_is_in_the_table_of_figures() -> None:
     assert {name for claim in CLAIMS.values() for name in claim.figures} <= set(FIGURES)
+
+
+# ---------------------------------------------------------------- how numbers decide
+
+
+def worse(made: Runs) -> Verdict:
+    """The verdict on "TSC is worse than TS"."""
+    return judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=made))
+
+
+def test_pairing_by_seed_sees_what_differs_between_instances_would_hide() -> None:
+    hidden = runs({"TS": 100.0, "TSC": 103.0}, shared=100.0)
+    assert worse(hidden).verdict == HOLDS
+    apart = replace(hidden, regret={**hidden.regret, "TSC": hidden.regret["TSC"][::-1]})
+    assert worse(apart).verdict == OPEN
+
+
+@pytest.mark.parametrize(("seeds", "quantile"), [(3, 19.206), (5, 6.620), (25, 3.344), (101, 3.077)])
+def test_what_is_needed_is_student_s_quantile(seeds: int, quantile: float) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    assert needed_errors(seeds) == pytest.approx(stats.t.ppf((1 + 0.9973) / 2, seeds - 1), rel=1e-3)
+    assert needed_errors(seeds) == pytest.approx(quantile, abs=0.02)
+
+
+def test_the_extreme_of_many_numbers_needs_more() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    assert needed_errors(50, n_compared=36) == pytest.approx(stats.t.ppf(1 - 0.0027 / 72, 49), rel=1e-3)
+    assert Check("it is", Measured(3.5, 1.0, 1000)).result == "yes"
+    assert Check("it is", Measured(3.5, 1.0, 1000, n_compared=36)).result == "open"
+
+
+def test_one_seed_decides_nothing() -> None:
+    assert needed_errors(1) == np.inf
+    for proof in (True, False):
+        assert Check("it is", mean(np.array([5.0])), proof=proof).result == "open"
+    alone = Finding((Check("it is", mean(np.array([5.0]))),), "It is 5", {}, seeds=1, horizon=10)
+    assert alone.sentence == "It is 5; these seeds do not decide whether it is (one seed cannot)."
+    assert jackknife(lambda means: float(means[0]), np.array([[5.0]])).value == 5.0
+    assert np.isnan(jackknife(lambda means: float(means[0]), np.array([[5.0]])).se)
+
+
+def test_without_a_difference_a_check_decides_as_rarely_as_it_says() -> None:
+    samples = np.random.default_rng(0).standard_normal((20_000, 8))
+    decided = np.mean([Check("it is", mean(sample)).result != "open" for sample in samples])
+    error = np.sqrt(0.0027 / len(samples))
+    assert abs(decided - 0.0027) < 4 * error
+    at_three = np.abs(samples.mean(axis=1)) / (samples.std(axis=1, ddof=1) / np.sqrt(8)) > 3
+    assert abs(at_three.mean() - 0.0027) > 4 * error  # three standard errors would not do for eight seeds
+
+
+def test_the_jackknife_agrees_with_the_spread_of_a_ratio() -> None:
+    rng = np.random.default_rng(3)
+
+    def ratio(means: Any) -> float:
+        return float(means[0] / means[1])
+
+    drawn = 10 + rng.standard_normal((4000, 40, 2))
+    spread = np.std([ratio(sample.mean(axis=0)) for sample in drawn])
+    found = np.mean([jackknife(ratio, sample).se for sample in drawn[:200]])
+    assert found == pytest.approx(spread, rel=0.06)
+
+
+def test_exact_numbers_decide_by_their_side() -> None:
+    assert Check("more", Measured(1.0, 0.0, 5)).result == "yes"
+    assert Check("more", Measured(-1.0, 0.0, 5)).result == "no"
+    assert Check("less", Measured(-1.0, 0.0, 5), above=False).margin == np.inf
+
+
+def test_conclusions() -> None:
+    yes, no, unclear = (Check("it is", Measured(z, 1.0, 1000)) for z in (9.0, -9.0, 0.0))
+    guard = Check("no more than that", Measured(0.0, 1.0, 1000), proof=False)
+    broken = Check("no more than that", Measured(-9.0, 1.0, 1000), proof=False)
+    aside = Check("nearer to a line", Measured(9.0, 1.0, 1000), core=False)
+    assert conclude([yes, guard]) == conclude([yes, aside]) == HOLDS
+    assert conclude([no, aside]) == FAILS
+    assert conclude([yes, no]) == conclude([yes, broken]) == conclude([yes, no, unclear]) == PART
+    assert conclude([no]) == conclude([no, unclear]) == conclude([no, guard]) == FAILS
+    assert conclude([unclear]) == conclude([yes, unclear]) == conclude([unclear, guard]) == OPEN
+
+
+def test_growth_does_not_see_what_was_lost_at_the_start() -> None:
+    times = np.arange(1, 101) * 100
+    line = np.outer(np.ones(5), times / 10.0)
+    assert exponent(times, line + 1e4) == pytest.approx(1.0)
+    assert exponent(times, 1e4 + np.sqrt(line)) == pytest.approx(0.5)
+    for power in (0.3, 0.9):
+        assert bending(times, 1e4 + line**power, power).value == pytest.approx(0.0, abs=1e-6)
+    assert bending(times, line + 1e4, 0.9).value > 0 > bending(times, line**0.8 + 1e4, 0.9).value
+    assert exponent(times, np.zeros((5, 100))) == -np.inf
+    with pytest.raises(Missing, match="T/4"):
+        quarters(times[-2:], line[:, -2:])
+
+
+def test_how_many_seeds_would_tell() -> None:
+    close = worse(runs({"TS": 100.0, "TSC": 101.0}, sd=5.0))
+    assert "would)" in close.sentence
+    check = close.finding.checks[0] if close.finding else None
+    assert check is not None
+    assert check.seeds_to_decide == pytest.approx(30 * (3 / check.margin) ** 2, rel=0.01)
+    assert "no feasible number of seeds" in worse(runs({"TS": 100.0, "TSC": 100.0})).sentence
+
+
+# ---------------------------------------------------------------- claims about instances
+
+
+def test_dominance_of_instances_is_counted() -> None:
+    there = Data(results(_1a=runs({"TS": 1.0}, seeds=7), _2a=runs({"TS": 1.0}, seeds=7)))
+
+    def found(*figures: str, expected: bool = True) -> Finding:
+        return counted(figures, instances._has_dominance, "strong dominance holds in", expected=expected)(there)
+
+    assert found("1a").verdict == HOLDS
+    assert found("1a", "2a").verdict == PART
+    assert found("2a").verdict == FAILS
+    assert found("2a", expected=False).verdict == HOLDS
+    assert found("1a", expected=False).verdict == FAILS
+    assert found("1a", "2a").facts == (
+        "Strong dominance holds in all 40 examined instances of 1a, none of the 7 examined instances of 2a"
+    )
+
+
+def test_how_many_instances_are_examined_instances(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[str, int]] = []
+    monkeypatch.setattr(instances, "instance", lambda figure, label, seed, variant: drawn.append((figure, seed)))
+
+    def seeds(figure: str, n: int, variant: str = DEFAULT) -> list[int]:
+        drawn.clear()
+        made = MadeUp({(figure, variant): {"": runs({"TS": 1.0}, seeds=n)}})
+        list(examined_instances(Data(made, variant), figure))
+        return [seed for _, seed in drawn]
+
+    assert seeds("2a", 100) == list(range(100))  # all that the run met
+    assert seeds("2b", 100) == list(range(25))
+    assert seeds("2b", 3) == [0, 1, 2]
+    assert seeds("1a", 50) == list(range(5)) * 8
+    assert len(seeds("1f", 50)) == 5 * 8  # depths share their instances
+    assert len(seeds("1a", 50, "suboptimal")) == 5 * 8
+    with pytest.raises(Missing, match="other instances in 2a"):
+        seeds("2a", 100, "posterior")
+
+
+def test_a_variant_that_changes_a_policy_alone_is_not_judged_on_instances() -> None:
+    made = results(_2a=runs({"TS": 1.0}, seeds=2), _2b=runs({"TS": 1.0}, seeds=2))
+    made.figures |= {(name, "global"): runs for (name, _), runs in made.figures.items()}
+    found = judge_claim(CLAIMS["instances-violate-dominance"], made)
+    assert (found.verdict, found.variants) == (HOLDS, {})
+
+
+def test_widths_and_distances_are_those_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = results(**{f"_{name}": runs({"TS": 1.0}, seeds=2) for name in instances.SWEEPS})
+    assert judge_claim(CLAIMS["instances-width-and-distance"], there).verdict == HOLDS
+    other = strong_dominance(width=0.11).instance(0)
+    monkeypatch.setattr(instances, "instance", lambda *_: other)
+    assert judge_claim(CLAIMS["instances-width-and-distance"], there).verdict == FAILS
+
+
+def test_similar_rewards_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = results(_2a=runs({"TS": 1.0}), _2b=runs({"TS": 1.0}))
+    tree = Tree.from_labels([0, 0, 1, 1])
+
+    def judged(*means: float) -> Verdict:
+        drawn = bernoulli(tree, np.array(means)).instance(0)
+        monkeypatch.setattr(instances, "instance", lambda *_: drawn)
+        return judge_claim(CLAIMS["instances-similar-rewards"], there)
+
+    assert judged(0.1, 0.2, 0.8, 0.9).verdict == HOLDS
+    apart = judged(0.1, 0.9, 0.1, 0.9)
+    assert apart.verdict == FAILS
+    assert apart.finding is not None
+    assert apart.finding.numbers["spread within clusters in 2a"] == pytest.approx(1.0)  # clusters say nothing
+
+
+def test_diameters_by_the_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = results(_2e=runs({"LinTS": 1.0}, seeds=5), _2f=runs({"LinTS": 1.0}, seeds=5))
+    found = judge_claim(CLAIMS["instances-diameter"], there)
+    assert found.verdict == HOLDS
+    assert found.finding is not None
+    wide, narrow = found.finding.numbers.values()
+    assert wide / narrow == pytest.approx(5.0, rel=0.1)  # ε = 0.5 and ε = 0.1
+    monkeypatch.setattr(instances, "instance", lambda figure, label, seed, _: instance("2d", "", seed))
+    assert judge_claim(CLAIMS["instances-diameter"], there).verdict == OPEN
+
+
+def test_hierarchical_dominance_of_instances() -> None:
+    there = results(_1f=runs({"HTS": 1.0}))
+    assert judge_claim(CLAIMS["instances-hierarchical-dominance"], there).verdict == HOLDS

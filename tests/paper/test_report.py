@@ -19,11 +19,10 @@ from banditree.paper.claims import CLAIMS, NOT_JUDGED, Verdict, judge
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.report import HEADLINES, update_docs, write_report
 from banditree.paper.report.__main__ import main
-from banditree.paper.report.cards import SIGNS
-from banditree.paper.report.page import _version
+from banditree.paper.report.page import SIGNS, installed_version
 from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
-from tests.support.made_up import runs
+from tests.support.made_up_runs import runs
 
 VARIANTS = [("1f", "even"), ("2d", "unit")]
 FLAGS = [
@@ -159,7 +158,7 @@ def test_every_figure_and_claim_is_there_in_the_order_of_the_paper(whole: tuple[
     assert re.findall(r'id="claim-([\w-]+)"', text) == list(CLAIMS)
     assert text.count("<img ") == len(FIGURES) + len(VARIANTS) + 1  # and the theory
     for verdict in whole[1]:
-        assert SIGNS[verdict.verdict][0] in text
+        assert SIGNS[verdict.verdict] in text
     assert "Not run" not in text
     assert "Another reading: depth L keeps L levels evenly spaced" in text
     assert re.search(r"The figures took \d+ s of wall time, the claims and the theory \d+ s: \d+ s in all", text)
@@ -248,8 +247,8 @@ def test_text_is_escaped(tmp_path: Path) -> None:
 
 
 def test_versions_of_what_is_not_installed_are_left_out() -> None:
-    assert _version("numpy")
-    assert _version("no-such-package-at-all") is None
+    assert installed_version("numpy")
+    assert installed_version("no-such-package-at-all") is None
 
 
 # ---------------------------------------------------------------- the documentation

@@ -18,7 +18,7 @@ import banditree as bt
 from banditree import plots
 from banditree.errors import InvalidValue, MissingExtra
 from banditree.paper.figures import DEFAULT, FIGURES
-from banditree.paper.pictures import axes, draw, drawn
+from banditree.paper.pictures import axes, draw, is_drawn
 from banditree.plots import files
 from banditree.plots.style import SPARE
 from banditree.problems import functions
@@ -285,9 +285,9 @@ def test_a_function_of_two_places_is_a_map() -> None:
 def test_files_are_the_same_for_the_same_picture_and_have_text_as_text(tmp_path: Path) -> None:
     figure, made = FIGURES["2a"], {"": made_up(["TS", "TSC"])}
     stem = tmp_path / "2a"
-    assert not drawn(stem)
+    assert not is_drawn(stem)
     png, svg = draw(figure, DEFAULT, made, stem)
-    assert drawn(stem)
+    assert is_drawn(stem)
     first = png.read_bytes(), svg.read_bytes()
     assert first[0].startswith(b"\x89PNG")
     draw(figure, DEFAULT, made, stem)
@@ -295,7 +295,7 @@ def test_files_are_the_same_for_the_same_picture_and_have_text_as_text(tmp_path:
     texts = ["".join(node.itertext()) for node in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert {"TS", "TSC", "time t (steps)", figure.title} <= set(texts)
     png.unlink()
-    assert not drawn(stem)
+    assert not is_drawn(stem)
 
 
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])

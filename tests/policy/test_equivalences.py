@@ -21,7 +21,7 @@ from banditree.policy import engines
 from banditree.stream import native_stream
 from banditree.testing import alike
 from tests.support.helpers import DIM, NAMES, TREES, events, feed, make, needs_native, run, same, state
-from tests.support.strategies import trees
+from tests.support.hypothesis_strategies import trees
 
 Make = Callable[[bt.Tree, Any], bt.Policy]
 

@@ -14,7 +14,7 @@ from banditree.policy import engines
 from banditree.stream import native_stream
 from tests.support.helpers import NAMES, SHOP, TREES, events, feed, make, needs_native
 from tests.support.walk_law import law
-from tests.support.win_probabilities import P_FLOOR, chi_square
+from tests.support.winning import P_FLOOR, chi_square
 
 CALLS = ("choose", "slate", "choose_many", "decide")
 
@@ -249,7 +249,7 @@ def standing(policy: bt.Policy, **limits: Any) -> dict[Any, float]:
 
 def test_the_best_allowed_arm_stands_for_its_cluster(engine: str) -> None:
     """x: a 9 of 10, b 6 of 10, c never; y: d 5 of 10. By hand: who stands for x, and the integral of two Betas."""
-    from tests.support.win_quadrature import by_quadrature
+    from tests.support.winning import by_quadrature
 
     tree = bt.Tree({"x": ["a", "b", "c"], "y": ["d"]})
     policy = bt.TSMax(tree, rng=1)

@@ -12,7 +12,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
 from tests.support.helpers import ENGINES, NAMES, SHOP, TREES, events, feed, make, needs_native
 from tests.support.walk_law import law
-from tests.support.win_probabilities import P_FLOOR, chi_square
+from tests.support.winning import P_FLOOR, chi_square
 
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in NAMES} | {
     "TS, prior below 1": ("TS", {"prior": bt.Beta(0.05, 0.05)}),

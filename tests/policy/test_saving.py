@@ -17,7 +17,7 @@ import pytest
 import banditree as bt
 from banditree.beliefs.beta import BetaRows
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidType, MissingFile
-from banditree.output import container as store
+from banditree.policy import container as store
 from tests.support.helpers import DIM, NAMES, SHOP, TREES, contexts, events, feed, make, run, same, state
 
 

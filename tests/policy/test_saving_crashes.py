@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import banditree as bt
-from banditree.output import files
+from banditree import files
 from tests.support.helpers import SHOP
 
 

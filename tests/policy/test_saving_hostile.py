@@ -14,8 +14,8 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BadFile, InvalidType
-from banditree.output import container
-from tests.support.forging import apart, forged, sealed, together
+from banditree.policy import container
+from tests.support.forged_files import apart, forged, sealed, together
 from tests.support.helpers import DIM, SHOP, contexts, run, same, state
 
 WIDE = bt.Tree({"a": [f"a{i}" for i in range(150)], "b": [f"b{i}" for i in range(150)]})

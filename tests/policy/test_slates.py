@@ -15,7 +15,7 @@ from banditree.policy import engines
 from banditree.stream import native_stream
 from tests.support.helpers import DIM, NAMES, TREES, events, feed, make, needs_native
 from tests.support.walk_law import law
-from tests.support.win_probabilities import P_FLOOR, chi_square
+from tests.support.winning import P_FLOOR, chi_square
 
 ORDERS = 4000
 

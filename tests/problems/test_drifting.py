@@ -119,7 +119,7 @@ def test_what_cannot_drift_is_refused() -> None:
             drifting(problem)
     for wrong in ("strong_dominance", drifting(PROBLEM)):
         with pytest.raises(TypeError, match="problem="):
-            drifting(wrong)
+            drifting(wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="every=0"):
         drifting(strong_dominance(), every=0)
 

@@ -65,7 +65,8 @@ def test_expected_and_best_agree(problem: Problem | Drifting) -> None:
     assert (context is None) == (instance.dim is None)
     values = [instance.expected(arm, context) for arm in instance.arms]
     assert instance.best(context) == max(values)
-    if context is not None and instance.contexts == "hidden":
+    if instance.contexts == "hidden":
+        assert context is not None
         context = np.append(1.0, context)
     by_hand = truth(instance) if context is None else truth(instance) @ context
     if instance.rewards.links:

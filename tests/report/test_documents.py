@@ -141,3 +141,31 @@ def test_numbers(value: float, digits: int, text: str) -> None:
 def test_a_table_of_wide_characters_is_aligned() -> None:
     lines = str(Table(["name", "n"], [("日本", 1), ("é", 2)])).splitlines()
     assert len({cell_width(line) for line in lines}) == 1
+
+
+LONG = ["7f3a9c1e5b2d4f6080a1c3e5f7092b4d", "0123456789abcdef0123456789abcdef"]
+
+
+def lines_of(grid: Grid, width: int) -> list[str]:
+    return [line for _, line in grid_lines(grid, width)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_names_are_not_broken(width: int) -> None:
+    columns = ("category", "arms", "plays", "mean of its arms", "95% interval", "holds the best arm")
+    numbers = ("7", "138,000", "0.00407", "0.00367 to 0.00441", "under 1%")
+    lines = lines_of(
+        Grid(columns, [(name, *numbers) for name in (*LONG, "fruit and vegetables / leafy greens")]), width
+    )
+    assert max(map(len, lines)) <= width
+    for name in LONG:
+        assert sum(name in line for line in lines) == 1
+    assert all(any(word in line.split() for line in lines) for word in ("vegetables", "leafy", "greens", "138,000"))
+
+
+def test_a_table_that_fits_has_one_line_per_row() -> None:
+    columns, row = ("name", "a long header", "plays"), ("x", "1", "2")
+    assert lines_of(Grid(columns, [row]), 80) == ["name  a long header  plays", "x                 1      2"]
+    assert lines_of(Grid(columns, [row]), 20) == ["name  a long  plays", "      header", "x          1      2"]
+    assert lines_of(Grid(columns, [row, ("y" * 30, "3", "4")]), 20)[-2:] == ["y" * 10, "            3      4"]
+    assert max(map(len, lines_of(Grid(["column"] * 40, []), 80))) >= 40  # does not fit, and yet no error

@@ -14,9 +14,8 @@ import uvicorn
 from schemathesis.checks import load_all_checks
 
 from banditree.service.app import Service
-from banditree.service.engine import Engine
+from banditree.service.engine import Engine, Plan
 from banditree.service.serve import open_log
-from banditree.service.settings import Settings
 from tests.support.serving import until
 
 load_all_checks()
@@ -36,8 +35,8 @@ SKIPPED = ("/v1/events",)  # never ends
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A service in a thread, and its address."""
-    engine = Engine(open_log(str(tmp_path_factory.mktemp("openapi") / "decisions.db")), Settings())
-    engine.start({"s1": ["shoes"], "s2": ["shoes"], "h1": ["hats"]}, "made up")
+    engine = Engine(open_log(str(tmp_path_factory.mktemp("openapi") / "decisions.db")))
+    engine.start([Plan({"s1": ["shoes"], "s2": ["shoes"], "h1": ["hats"]})])
     found = Service(engine)
     server = uvicorn.Server(uvicorn.Config(found.guarded, port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
@@ -50,7 +49,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def operations() -> list[tuple[str, str]]:
-    described = Service(Engine(_no_log(), Settings())).app.openapi()
+    described = Service(Engine(_no_log())).app.openapi()
     return [(path, method) for path, methods in described["paths"].items() for method in methods if path not in SKIPPED]
 
 

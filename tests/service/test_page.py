@@ -68,9 +68,9 @@ def test_the_page_moves_with_the_decisions(browser: Any, tmp_path: Path, width: 
         for place in range(12):
             only = {"only": [NASTY]} if place % 2 else {}
             decision = server.http.post("/v1/decisions", json=only).json()
-            server.http.put(f"/v1/decisions/{decision['id']}/reward", json={"reward": 1})
-        looked.page.wait_for_function("document.getElementById('plays').textContent === '12'")
-        looked.page.wait_for_function("document.getElementById('decisions').textContent === '12'")
+            server.http.put(f"/v1/decisions/{decision['id']}/reward", json={"reward": place % 2})
+        until(lambda: looked.text("#plays") == "12")
+        until(lambda: looked.text("#decisions") == "12")
         assert looked.page.locator("#latest tr").count() == 12
         assert NASTY in looked.text("#latest")
         assert NASTY in looked.text("#legend")
@@ -79,7 +79,10 @@ def test_the_page_moves_with_the_decisions(browser: Any, tmp_path: Path, width: 
         assert looked.page.locator("#traffic rect").count() >= 1
         closed = looked.page.locator("#tree tr").count()
         looked.page.click("#tree button")
-        assert looked.page.locator("#tree tr").count() > closed
+        until(lambda: looked.page.locator("#tree tr").count() > closed)
+        looked.page.fill("#search", "img src")
+        until(lambda: looked.page.locator("#tree tr").count() == 2)  # a category and its item
+        looked.page.fill("#search", "")
         assert looked.troubles() == []
         looked.page.goto(server.url + "/docs")
         assert looked.page.locator("section").count() > 10
@@ -94,7 +97,7 @@ def test_with_a_token_nothing_is_shown_before_it_is_given(browser: Any, tmp_path
         assert not looked.page.is_visible("#main")
         looked.page.fill("#token", "wrong")
         looked.page.click("form button")
-        looked.page.wait_for_function("document.getElementById('wrong').textContent !== ''")
+        until(lambda: looked.text("#wrong"))
         assert not looked.page.is_visible("#main")
         assert "hats" not in looked.text("body")
         looked.page.fill("#token", "secret")
@@ -102,7 +105,7 @@ def test_with_a_token_nothing_is_shown_before_it_is_given(browser: Any, tmp_path
         looked.page.wait_for_selector("#tree tr")
         until(lambda: looked.text("#state") == "live")
         server.http.post("/v1/decisions", headers={"authorization": "Bearer secret"})
-        looked.page.wait_for_function("document.getElementById('decisions').textContent === '1'")
+        until(lambda: looked.text("#decisions") == "1")
         assert looked.troubles() == []
         looked.page.close()
 
@@ -117,5 +120,5 @@ def test_the_page_finds_the_service_again(browser: Any, tmp_path: Path) -> None:
         with serving(tmp_path, "--port", port) as again:
             until(lambda: looked.text("#state") == "live")
             again.http.post("/v1/decisions")
-            looked.page.wait_for_function("document.getElementById('decisions').textContent === '1'")
+            until(lambda: looked.text("#decisions") == "1")
         looked.page.close()

@@ -38,7 +38,7 @@ def test_a_decision_says_what_it_chose_and_how_likely_that_was(server: Server) -
     answer = server.http.post("/v1/decisions")
     found = answer.json()
     assert answer.status_code == 201
-    assert list(found) == ["id", "arm", "arms", "path", "propensity", "steps", "at"]
+    assert list(found) == ["id", "arm", "arms", "path", "propensity", "steps", "group", "experiment", "at"]
     assert found["arm"] in ARMS
     assert found["arms"] == [found["arm"]]
     assert found["path"][-1] == found["arm"]
@@ -74,10 +74,11 @@ def test_limits_are_kept_and_a_slate_has_different_arms(server: Server) -> None:
 def test_a_reward_counts_once(server: Server) -> None:
     id_ = server.http.post("/v1/decisions", json={"k": 2}).json()["id"]
     before = nodes(server)[()]["plays"]
-    assert put(server, id_, reward=1) == (200, {"status": "applied"})
-    assert put(server, id_, reward=1) == (200, {"status": "duplicate"})
+    assert put(server, id_, reward=1)[0] == 422  # of which of the two positions?
+    assert put(server, id_, reward=1, position=0) == (200, {"status": "applied"})
+    assert put(server, id_, reward=1, position=0) == (200, {"status": "duplicate"})
     assert put(server, id_, reward=1.0, position=0) == (200, {"status": "duplicate"})
-    assert put(server, id_, reward=0)[0] == 409
+    assert put(server, id_, reward=0, position=0)[0] == 409
     assert put(server, id_, reward=0, position=1) == (200, {"status": "applied"})
     assert put(server, id_, reward=0, position=2)[0] == 422
     assert put(server, "nobody", reward=1)[0] == 404
@@ -137,7 +138,8 @@ WRONG: list[tuple[str, str, bytes | str, int]] = [
     ("POST", "/v1/decisions", "[" * 5000, 400),
     ("GET", "/v1/tree?depth=x", "", 422),
     ("PATCH", "/v1/decisions", "", 405),
-    ("GET", "/v1/arms", "", 405),
+    ("PUT", "/v1/arms", "", 405),
+    ("GET", "/v1/tree/", "", 404),
 ]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from tests.support import plain_bandits as plain
-from tests.support.plain_bandits import FLAT, TWO_LEVELS, WHOLE, Floats, Nested, Score, World
+from tests.support import reference_bandits as plain
+from tests.support.reference_bandits import FLAT, TWO_LEVELS, WHOLE, Floats, Nested, Score, World
 
 TREE = bt.Tree({"a": {"x": [0, 1], "y": [2, 3]}, "b": [4, 5, 6]})
 MEANS = np.array([0.3, 0.5, 0.9, 0.6, 0.8, 0.2, 0.4])

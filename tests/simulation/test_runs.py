@@ -1,9 +1,11 @@
-"""Results of a simulation: numbers of the tables computed by hand, data frames, files, and how they print."""
+"""Results of a simulation: tables and comparisons by hand, selecting, joining, replicates, frames and files."""
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import pytest
 import scipy.stats
 
 import banditree as bt
-from banditree.errors import BadFile, BanditreeError, InvalidValue, MissingExtra
+from banditree.errors import BadFile, BanditreeError, InvalidType, InvalidValue, MissingExtra
 from banditree.report.intervals import student
+from banditree.report.tables import Table
 from banditree.simulation.runs import HEADER, Run, Runs
 from tests.simulation.test_simulate import OwnProblem
 
@@ -110,6 +113,7 @@ def test_the_plays_add_up() -> None:
     runs = bt.simulate([bt.TSC, bt.UCB1], FIXED, horizon=50, seeds=3)
     assert runs.times[-1] == 50
     assert runs.arms == (0, 1, 2, 3)
+    assert runs.instance is not None
     assert runs.instance.best() == 0.7
     for name in runs.policies:
         plays = runs.plays[name]
@@ -302,3 +306,212 @@ def test_one_seed_is_one_seed() -> None:
     runs = bt.simulate([bt.TS, bt.TSC], FIXED, horizon=3, seeds=1)
     assert "after 3 steps, over 1 seed" in repr(runs)
     assert "1 paired seed)" in str(runs.compare("TS", "TSC"))
+
+
+# ---------------------------------------------------------------- selecting, renaming and joining
+
+
+PROBLEM = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2, 3]}), [0.1, 0.2, 0.3, 0.9])
+
+
+def runs(*names: str, problem: Any = PROBLEM, **options: Any) -> bt.Runs:
+    settings: dict[str, Any] = {"horizon": 60, "seeds": 4, "rng": 2, "checkpoints": 6} | options
+    return bt.simulate([bt.ALGORITHMS[name] for name in names], problem, **settings)
+
+
+def same(one: bt.Runs, two: bt.Runs) -> bool:
+    assert (one.policies, one.seeds, one.arms, one.problem) == (two.policies, two.seeds, two.arms, two.problem)
+    arrays = all(
+        np.array_equal(getattr(one, what)[name], getattr(two, what)[name], equal_nan=True)
+        for what in ("regret", "evaluations", "plays")
+        for name in one.policies
+    )
+    return arrays and one.engine == two.engine and one.clusters == two.clusters
+
+
+def test_joined_policies_are_those_that_ran_together() -> None:
+    assert same(runs("TS") | runs("TSC", "UCB1"), runs("TS", "TSC", "UCB1"))
+    assert (runs("TS") | runs("TSC")).instance is not None
+
+
+def test_joined_seeds_are_those_that_ran_together() -> None:
+    both = runs("TS", "TSC", seeds=[0, 1]).join(runs("TSC", "TS", seeds=[2, 3]))
+    assert same(both, runs("TS", "TSC"))
+    assert both.seconds["TS"] > 0
+
+
+def test_policies_built_in_two_ways_are_joined_without_saying_how() -> None:
+    settings: dict[str, Any] = {"horizon": 20, "rng": 2}
+    plain = bt.simulate({"TS": bt.TS, "TSC": bt.TSC}, PROBLEM, seeds=[0, 1], **settings)
+    policies: dict[str, Any] = {"TS": bt.TS, "TSC": partial(bt.TSC, explore=0.1)}
+    other = bt.simulate(policies, PROBLEM, seeds=[2, 3], **settings)
+    assert plain.join(other).built == {"TS": ("TS", {})}
+
+
+def test_replicates_are_joined_along_seeds() -> None:
+    parts = [runs("TS", seeds=seeds, replicates=2) for seeds in ([0, 1], [2, 3])]
+    whole = runs("TS", replicates=2)
+    assert np.array_equal((parts[0] | parts[1]).replicates["TS"], whole.replicates["TS"])
+    with pytest.raises(ValueError, match="replicates"):
+        parts[0].join(runs("TS", seeds=[2, 3], replicates=3))
+    with pytest.raises(ValueError, match="replicates"):
+        parts[0].join(runs("TS", seeds=[2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ({"seeds": [3, 4]}, "seed 3 is in both"),
+        ({"horizon": 50}, "different times"),
+        ({"problem": bt.problems.strong_dominance()}, "different problems"),
+    ],
+)
+def test_what_does_not_fit_is_told(others: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        runs("TS").join(runs("TS", **others))
+
+
+def test_neither_seeds_nor_policies_in_common() -> None:
+    with pytest.raises(ValueError, match="neither their seeds nor their policies"):
+        runs("TS").join(runs("TSC", seeds=[7]))
+    with pytest.raises(ValueError, match="policy 'TS' is in both"):
+        runs("TS").join(runs("TS", "TSC"))
+    with pytest.raises(TypeError, match="must be runs"):
+        runs("TS").join({"TS": 1})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        runs("TS") | 3
+
+
+def test_times_that_are_even_on_a_log_axis() -> None:
+    times = runs("TS", horizon=100_000, seeds=1, checkpoints="log").times
+    assert (times[0], times[-1]) == (1, 100_000)
+    assert len(times) <= 100
+    late = np.diff(np.log(times[times > 200]))
+    assert np.allclose(late, np.log(100_000) / 99, rtol=0.05)
+    assert runs("TS", horizon=1, checkpoints="log").times.tolist() == [1]
+    with pytest.raises(ValueError, match="checkpoints='linear'"):
+        runs("TS", checkpoints="linear")
+
+
+def test_a_table_as_a_frame() -> None:
+    table = runs("TS", "TSC").table()
+    frame = table.to_frame()
+    assert len(frame) == 2
+    assert {"policy", "mean", "interval_low", "interval_high"} <= set(frame.columns)
+    assert frame.interval_low.tolist() == [row.interval[0] for row in table]
+    policy = bt.TSC(bt.Tree({"a": ["x"], "b": ["y"]}), rng=0)
+    assert policy.table().to_frame().path.tolist() == ["(all)", "a", "b", "a / x", "b / y"]
+
+
+def test_a_table_in_latex() -> None:
+    table = Table(["name", "share_%", "interval"], [("50% & more", 0.5, (0.1, 0.25)), ("{x}^2~\\", 3, (1.0, 2.0))])
+    assert table.to_latex().splitlines() == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"name & share\_\% & interval \\",
+        r"\midrule",
+        r"50\% \& more & 0.5 & 0.1 \dots{} 0.25 \\",
+        r"\{x\}\textasciicircum{}2\textasciitilde{}\textbackslash{} & 3 & 1 \dots{} 2 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    assert Table(["a"], [(i,) for i in range(50)]).to_latex().count(r"\\") == 51
+
+
+# ---------------------------------------------------------------- replicates
+
+
+VARIED = bt.problems.strong_dominance(n_arms=20, n_clusters=4, n_best=4)
+REPLICATED = bt.problems.bernoulli(bt.Tree({"a": [0, 1], "b": [2, 3]}), [0.1, 0.2, 0.6, 0.5])
+
+
+class Own(bt.TS):
+    """A policy of the user's own, stepped from Python."""
+
+
+class Failing(bt.TS):
+    """Fails on the second run of the first seed."""
+
+    def __init__(self, tree: bt.Tree, *, rng: Any) -> None:
+        super().__init__(tree, rng=rng)
+        if rng.spawn_key[0] == 0 and len(rng.spawn_key) == 4:
+            raise RuntimeError("the second run")
+
+
+@pytest.mark.parametrize("policy", [bt.TSC, Own])
+def test_replicates_are_runs_of_their_own_on_the_same_instance(policy: Any) -> None:
+    run = functools.partial(bt.simulate, {"it": policy}, VARIED, horizon=60, seeds=3, rng=4, checkpoints=6)
+    one, three = run(), run(replicates=3)
+    each = three.replicates["it"]  # (seeds, replicates, times)
+    assert each.shape == (3, 3, 6)
+    assert np.array_equal(each[:, 0], one.regret["it"])  # the first run is the one without replicates
+    assert np.allclose(each.mean(axis=1), three.regret["it"])
+    assert len({tuple(row) for row in each[0]}) == 3
+    later = run(replicates=[1, 2], jobs=2)  # more of them can be added later
+    assert np.array_equal(later.replicates["it"], each[:, 1:])
+    assert sum(three.clusters["it"][0].values()) == pytest.approx(60)
+    assert one.replicates == {}
+
+
+def test_replicates_of_a_fixed_problem_leave_plays_out() -> None:
+    runs = bt.simulate([bt.TS, bt.TSC], REPLICATED, horizon=20, seeds=2, replicates=2)
+    assert (runs.plays, runs.arms) == ({}, ())
+    assert runs.instance is not None
+
+
+def test_a_replicate_that_fails_takes_its_policy_and_no_other() -> None:
+    with pytest.raises(bt.errors.PolicyFailed, match="the second run") as failed:
+        bt.simulate({"bad": Failing, "TS": bt.TS}, VARIED, horizon=10, seeds=2, replicates=2)
+    assert failed.value.runs.policies == ("TS",)
+    assert failed.value.finished["bad"].seeds == (1,)
+
+
+def test_numbers_of_replicates_that_make_no_sense() -> None:
+    for wrong in (0, [], [1, 1]):
+        with pytest.raises(InvalidValue, match="replicate"):
+            bt.simulate([bt.TS], REPLICATED, horizon=5, seeds=2, replicates=wrong)
+    with pytest.raises(InvalidType, match="replicate"):
+        bt.simulate([bt.TS], REPLICATED, horizon=5, seeds=2, replicates=1.5)  # type: ignore[arg-type]
+
+
+def test_select_and_rename_keep_the_runs_as_they_are() -> None:
+    runs = bt.simulate([bt.TS, bt.TSC, bt.UCT], REPLICATED, horizon=20, seeds=2)
+    some = runs.select(["UCT", "TS"])
+    assert some.policies == ("UCT", "TS")
+    assert runs.select("TSC").policies == ("TSC",)
+    renamed = some.rename({"UCT": "TS", "TS": "flat"})  # all at once: names may be swapped
+    assert renamed.policies == ("TS", "flat")
+    for part in ("regret", "engine", "evaluations", "seconds", "clusters", "plays"):
+        assert getattr(renamed, part)["TS"] is getattr(runs, part)["UCT"]
+    assert renamed.times is runs.times
+    for wrong in (["LinTS"], [], ["TS", "TS"]):
+        with pytest.raises(InvalidValue):
+            runs.select(wrong)
+    with pytest.raises(InvalidValue, match="no policy 'x'"):
+        runs.rename({"x": "y"})
+    with pytest.raises(InvalidValue, match="the same name"):
+        runs.rename({"TS": "TSC"})
+
+
+def test_runs_know_how_their_policies_were_built(tmp_path: Path) -> None:
+    policies: dict[str, Any] = {
+        "deep": bt.on("default", functools.partial(functools.partial(bt.HTS, depth=1), prior=bt.Beta(1, 2))),
+        "TSC": bt.TSC,
+        "own": Own,
+    }
+    problem = bt.problems.bernoulli({"default": REPLICATED.instance(0).tree}, [0.1, 0.2, 0.6, 0.5])
+    runs = bt.simulate(policies, problem, horizon=5, seeds=2)
+    assert runs.built == {"deep": ("HTS", {"depth": 1}), "TSC": ("TSC", {})}  # a prior is neither a number nor a text
+    runs.save(tmp_path / "runs.csv")
+    assert bt.Runs.load(tmp_path / "runs.csv").built == runs.built
+    assert runs.rename({"deep": "d"}).built["d"] == ("HTS", {"depth": 1})
+
+
+def test_progress_may_be_a_function_of_the_share_that_is_done() -> None:
+    seen: list[float] = []
+    bt.simulate([bt.TS, Own], REPLICATED, horizon=200, seeds=4, replicates=2, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[0] >= 0
+    assert seen[-1] == 1.0
+    with pytest.raises(InvalidType, match="progress"):
+        bt.simulate([bt.TS], REPLICATED, horizon=5, seeds=1, progress="yes")  # type: ignore[arg-type]

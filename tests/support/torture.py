@@ -22,11 +22,11 @@ import httpx
 
 from banditree.service import engine
 from banditree.service.commands import answer
-from banditree.service.events import DECISION, REWARD
+from banditree.service.events import DECISION, MAIN, REWARD
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
 from banditree.service.state import State
-from banditree.service.store import EventLog
+from banditree.service.store import EventLog, SqliteLog
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats", "gloves") for i in range(4)}
 SETTINGS = Settings(explore=0.1)
@@ -43,8 +43,8 @@ class Hasty(engine.Engine):
         if part:
             self.head = self.log.begin()
             self._follow()
-            results, events = self._run([command for command, _ in part])
-            self._answer([(future, result) for (_, future), result in zip(part, results, strict=True)])
+            results, events = self._run([waiting.command for waiting in part])
+            self._answer(list(zip(part, results, strict=True)))
             time.sleep(0.02)
             if events:
                 self._keep(events)
@@ -64,7 +64,7 @@ def run_server(store: str, address: Any, hasty: bool) -> None:
         redirect_stdout(pipe),
         redirect_stderr(nowhere),
     ):
-        serve(ARMS, "torture", SETTINGS, store=store, host="127.0.0.1", port=0, token=None)
+        serve([engine.Plan(ARMS, SETTINGS, source="torture")], store=store, host="127.0.0.1", port=0)
 
 
 class Process:
@@ -142,7 +142,7 @@ class ClientThread(threading.Thread):
     def reward(self, http: httpx.Client, id_: str) -> None:
         ledger = self.ledger
         value = ledger.sent.setdefault(id_, float(self.rng.random() < 0.3))
-        got = http.put(f"/v1/decisions/{id_}/reward", json={"reward": value})
+        got = http.put(f"/v1/decisions/{id_}/reward", json={"reward": value, "position": 0})
         if got.status_code == 503:
             return
         if got.status_code != 200:
@@ -167,7 +167,7 @@ def load(processes: Sequence[Process], ledgers: Sequence[Ledger], name: str, see
 def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     """All that a store has lost, counted twice or made up, against the ledgers."""
     faults = [fault for ledger in ledgers for fault in ledger.faults]
-    whole = State(SETTINGS)
+    whole = State(MAIN, SETTINGS)
     last = 0
     plays = 0
     for event in log.tail(0, whole=False):
@@ -176,17 +176,17 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
         last = event.n
         plays += event.kind == REWARD and event.learned
         whole.apply(event)
-    saved = log.load_snapshot(SETTINGS.key)
+    saved = log.load_snapshot(engine.snapshot_key(MAIN, SETTINGS))
     if saved is not None:
-        restored = State.from_bytes(saved, SETTINGS)
-        for event in log.tail(restored.n, whole=False):
+        restored = State.from_bytes(saved[1], MAIN, SETTINGS)
+        for event in log.tail(saved[0], whole=False):
             restored.apply(event)
         if restored.to_bytes() != whole.to_bytes():
             faults.append("the snapshot and the events after it are not the fold of the log")
     if whole.policy[()].plays != plays:
         faults.append(f"{plays} rewards are in the log, {whole.policy[()].plays} in the policy")
     for ledger in ledgers:
-        known = log.find(ledger.asked)
+        known = log.find(MAIN, ledger.asked)
         for id_, said in ledger.answered.items():
             kept = [event for event in known.get(id_, ()) if event.kind == DECISION]
             if [answer(event) for event in kept] != [said]:
@@ -244,7 +244,7 @@ def torture(
             missing = sum(len(ledger.asked) - len(ledger.answered) for ledger in ledgers)
             faults = [fault for ledger in ledgers for fault in ledger.faults]
             with closing(_beside(store)) as log:
-                found = {id_: events for ledger in ledgers for id_, events in log.find(ledger.asked).items()}
+                found = {id_: events for ledger in ledgers for id_, events in log.find(MAIN, ledger.asked).items()}
             faults += [f"{id_} is in the log twice" for id_, events in found.items() if len(events) > 2]
             if faults or missing:
                 return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]
@@ -260,6 +260,4 @@ def _beside(store: str) -> EventLog:
     """The store of a server that is running, to read from."""
     if store.startswith("postgres"):
         return open_log(store)
-    from banditree.service.store_sqlite import SqliteLog
-
     return SqliteLog(Path(store), reads_only=True)

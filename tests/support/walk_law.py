@@ -18,7 +18,7 @@ from banditree.beliefs.counts import CountsRows
 from banditree.beliefs.gaussian import GaussianRows
 from banditree.beliefs.linear import LinearRows
 from tests.support.adaptive_law import arms_law
-from tests.support.win_quadrature import BETA, NORMAL, by_quadrature
+from tests.support.winning import BETA, NORMAL, by_quadrature
 
 Floats = NDArray[np.float64]
 

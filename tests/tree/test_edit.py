@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import banditree as bt
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, UnknownArm
 from tests.support.helpers import SHOP
-from tests.support.strategies import trees
+from tests.support.hypothesis_strategies import trees
 
 
 @given(trees, st.data())

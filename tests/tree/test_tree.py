@@ -14,7 +14,7 @@ from scipy.cluster import hierarchy
 
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from tests.support.strategies import Paths, specs, trees
+from tests.support.hypothesis_strategies import Paths, specs, trees
 
 
 @given(specs())

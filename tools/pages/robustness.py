@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from banditree.paper.bar import bar
+from banditree.simulation.progress import tasks_bar
 from tools.pages.robustness_growth import Growth, grow
 from tools.pages.robustness_numbers import Point, measure
 from tools.pages.robustness_page import page
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started, points = time.monotonic(), dict[str, list[Point]]()
     tasks = {world.name: cost(world) for world in [*table, *drawn]}
     tasks |= {f"{world.name}, long": cost(world) for world in growing}
-    with bar(tasks, None) as show:
+    with tasks_bar(tasks, None) as show:
         for world in [*table, *drawn]:
             with show(world.name) as progress:
                 points[world.name] = measure(world, jobs=given.jobs, progress=progress)

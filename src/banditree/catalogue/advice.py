@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,23 +15,38 @@ from banditree.catalogue.candidates import FLAT, Candidate, PolicyNames
 from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
-from banditree.catalogue.jsonable import jsonable
-from banditree.catalogue.simulation import STEPS, default_seeds, traffic
+from banditree.catalogue.simulation import (
+    BUDGET_STEPS,
+    LOST,
+    Workload,
+    curves,
+    default_seeds,
+    estimate_workload,
+    start_sentence,
+    tabulate_traffic,
+    traffic_section,
+)
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.policy.engines import engine
+from banditree.report import words
+from banditree.report.document import Bar, Bullets, Code, Document, Grid, Part, Section
+from banditree.report.result import Result
 from banditree.report.tables import Table
+from banditree.report.words import count, number, percent
+from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
+from banditree.tree import Tree
 
 ROUNDS = 2, 4, 8  # runs of every policy in every world; the next number is used while luck plays too large a part
-LUCK = 0.2  # luck plays too large a part above this share of the variance over worlds
-CLEAR = 0.99  # if one policy is better with this probability, luck does not matter
+MAX_LUCK = 0.2  # luck plays too large a part above this share of the variance over worlds
+CLEAR_CHANCE = 0.99  # if one policy is better with this probability, luck does not matter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Advice:
+class Advice(Result):
     """The result of `advise`.
 
     ``print(advice)`` shows it in sentences, ``advice.to_html()`` makes a page to share, and ``advice.to_dict()`` gives
@@ -48,7 +63,7 @@ class Advice:
     overtaken: Overtaking | None  # which policy would be ahead with more decisions, and from when
     sentences: tuple[str, ...]  # the answer in words
     changes: tuple[str, ...]  # what would change the answer
-    table: Table  # policy, regret, interval, loss per decision at the end, share of worlds in which it is best
+    table: Table  # policy, regret, interval, regret of a bad run, loss per decision at the end, best in worlds
     candidates: tuple[Candidate, ...]  # the policies that were simulated
     same: Mapping[str, str]  # {candidate that was not simulated: the equivalent candidate that was}
     inspection: Inspection
@@ -58,34 +73,60 @@ class Advice:
     @property
     def name(self) -> str:
         """The policy with its parameters, as the tables show it."""
-        return next(each.label for each in self.candidates if (each.policy, each.depth) == (self.policy, self.depth))
+        return Candidate.of(self.policy, **({} if self.depth is None else {"depth": self.depth})).label
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
+    def facts(self) -> dict[str, Any]:
         names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "overtaken", "same")
-        found = {name: getattr(self, name) for name in (*names, "sentences", "changes")}
-        curves = {name: self.runs.regret[name].mean(axis=0) for name in self.table["policy"]}
-        found |= {"policies": self.table, "seeds": len(self.runs.seeds), "times": self.runs.times, "regret": curves}
-        converted: dict[str, Any] = jsonable(found | {"traffic": self.traffic}) | {
-            "inspection": self.inspection.to_dict()
+        return {name: getattr(self, name) for name in (*names, "sentences", "changes")} | {
+            "policies": self.table,
+            "seeds": len(self.runs.seeds),
+            "times": self.runs.times,
+            "regret": {name: self.runs.regret[name].mean(axis=0) for name in self.table["policy"]},
+            "traffic": self.traffic,
+            "inspection": self.inspection,
         }
-        return converted
 
-    def to_html(self, *, title: str = "catalogue") -> str:
-        """Return a self-contained web page: no scripts, no external fonts, no network."""
-        from banditree.catalogue.page import advice_page
+    def document(self) -> Document:
+        first, *rest = self.sentences
+        size, inspection = count(self.horizon, "decision"), self.inspection
+        worst = max(self.table["regret"]) or 1.0
+        rows = [
+            (
+                row.policy,
+                Bar(row.regret / worst),
+                number(row.regret),
+                words.interval(row.interval),
+                number(row.bad_run),
+                number(row.loss),
+                f"{percent(row.best)} of worlds",
+            )
+            for row in self.table
+        ]
+        columns = ("policy", "", "regret", "95% interval", "in a bad run", "lost per decision at the end", "best in")
+        parts: list[Part] = [
+            *rest,
+            Code(self.code, "In Python"),
+            Section(
+                f"Regret after {size}",
+                [Grid(columns, rows, label="Regret of each policy"), self._about_regret(), curves(self.runs)],
+            ),
+            Section("What would change this", [Bullets(self.changes)]),
+            inspection.levels_section(),
+        ]
+        details = [inspection.clusters_section(), inspection.top_section(), inspection.misplaced_section()]
+        details += [traffic_section(self.traffic), inspection.tree_section(), *inspection.notes()]
+        parts += [replace(section, page_only=True) for section in details]
+        return Document(first, parts, name=self.name, about=size, brief=(self.name,))
 
-        return advice_page(self, title=title)
-
-    def _repr_html_(self) -> str:
-        from banditree.catalogue.notebook import advice
-
-        return advice(self)
-
-    def __str__(self) -> str:
-        return "\n".join([*self.sentences, "", "What would change this:", *(f"- {line}" for line in self.changes)])
-
-    __repr__ = __str__
+    def _about_regret(self) -> str:
+        worlds, runs = len(self.runs.seeds), next(iter(self.runs.replicates.values())).shape[1]
+        where = f"in {count(worlds, 'world')} consistent with the data, {runs} in each"
+        if self.inspection.catalogue.means is not None:
+            where = "on the means given"
+        return (
+            f"{LOST}, in {worlds * runs} runs of each policy {where}; less is better. One run in twenty is worse than "
+            f"the bad run. {start_sentence(self.inspection.catalogue)}"
+        )
 
 
 def advise(
@@ -94,15 +135,16 @@ def advise(
     horizon: int,
     policies: PolicyNames | None = None,
     seeds: int | None = None,
+    quick: bool = False,
     rng: Any = 0,
     jobs: int | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> Advice:
     """Advise whether the categories pay off over ``horizon`` decisions, and which policy to run.
 
-    Simulates every candidate in ``seeds`` worlds (true means that are consistent with the data), at least twice in
-    each. Repeated runs in the same world separate the luck of a run from the uncertainty about the world; there are up
-    to eight of them where luck plays a large part.
+    Simulates every candidate in many worlds (true means that are consistent with the data), at least twice in each.
+    Repeated runs in the same world separate the luck of a run from the uncertainty about the world; there are up to
+    eight of them where luck plays a large part.
 
     The verdict compares flat TS with the best policy that trusts the tree: which has the lower expected regret? If each
     of the two is at least 10% likely to be the better one, the data cannot tell, and the advice says so. If, in
@@ -111,6 +153,27 @@ def advise(
     policy that is within 5% of the best and loses less per decision at the end is preferred, because it is still
     learning. The advice is that policy, or ATS, which learns how far to trust the tree, if it does clearly better.
 
+    Parameters
+    ----------
+    catalogue
+        What `read_catalogue` returns.
+    horizon
+        How many decisions will be made.
+    policies
+        The policies to try, as in `simulate`; by default all that the tree allows. TS is always added.
+    seeds
+        How many worlds; by default 8 to 100, by the size of the work.
+    quick
+        Whether to simulate fewer worlds by default, each policy twice in each, for a first answer.
+    rng
+        A seed or a generator; the same one gives the same advice.
+    jobs
+        Threads; -1 for all cores. Results do not depend on it.
+    progress
+        As in `banditree.simulate`.
+
+    Examples
+    --------
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(20)], "hats": [f"h{i}" for i in range(5)]})
     >>> catalogue = Catalogue(tree, means=[0.1] * 20 + [0.4, 0.45, 0.5, 0.45, 0.4])
@@ -118,36 +181,64 @@ def advise(
     >>> advice.policy, advice.verdict
     ('TSC', 'tree')
     """
-    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
-    tree = tree_of(catalogue)
-    if tree.depth == 0:
-        raise InvalidValue(
-            "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
-        )
-    asked = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
-    if all(candidate.levels == 0 for candidate in asked):
-        given = ", ".join(candidate.label for candidate in asked)
-        raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
-    chosen, same = candidates.distinct([FLAT, *(each for each in asked if each != FLAT)], tree)
-    steps = horizon * candidates.cost(chosen)
-    seeds = default_seeds(ROUNDS[0] * steps) if seeds is None else whole("seeds", seeds, 4, why="how many worlds")
-    simulated = partial(
+    plan = Plan.of(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
+    simulate = partial(
         run,
-        {each.label: each.factory_with(catalogue.prior) for each in chosen},
+        {candidate.label: candidate.factory_with(catalogue.prior) for candidate in plan.candidates},
         catalogue.world(),
-        horizon=horizon,
-        seeds=seeds,
+        horizon=plan.horizon,
+        seeds=plan.seeds,
         rng=rng,
-        checkpoints=_checkpoints(horizon),
+        checkpoints=_checkpoints(plan.horizon),
         jobs=jobs,
         progress=progress,
     )
-    found = WorldRuns(simulated(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
+    results = WorldRuns(simulate(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
     for before, after in pairwise(ROUNDS):
-        if after * steps * seeds > 2 * STEPS[engine()] or not _more_runs(found, chosen, tree):
+        is_affordable = not quick and after * plan.steps * plan.seeds <= 2 * BUDGET_STEPS[engine()]
+        if not is_affordable or not _needs_more_runs(results, plan.candidates, catalogue.tree):
             break
-        found = WorldRuns(found.runs.with_replicates(simulated(replicates=range(before, after))), found.one_world)
-    return weigh(catalogue, chosen, found, inspect(catalogue, rng=rng), same=same)
+        more = simulate(replicates=range(before, after))
+        results = WorldRuns(results.runs.with_replicates(more), results.one_world)
+    return weigh(catalogue, plan.candidates, results, inspect(catalogue, rng=rng), same=plan.same)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `advise` simulates."""
+
+    horizon: int
+    candidates: Sequence[Candidate]
+    same: Mapping[str, str]  # {candidate that is not simulated: the equivalent candidate that is}
+    seeds: int
+    steps: int  # of all candidates in one world, in those of TSC
+
+    @classmethod
+    def of(
+        cls, catalogue: Catalogue, *, horizon: int, policies: PolicyNames | None, seeds: int | None, quick: bool
+    ) -> Plan:
+        """Choose the candidates, and the number of worlds if it is not given."""
+        horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
+        tree = tree_of(catalogue)
+        if tree.depth == 0:
+            raise InvalidValue(
+                "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
+            )
+        asked = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+        if all(candidate.levels == 0 for candidate in asked):
+            given = ", ".join(candidate.label for candidate in asked)
+            raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
+        chosen, same = candidates.distinct([FLAT, *(candidate for candidate in asked if candidate != FLAT)], tree)
+        steps = horizon * candidates.cost(chosen)
+        if seeds is None:
+            seeds = default_seeds(ROUNDS[0] * steps, quick=quick)
+        return cls(horizon, chosen, same, whole("seeds", seeds, 4, why="how many worlds"), steps)
+
+    def workload(self, catalogue: Catalogue, jobs: int | None) -> Workload:
+        """Estimate how long the first round takes; where luck plays a large part, more follow."""
+        return estimate_workload(
+            catalogue, self.candidates, horizon=self.horizon, worlds=self.seeds, runs=ROUNDS[0], jobs=jobs
+        )
 
 
 def _checkpoints(horizon: int) -> list[int]:
@@ -157,28 +248,29 @@ def _checkpoints(horizon: int) -> list[int]:
     return [int(time) for time in np.unique(np.concatenate([early, even]).astype(int).clip(1))]
 
 
-def _more_runs(found: WorldRuns, chosen: Sequence[Candidate], tree: Any) -> bool:
+def _needs_more_runs(results: WorldRuns, chosen: Sequence[Candidate], tree: Tree) -> bool:
     """Whether luck still hides an answer: does the tree pay off, which policy uses it best, and does ATS do better?"""
     trusting, adaptive = _with_tree(chosen, tree)
     questions, simpler = [], FLAT.label
     if trusting:
-        way, best = _best_way(found, trusting), min(trusting, key=lambda each: found.mean(each.label))
-        questions.append(found.compare(way.label, FLAT.label))
-        if found.mean(best.label) < (1 - CLOSE) * found.mean(way.label):
-            questions.append(found.compare(best.label, way.label))
-        simpler = min(way.label, FLAT.label, key=found.mean)
+        way, best = _best_way(results, trusting), min(trusting, key=lambda candidate: results.mean(candidate.label))
+        questions.append(results.compare(way.label, FLAT.label))
+        if results.mean(best.label) < (1 - CLOSE) * results.mean(way.label):
+            questions.append(results.compare(best.label, way.label))
+        simpler = min(way.label, FLAT.label, key=results.mean)
     questions += [
-        found.compare(each.label, simpler)
-        for each in adaptive
-        if found.mean(each.label) < (1 - CLOSE) * found.mean(simpler)
+        results.compare(candidate.label, simpler)
+        for candidate in adaptive
+        if results.mean(candidate.label) < (1 - CLOSE) * results.mean(simpler)
     ]
     return any(
-        max(asked.chance, 1 - asked.chance) <= CLEAR and found.luck(asked.policy, asked.rival) > LUCK
-        for asked in questions
+        max(question.chance, 1 - question.chance) <= CLEAR_CHANCE
+        and results.luck(question.policy, question.rival) > MAX_LUCK
+        for question in questions
     )
 
 
-def _with_tree(chosen: Sequence[Candidate], tree: Any) -> tuple[list[Candidate], list[Candidate]]:
+def _with_tree(chosen: Sequence[Candidate], tree: Tree) -> tuple[list[Candidate], list[Candidate]]:
     """Return the candidates that trust the categories, and those that learn how far to trust them.
 
     If there are only the latter, they answer for the categories, unless these affect no candidate.
@@ -189,16 +281,16 @@ def _with_tree(chosen: Sequence[Candidate], tree: Any) -> tuple[list[Candidate],
     return (trusting, adaptive) if trusting or not using else (using, [])
 
 
-def _best_way(found: WorldRuns, trusting: Sequence[Candidate]) -> Candidate:
+def _best_way(results: WorldRuns, trusting: Sequence[Candidate]) -> Candidate:
     """Return the policy that trusts the tree with the lowest expected regret, or the first one as good as that."""
-    best = min(trusting, key=lambda each: found.mean(each.label))
-    return next(each for each in trusting if not found.compare(best.label, each.label).matters)
+    best = min(trusting, key=lambda candidate: results.mean(candidate.label))
+    return next(candidate for candidate in trusting if not results.compare(best.label, candidate.label).matters)
 
 
 def weigh(
     catalogue: Catalogue,
     chosen: Sequence[Candidate],
-    found: WorldRuns,
+    results: WorldRuns,
     inspection: Inspection,
     *,
     same: Mapping[str, str] | None = None,
@@ -210,39 +302,42 @@ def weigh(
     trusting, adaptive = _with_tree(chosen, catalogue.tree)
     same = same or {}
     if trusting:
-        way = _best_way(found, trusting)
-        categories = found.compare(way.label, FLAT.label)
+        way = _best_way(results, trusting)
+        categories = results.compare(way.label, FLAT.label)
         first = way if categories.saving > 0 and categories.matters else FLAT
-        simple = leader = by_label[found.learner(first.label, [FLAT.label, *(each.label for each in trusting)])]
+        simple = leader = by_label[
+            results.learner(first.label, [FLAT.label, *(candidate.label for candidate in trusting)])
+        ]
         if leader not in (FLAT, way):
-            categories = found.compare(leader.label, FLAT.label)
-        verdict = ("flat" if leader == FLAT else "tree") if categories.told else "cannot tell"
+            categories = results.compare(leader.label, FLAT.label)
+        verdict = ("flat" if leader == FLAT else "tree") if categories.is_decisive else "cannot tell"
     else:  # the categories change no candidate
         simple = leader = first = FLAT
         verdict = "flat"
         categories = Difference(next(iter(same), FLAT.label), FLAT.label, 0.0, 0.0, (0.0, 0.0), 0.0, 0.5, 0.0, 0.0)
     difference = categories
-    for each in adaptive:
-        gained = found.compare(each.label, simple.label)
-        better = each if gained.saving > 0 and gained.matters else simple
-        if by_label[found.learner(better.label, [simple.label, each.label])] == each:
-            leader, first = each, each if gained.saving > 0 else simple
-            difference = found.compare(each.label, FLAT.label)
-    ran = difference.policy in by_label and difference.policy != FLAT.label
-    pays_from = found.pays_from(difference.policy, FLAT.label) if ran else None
-    means = {name: found.mean(name) for name in by_label}
-    best = np.array([found.runs.regret[name][:, -1] for name in means]).argmin(axis=0)  # (worlds,)
+    for candidate in adaptive:
+        gained = results.compare(candidate.label, simple.label)
+        better = candidate if gained.saving > 0 and gained.matters else simple
+        if by_label[results.learner(better.label, [simple.label, candidate.label])] == candidate:
+            leader, first = candidate, candidate if gained.saving > 0 else simple
+            difference = results.compare(candidate.label, FLAT.label)
+    is_simulated = difference.policy in by_label and difference.policy != FLAT.label
+    pays_from = results.pays_from(difference.policy, FLAT.label) if is_simulated else None
+    means = {name: results.mean(name) for name in by_label}
+    best = np.array([results.runs.regret[name][:, -1] for name in means]).argmin(axis=0)  # (worlds,)
     rows = [
         (
             row.policy,
             row.mean,
             row.interval,
-            float(found.losses(row.policy).mean()),
+            results.bad_run(row.policy),
+            float(results.losses(row.policy).mean()),
             float((best == list(means).index(row.policy)).mean()),
         )
-        for row in found.runs.table()
+        for row in results.runs.table()
     ]
-    shares = traffic(catalogue, found.runs)
+    shares = tabulate_traffic(catalogue, results.runs)
     case = answer.Case(
         leader=leader,
         least_regret=first,
@@ -251,28 +346,28 @@ def weigh(
         categories=categories,
         adaptive=tuple(adaptive),
         pays_from=pays_from,
-        overtaken=found.overtaking(leader.label),
-        found=found,
+        overtaken=results.overtaking(leader.label),
+        results=results,
         inspection=inspection,
         traffic=shares,
         same=same,
-        with_tree=frozenset(each.label for each in (*trusting, *adaptive)),
+        with_tree=frozenset(candidate.label for candidate in (*trusting, *adaptive)),
     )
     return Advice(
         policy=leader.policy,
         depth=leader.depth,
         verdict=verdict,
         code=leader.code_with(catalogue.prior),
-        horizon=int(found.runs.times[-1]),
+        horizon=int(results.runs.times[-1]),
         against_flat=difference,
         pays_from=pays_from,
         overtaken=case.overtaken,
         sentences=tuple(answer.sentences(case)),
         changes=tuple(answer.changes(case)),
-        table=Table(("policy", "regret", "interval", "loss", "best"), rows),
+        table=Table(("policy", "regret", "interval", "bad_run", "loss", "best"), rows),
         candidates=tuple(chosen),
         same=same,
         inspection=inspection,
-        runs=found.runs,
+        runs=results.runs,
         traffic=shares,
     )

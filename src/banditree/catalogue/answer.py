@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from banditree.catalogue.candidates import FLAT, LEARNS, LEARNS_ALIKE, Candidate
 from banditree.catalogue.comparison import Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection
-from banditree.catalogue.sentences import chance, percent, rewards, short
 from banditree.report.intervals import student
 from banditree.report.tables import Table
-from banditree.report.words import count
+from banditree.report.words import chance, count, number, percent
 
-MOST_TRAFFIC = 0.5  # warn if at least this share of decisions goes to a category that is unlikely to hold the best arm
-UNLIKELY = 0.05  # a category is unlikely to hold the best arm below this probability
+MIN_TRAFFIC = 0.5  # warn if at least this share of decisions goes to a category that is unlikely to hold the best arm
+CLEARLY_SAFER = 0.9  # another policy is safer if its bad runs lose less than this share
+MAX_CHANCE = 0.05  # a category is unlikely to hold the best arm below this probability
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Case:
     adaptive: tuple[Candidate, ...]  # candidates that learn how far to trust the tree
     pays_from: int | None
     overtaken: Overtaking | None
-    found: WorldRuns
+    results: WorldRuns
     inspection: Inspection
     traffic: Table
     same: Mapping[str, str]
@@ -37,55 +37,55 @@ class Case:
 
     @property
     def horizon(self) -> int:
-        return int(self.found.runs.times[-1])
+        return int(self.results.runs.times[-1])
 
     @property
-    def alike(self) -> bool:
+    def is_alike(self) -> bool:
         """Whether the categories change no candidate."""
-        return not self.ran(self.categories.policy)
+        return not self.is_simulated(self.categories.policy)
 
-    def ran(self, policy: str) -> bool:
+    def is_simulated(self, policy: str) -> bool:
         """Whether this is a policy other than flat TS that was simulated."""
-        return policy != FLAT.label and policy in self.found.runs.policies
+        return policy != FLAT.label and policy in self.results.runs.policies
 
     def loss(self, policy: str) -> str:
         """Format what a policy loses per decision at the end."""
-        return short(self.losses(policy))
+        return number(self.losses(policy))
 
     def losses(self, policy: str) -> float:
         """The mean reward that a policy loses per decision at the end."""
-        return float(self.found.losses(policy).mean())
+        return float(self.results.losses(policy).mean())
 
     def in_rewards(self, amount: float) -> str:
         """Format an amount of reward with its unit."""
-        return rewards(amount, self.inspection.catalogue)
+        return self.inspection.catalogue.rewards(amount)
 
 
 def sentences(case: Case) -> list[str]:
     """Say what to run, and what it saves."""
-    lines = [*_headline(case), *_adaptive(case), *_at_the_end(case), *_traffic_warning(case)]
+    lines = [*_headline(case), *_adaptive(case), *_bad_runs(case), *_at_the_end(case), *_traffic_warning(case)]
     lines += [*_ahead_from(case), *_alternatives(case), *_equivalent(case)]
-    return [*lines, *_odds(case)] if case.ran(case.difference.policy) else lines
+    return [*lines, *_odds(case)] if case.is_simulated(case.difference.policy) else lines
 
 
 def _headline(case: Case) -> list[str]:
-    leader, difference, found = case.leader, case.difference, case.found
+    leader, difference, results = case.leader, case.difference, case.results
     when, run = f"Over {count(case.horizon, 'decision')}", f"Run {leader.label}: {leader.how}."
     lost = "is expected to lose {} by not knowing the best arm"
-    if case.alike:
+    if case.is_alike:
         how = f"Thompson sampling on all arms at once, which {LEARNS_ALIKE}" if leader in case.adaptive else leader.how
         run = f"Run {leader.label}: {how}. Here the categories make no difference."
-    if not case.ran(difference.policy):
-        return [run, f"{when}, {leader.label} {lost.format(case.in_rewards(found.mean(leader.label)))}."]
-    tree, flat = case.in_rewards(found.mean(difference.policy)), short(found.mean(difference.rival))
+    if not case.is_simulated(difference.policy):
+        return [run, f"{when}, {leader.label} {lost.format(case.in_rewards(results.mean(leader.label)))}."]
+    tree, flat = case.in_rewards(results.mean(difference.policy)), number(results.mean(difference.rival))
     both = f"{difference.policy} {lost.format(tree)}, flat TS {flat}"
     low, high = difference.interval
     if difference.saving > 0:
-        interval = f"(95% interval {short(low)} to {short(high)})"
-        saved = f"{short(difference.saving)} saved {interval}, or {percent(difference.share)}"
+        interval = f"(95% interval {number(low)} to {number(high)})"
+        saved = f"{number(difference.saving)} saved {interval}, or {percent(difference.share)}"
     else:
-        interval = f"(95% interval {short(-high)} to {short(-low)})"
-        saved = f"{short(-difference.saving)} more {interval}, or {percent(-difference.share)}"
+        interval = f"(95% interval {number(-high)} to {number(-low)})"
+        saved = f"{number(-difference.saving)} more {interval}, or {percent(-difference.share)}"
     if leader in case.adaptive:
         return [run, f"{when}, {both}: {saved}."]
     if case.verdict == "cannot tell":
@@ -99,20 +99,20 @@ def _headline(case: Case) -> list[str]:
 def _adaptive(case: Case) -> list[str]:
     """Say what it means for the categories that ATS is advised, or which simpler policy does as well or better."""
     lines = []
-    for each in case.adaptive:
-        ours = case.found.mean(each.label)
-        if each != case.leader:
-            lead = case.found.compare(case.leader.label, each.label)
+    for adaptive in case.adaptive:
+        ours = case.results.mean(adaptive.label)
+        if adaptive != case.leader:
+            lead = case.results.compare(case.leader.label, adaptive.label)
             how = "does better" if lead.saving > 0 and lead.matters else "does as well"
-            learns = LEARNS_ALIKE if case.alike else LEARNS
+            learns = LEARNS_ALIKE if case.is_alike else LEARNS
             lines.append(
-                f"{each.label}, which {learns}, would lose {short(ours)}: the simpler {case.leader.label} {how}."
+                f"{adaptive.label}, which {learns}, would lose {number(ours)}: the simpler {case.leader.label} {how}."
             )
             continue
-        if case.alike:
+        if case.is_alike:
             continue
         other = case.categories.policy
-        lost = f"{other}, which does, loses {short(case.found.mean(other))}"
+        lost = f"{other}, which does, loses {number(case.results.mean(other))}"
         lines.append(
             {
                 "tree": f"Trusting the categories pays off too: {lost}.",
@@ -122,18 +122,32 @@ def _adaptive(case: Case) -> list[str]:
     return lines
 
 
+def _bad_runs(case: Case) -> list[str]:
+    """Say so where another policy's bad runs are clearly less bad than those of the advised one."""
+    leader, results = case.leader.label, case.results
+    ours = results.bad_run(leader)
+    others = [candidate for candidate in results.runs.policies if candidate != leader]
+    safest = min(others, key=results.bad_run, default=leader)
+    if results.bad_run(safest) >= CLEARLY_SAFER * ours:
+        return []
+    safer = (
+        f"{safest}, whose regret is {number(results.mean(safest))} on average, loses {number(results.bad_run(safest))}"
+    )
+    return [f"The risk is in the bad runs: in one run of twenty {leader} loses {number(ours)} or more; {safer}."]
+
+
 def _at_the_end(case: Case) -> list[str]:
     """Say what is lost per decision at the end of the horizon, and which policy would be ahead later."""
     leader, later = case.leader.label, case.overtaken
     other = FLAT.label if case.leader != FLAT else case.difference.policy
     line = f"At the end, {leader} loses {case.in_rewards(case.losses(leader))} per decision"
-    if later is not None and case.found.stalled(leader):
+    if later is not None and case.results.stalled(leader):
         line += ", as much as before: it has stopped learning"
-    if case.ran(case.difference.policy):
+    if case.is_simulated(case.difference.policy):
         line += f"; {other} loses {case.loss(other)}"
     if later is not None:
         known = later.policy if later.policy == other else f"{later.policy}, which loses {case.loss(later.policy)},"
-        line += f". If that continues, {known} will be ahead after about {short(later.at)} decisions"
+        line += f". If that continues, {known} will be ahead after about {number(later.at)} decisions"
     lines = [f"{line}."]
     if case.leader != case.least_regret:
         lines.append(
@@ -145,12 +159,12 @@ def _at_the_end(case: Case) -> list[str]:
 
 def _traffic_warning(case: Case) -> list[str]:
     """Warn where most decisions go to a category that is unlikely to hold the best arm."""
-    if case.leader == FLAT or case.alike:
+    if case.leader == FLAT or case.is_alike:
         return []
     row = max(case.traffic, key=lambda row: float(row[case.leader.label]))
     share = float(row[case.leader.label])
-    best = next((each.best for each in case.inspection.clusters if each.path == (row.cluster,)), 1.0)
-    if share < MOST_TRAFFIC or best >= UNLIKELY:
+    best = next((cluster.best for cluster in case.inspection.clusters if cluster.path == (row.cluster,)), 1.0)
+    if share < MIN_TRAFFIC or best >= MAX_CHANCE:
         return []
     holds = "holds the best arm with probability " + chance(best)
     holds = "does not hold the best arm" if case.inspection.worlds == 1 else holds
@@ -158,11 +172,11 @@ def _traffic_warning(case: Case) -> list[str]:
 
 
 def _ahead_from(case: Case) -> list[str]:
-    if not case.ran(case.difference.policy):
+    if not case.is_simulated(case.difference.policy):
         return []
     if case.pays_from is not None:
         first = case.pays_from <= max(case.horizon // 100, 10)
-        since = "from the start" if first else f"after about {short(case.pays_from)} decisions"
+        since = "from the start" if first else f"after about {number(case.pays_from)} decisions"
         return [f"{case.difference.policy} is ahead of TS {since}."]
     if case.verdict == "tree" and case.difference.saving > 0:
         return ["These seeds do not show after how many decisions it is ahead; more seeds would."]
@@ -171,11 +185,17 @@ def _ahead_from(case: Case) -> list[str]:
 
 def _alternatives(case: Case) -> list[str]:
     """List policies that have even less regret, and those that are about as good."""
-    ours = case.found.mean(case.leader.label)
+    ours = case.results.mean(case.leader.label)
     ratios = {
-        name: case.found.mean(name) / ours if ours > 0 else 1.0
-        for name in case.found.runs.policies
-        if name not in (case.leader.label, FLAT.label, case.least_regret.label, *(each.label for each in case.adaptive))
+        name: case.results.mean(name) / ours if ours > 0 else 1.0
+        for name in case.results.runs.policies
+        if name
+        not in (
+            case.leader.label,
+            FLAT.label,
+            case.least_regret.label,
+            *(candidate.label for candidate in case.adaptive),
+        )
     }
     kinds = {
         "Even less regret, without the categories": [
@@ -224,7 +244,7 @@ def changes(case: Case) -> list[str]:
     inspection = case.inspection
     lines = _less_traffic(case)
     if case.overtaken is not None:
-        at = short(case.overtaken.at)
+        at = number(case.overtaken.at)
         lines.append(f"More traffic: beyond about {at} decisions, {case.overtaken.policy} has less regret.")
     if case.verdict == "cannot tell":
         lines.append(_more_data(case.categories, known=inspection.worlds == 1))
@@ -250,15 +270,15 @@ def changes(case: Case) -> list[str]:
 
 def _less_traffic(case: Case) -> list[str]:
     """Find the longest horizon, shorter than the one asked for, at which another policy is clearly better."""
-    found, leader = case.found, case.leader.label
-    times = found.runs.times
+    results, leader = case.results, case.leader.label
+    times = results.runs.times
     for at in range(len(times) - 2, -1, -1):
         if times[at] < times[-1] / 100:
             break
-        other = min(found.runs.policies, key=lambda name: found.mean(name, at))
-        lead = found.compare(other, leader, at)
-        if other != leader and lead.share > 0.05 and lead.saving > student(len(found.runs.seeds)) * lead.noise:
-            return [f"Less traffic: up to about {short(int(times[at]))} decisions, {other} has less regret."]
+        other = min(results.runs.policies, key=lambda name: results.mean(name, at))
+        lead = results.compare(other, leader, at)
+        if other != leader and lead.share > 0.05 and lead.saving > student(len(results.runs.seeds)) * lead.noise:
+            return [f"Less traffic: up to about {number(int(times[at]))} decisions, {other} has less regret."]
     return []
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.variance_shares import clusters_at
+from banditree.catalogue.inspection import clusters_at
 from banditree.errors import InvalidValue
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS, parse_policy
@@ -18,7 +18,7 @@ from banditree.policy.policy import About
 from banditree.rules import UCB
 from banditree.tree import Tree
 
-DEPTHS = 8  # at most this many depths are tried
+MAX_DEPTHS = 8  # depths that are tried
 
 
 LEARNS = "learns how far to trust the categories"
@@ -109,14 +109,14 @@ class Candidate:
         """
         walked = tree if self.levels is None else tree.cut(min(self.levels, tree.depth))
         level_of = walked.shape.level_of()
-        found = set()
+        clusters = set()
         for level, cluster in enumerate(clusters_at(walked)):
             order = np.argsort(cluster, kind="stable")  # (arms,) cluster by cluster
             nodes, first = np.unique(cluster[order], return_index=True)
             for node, arms in zip(nodes.tolist(), np.split(order, first[1:]), strict=True):
                 if level_of[node] == level and 1 < len(arms) < tree.n_arms:
-                    found.add(arms.tobytes())
-        return frozenset(found)
+                    clusters.add(arms.tobytes())
+        return frozenset(clusters)
 
 
 FLAT = Candidate.of(TS.__name__)
@@ -141,19 +141,19 @@ def cost(candidates: Iterable[Candidate]) -> int:
 
 def depths(deepest: int) -> list[int]:
     """List the depths from 2 to the deepest: all of them, or an even selection."""
-    if deepest <= DEPTHS:
+    if deepest <= MAX_DEPTHS:
         return list(range(2, deepest + 1))
-    return sorted({round(2 + (deepest - 2) * i / (DEPTHS - 2)) for i in range(DEPTHS - 1)})
+    return sorted({round(2 + (deepest - 2) * i / (MAX_DEPTHS - 2)) for i in range(MAX_DEPTHS - 1)})
 
 
 def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidate], dict[str, str]]:
     """Split into candidates that differ on this tree, and {label of a duplicate: label of the equal candidate before}.
 
-    >>> found, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
-    >>> [candidate.label for candidate in found], same
+    >>> kept, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
+    >>> [candidate.label for candidate in kept], same
     (['TS', 'UCT', 'ATS'], {'TSC': 'TS'})
     """
-    found: list[Candidate] = []
+    kept: list[Candidate] = []
     same: dict[str, str] = {}
     first: dict[tuple[str, frozenset[bytes]], str] = {}
     for candidate in candidates:
@@ -162,8 +162,8 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
             same[candidate.label] = first[key]
         else:
             first[key] = candidate.label
-            found.append(candidate)
-    return found, same
+            kept.append(candidate)
+    return kept, same
 
 
 def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
@@ -172,14 +172,14 @@ def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
     >>> [candidate.label for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
     ['TS', 'HTS(depth=2)', 'HTS(depth=1)']
     """
-    found: list[Candidate] = []
+    listed: list[Candidate] = []
     for given in names if isinstance(names, Iterable) and not isinstance(names, str) else [names]:
         kind, parameters = parse_policy(given, tree=tree, among=WITHOUT_CONTEXTS)
         if kind is HTS and not parameters:
             parameters = {"depth": tree.depth}
         candidate = Candidate.of(kind.__name__, **parameters)
-        if candidate not in found:
-            found.append(candidate)
-    if not found:
+        if candidate not in listed:
+            listed.append(candidate)
+    if not listed:
         raise InvalidValue("policies is empty; give at least one")
-    return found
+    return listed

@@ -1,26 +1,36 @@
-"""Measure how good the clustering of a catalogue is, with the uncertainty that its data leave."""
+"""Inspect a catalogue: how much its categories explain, which of them are good, and which arms look misplaced."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.catalogue.items import Catalogue, tree_of
-from banditree.catalogue.jsonable import jsonable
-from banditree.catalogue.misplaced import misplaced
-from banditree.catalogue.variance_shares import Places, by_chance, clusters_at, shares
 from banditree.errors.checks import whole
-from banditree.report.tables import Table
+from banditree.report import words
+from banditree.report.document import Bar, Bullets, Document, Grid, Outline, Part, Range, Section
+from banditree.report.result import Result
+from banditree.report.tables import Row, Table
+from banditree.report.words import chance, number, percent
 from banditree.stream import generator
 from banditree.theory import Quality
 from banditree.theory.cluster_quality import find_branches, quality_of
+from banditree.tree import Tree
+from banditree.tree.text import outline
 
 Floats = NDArray[np.float64]
-Range = tuple[float, float]
-CELLS = 6_000_000  # numbers to draw in total, so that larger catalogues get fewer worlds
+Places = NDArray[np.intp]
+MAX_DRAWN_NUMBERS = 6_000_000  # so that larger catalogues get fewer worlds
+N_TOP = 10  # best arms that are listed
+PRIOR_MISPLACED = 0.05  # probability that an arm is misplaced, before its data are seen
+MIN_MISPLACED = 0.9  # arms are reported that are misplaced with at least this probability
+MIN_VARIANCE = 1e-300  # to divide by
+MAX_PAIRS = 1_500_000  # pairs of an arm and a cluster that are examined
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class Estimate:
     """An uncertain number: the median of its posterior draws, and their 95% interval."""
 
     value: float
-    interval: Range
+    interval: tuple[float, float]
 
     @classmethod
     def of(cls, draws: Floats) -> Estimate:
@@ -36,10 +46,17 @@ class Estimate:
         low, mid, high = np.quantile(draws, [0.025, 0.5, 0.975], method="lower").tolist()
         return cls(mid, (low, high))
 
+    def __str__(self) -> str:
+        low, high = self.interval
+        if low == high:
+            return number(self.value)
+        ends = f"{number(low)} or more" if np.isinf(high) else f"{number(low)} to {number(high)}"
+        return f"{number(self.value)} ({ends})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inspection:
-    """The result of `inspect`. ``print(found)`` shows it, ``found.to_dict()`` gives data for programs."""
+class Inspection(Result):
+    """The result of `inspect`. ``print(inspection)`` shows it, ``inspection.to_dict()`` gives data for programs."""
 
     catalogue: Catalogue
     worlds: int  # number of draws of the true means; 1 if the means are known
@@ -51,12 +68,12 @@ class Inspection:
     gamma: Estimate  # infinite if strong dominance fails
     dominance: float  # probability that strong dominance holds
     clusters: Table  # path, level, arms, plays, rate, mean of its arms, interval, chance to hold the best arm
-    misplaced: Table
+    top: Table  # the best arms: arm, path, plays, rate, mean, interval, chance to be the best
+    misplaced: Table  # arm, path, its rate, that of its cluster, the cluster it fits, the rate there, probability
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to lists, numbers and strings for JSON; infinity and NaN become None."""
+    def facts(self) -> dict[str, Any]:
         catalogue = self.catalogue
-        found = {
+        return {
             "arms": catalogue.tree.n_arms,
             "clusters": catalogue.tree.n_clusters,
             "depth": catalogue.tree.depth,
@@ -76,81 +93,250 @@ class Inspection:
             "dominance_probability": self.dominance,
             "offenders": self.quality.offenders,
             "cluster_means": self.clusters,
+            "top": self.top,
             "misplaced": self.misplaced,
         }
-        converted: dict[str, Any] = jsonable(found)
-        return converted
 
-    def to_html(self, *, title: str = "catalogue") -> str:
-        """Return a self-contained web page: no scripts, no external fonts, no network."""
-        from banditree.catalogue.page import inspection_page
+    def document(self) -> Document:
+        tree, about = self.catalogue.tree, self.catalogue.summary
+        parts: list[Part] = [*self.notes(), self.tree_section()]
+        if tree.depth:
+            parts += [self.levels_section(), *map(self.clusters_section, self.levels["level"])]
+        parts += [self.top_section(), self.misplaced_section()]
+        brief = (about, *self.catalogue.notes, *self._sentences())
+        return Document(self._headline(), parts, name=about, about=about, brief=brief)
 
-        return inspection_page(self, title=title)
+    # What it says
 
-    def __str__(self) -> str:
-        from banditree.catalogue import sentences
+    def _headline(self) -> str:
+        if not self.catalogue.tree.depth:
+            return f"{self.catalogue.summary}. Without categories there is no structure to use."
+        share = 1 - self.within.value
+        return (
+            f"The categories explain {percent(share)} of the variance of the arms' means; a random grouping would "
+            f"explain {percent(sum(self.levels['by_chance']))}."
+        )
 
-        return "\n".join(sentences.inspection(self))
+    def _sentences(self) -> list[str]:
+        lines = [
+            f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means"
+            f"{_in_brackets(row.interval)} (a random grouping would explain {percent(row.by_chance)})."
+            for row in self.levels
+        ]
+        lines += self.quality_sentences()
+        if len(self.misplaced):
+            n, first = len(self.misplaced), self.misplaced[0].arm
+            lines.append(f"{first} looks misplaced." if n == 1 else f"{n:,} arms look misplaced, most of all {first}.")
+        return lines
 
-    __repr__ = __str__
+    def quality_sentences(self) -> list[str]:
+        """Say whether strong dominance holds, and give the paper's measures of quality: w*, d and gamma."""
+        over = (
+            f", median and 95% interval over {self.worlds} worlds consistent with the data" if self.worlds > 1 else ""
+        )
+        measures = [f"w*, the width of the best top category, is {self.width}{over}."]
+        if np.isinf(self.distance.value):
+            measures.append("There is no other top category to compare it with.")
+        elif np.isinf(self.gamma.value):
+            measures.append(
+                f"d, the distance to the nearest other one, is {self.distance}: the categories overlap, so gamma, the "
+                "average of w*/d, is not finite."
+            )
+        else:
+            measures.append(
+                f"d, the distance to the nearest other one, is {self.distance}, and gamma, the average of w*/d, "
+                f"{self.gamma}."
+            )
+        return [self._dominance_sentence(), " ".join(measures)]
+
+    def _dominance_sentence(self) -> str:
+        if self.worlds == 1:
+            verdict = "holds" if self.quality.dominance else "does not hold"
+        else:
+            verdict = f"holds with probability {chance(self.dominance)}"
+        line = f"Strong dominance (every arm of the best top category beats every arm outside it) {verdict}."
+        if self.quality.offenders is not None:
+            inside, outside = self.quality.offenders
+            line += f" Counterexample: {outside} looks at least as good as {inside} of {self.quality.best_cluster}."
+        return line
+
+    # Its parts, which advice shows too
+
+    def notes(self) -> list[Section]:
+        """What was cleaned up while reading."""
+        notes = [f"{note}." for note in self.catalogue.notes]
+        return [Section("Notes on the table", [Bullets(notes)])] if notes else []
+
+    def tree_section(self) -> Section:
+        """The tree, with the means of its clusters and the rates of its arms."""
+        tree = self.catalogue.tree
+        means = {row.path: row.mean for row in self.clusters}
+
+        def describe(node: int) -> str:
+            place = int(tree.shape.content[node])
+            if place >= 0:
+                return number(float(self.catalogue.rates[place]))
+            return f"mean {number(means[tree.path_of_node(node)])}"
+
+        return Section("The tree", [Outline(outline(tree, describe), str(tree))])
+
+    def levels_section(self) -> Section:
+        """How much each level of categories explains, and the paper's measures of quality."""
+        columns = ("level", "categories", "arms in each", "", "share of variance", "95% interval", "by chance")
+        rows: list[Sequence[Any]] = [
+            (
+                str(row.level),
+                f"{row.clusters:,}",
+                f"{row.smallest} to {row.largest}, median {row.median:g}",
+                Bar(row.share),
+                percent(row.share),
+                "" if row.interval[0] == row.interval[1] else words.interval(row.interval, percent),
+                percent(row.by_chance),
+            )
+            for row in self.levels
+        ]
+        n_arms = f"{self.catalogue.tree.n_arms:,}"
+        rows.append(("arms", n_arms, "", Bar(self.within.value, faint=True), percent(self.within.value), "", ""))
+        table = Grid(columns, rows, label="Variance by level")
+        return Section("What the categories explain", [table, *self.quality_sentences()])
+
+    def clusters_section(self, level: int = 1) -> Section:
+        """The categories of one level, best first."""
+        rows = [row for row in self.clusters if row.level == level]
+        title = "Categories" if self.catalogue.tree.depth == 1 else f"Categories of level {level}"
+        columns = ("category", "", "mean of its arms", "95% interval", "arms", "plays", "holds the best arm")
+        cells = [
+            (
+                words.path(row.path),
+                mark,
+                number(row.mean),
+                "" if row.interval[0] == row.interval[1] else words.interval(row.interval),
+                f"{row.arms:,}",
+                number(row.plays),
+                self._is_best(row.best),
+            )
+            for row, mark in zip(rows, _on_one_scale(rows), strict=True)
+        ]
+        return Section(title, [Grid(columns, cells, label=title, both_ends=True)])
+
+    def top_section(self) -> Section:
+        """The arms with the highest expected rewards."""
+        columns = ("arm", "category", "expected reward", "95% interval", "plays", "rate so far", "is the best arm")
+        cells = [
+            (
+                str(row.arm),
+                words.path(row.path),
+                number(row.mean),
+                "" if row.interval[0] == row.interval[1] else words.interval(row.interval),
+                number(row.plays),
+                number(row.rate),
+                self._is_best(row.best),
+            )
+            for row in self.top
+        ]
+        return Section("The best arms", [Grid(columns, cells, names=(0, 1), label="The best arms")])
+
+    def misplaced_section(self) -> Section:
+        """Arms whose data fit another category better than their own."""
+        title = "Arms that look misplaced"
+        if not len(self.misplaced):
+            return Section(title, ["None that the data reveal."])
+        columns = ("arm", "is in", "its rate", "others there", "would fit", "rate there", "probability")
+        cells = [
+            (
+                str(row.arm),
+                words.path(row.path),
+                number(row.rate),
+                number(row.cluster_rate),
+                words.path(row.fits),
+                number(row.fits_rate),
+                chance(row.probability),
+            )
+            for row in self.misplaced
+        ]
+        return Section(title, [Grid(columns, cells, names=(0, 1, 4), label=title)])
+
+    def _is_best(self, share: float) -> str:
+        """Say yes or no if the means are known, else with which probability."""
+        return ("yes" if share > 0.5 else "no") if self.worlds == 1 else chance(share)
+
+
+def _in_brackets(interval: tuple[float, float]) -> str:
+    return "" if interval[0] == interval[1] else f", 95% interval {words.interval(interval, percent)}"
+
+
+def _on_one_scale(rows: Sequence[Row]) -> list[Range]:
+    low = min((row.interval[0] for row in rows), default=0.0)
+    high = max((row.interval[1] for row in rows), default=1.0)
+    scale = 1 / (high - low) if high > low else 0.0
+    return [Range(*((end - low) * scale for end in (*row.interval, row.mean))) for row in rows]
 
 
 def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) -> Inspection:
     """Measure the clusters: sizes, shares of variance, the paper's quality measures, and arms that look misplaced.
 
-    ``worlds`` is the number of draws of the true means behind the intervals; by default 50 to 400, by size.
+    Parameters
+    ----------
+    catalogue
+        What `read_catalogue` returns.
+    worlds
+        The number of draws of the true means behind the intervals; by default 50 to 400, fewer for more arms.
+    rng
+        A seed or a generator.
 
+    Examples
+    --------
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
-    >>> found = inspect(catalogue)
-    >>> found.quality.dominance, round(found.levels[0].share, 2)
+    >>> inspection = inspect(catalogue)
+    >>> inspection.quality.dominance, round(inspection.levels[0].share, 2)
     (True, 0.96)
     """
     tree = tree_of(catalogue)
-    by_size = int(np.clip(CELLS // tree.n_arms, 50, 400))
+    by_size = int(np.clip(MAX_DRAWN_NUMBERS // tree.n_arms, 50, 400))
     n = by_size if worlds is None else whole("worlds", worlds, 1, why="how many draws of the true means")
     draws = catalogue.draws(n, generator(rng))  # (worlds, arms)
-    at = clusters_at(tree)
-    split = shares(at, draws)  # (worlds, depth)
-    guess = draws.mean(axis=0)
-    found = [find_branches(tree, world) for world in draws]
-    none = np.inf  # the distance if there is no other cluster
-    distances = np.array([world.distance[world.is_top].min(initial=none) for world in found])
-    gammas = np.array([world.gammas.mean() if world.is_top.any() else 0.0 for world in found])
+    clusters = clusters_at(tree)
+    split = shares(clusters, draws)  # (worlds, depth)
+    per_world = [find_branches(tree, means) for means in draws]
+    no_other = np.inf  # the distance if there is no other cluster
+    distances = np.array([world.distance[world.is_top].min(initial=no_other) for world in per_world])
+    gammas = np.array([world.gammas.mean() if world.is_top.any() else 0.0 for world in per_world])
     return Inspection(
         catalogue=catalogue,
         worlds=len(draws),
-        levels=_levels(at, split),
+        levels=_tabulate_levels(clusters, split),
         within=Estimate.of(1 - split.sum(axis=1)),
-        quality=quality_of(find_branches(tree, guess)),
-        width=Estimate.of(np.array([world.width for world in found])),
+        quality=quality_of(find_branches(tree, draws.mean(axis=0))),
+        width=Estimate.of(np.array([world.width for world in per_world])),
         distance=Estimate.of(distances),
         gamma=Estimate.of(gammas),
         dominance=float((distances > 0).mean()),
-        clusters=_clusters(catalogue, at, draws),
+        clusters=_tabulate_clusters(catalogue, clusters, draws),
+        top=_tabulate_top(catalogue, draws),
         misplaced=misplaced(catalogue, draws),
     )
 
 
-def _levels(at: list[Places], split: Floats) -> Table:
+def _tabulate_levels(clusters: list[Places], split: Floats) -> Table:
     columns = ("level", "clusters", "smallest", "median", "largest", "share", "interval", "by_chance")
     rows = []
-    for level, chance in enumerate(by_chance(at).tolist(), start=1):
-        _, sizes = np.unique(at[level], return_counts=True)
+    for level, by_luck in enumerate(by_chance(clusters).tolist(), start=1):
+        _, sizes = np.unique(clusters[level], return_counts=True)
         share = Estimate.of(split[:, level - 1])
         extent = int(sizes.min()), float(np.median(sizes)), int(sizes.max())
-        rows.append((level, len(sizes), *extent, share.value, share.interval, chance))
+        rows.append((level, len(sizes), *extent, share.value, share.interval, by_luck))
     return Table(columns, rows)
 
 
-def _clusters(catalogue: Catalogue, at: list[Places], draws: Floats) -> Table:
+def _tabulate_clusters(catalogue: Catalogue, clusters: list[Places], draws: Floats) -> Table:
     """List every cluster, level by level, the best first."""
     columns = ("path", "level", "arms", "plays", "rate", "mean", "interval", "best")
     tree = catalogue.tree
     level_of = tree.shape.level_of()
     winner = draws.argmax(axis=1)  # (worlds,)
     rows = []
-    for level, cluster in enumerate(at[1:], start=1):
+    for level, cluster in enumerate(clusters[1:], start=1):
         nodes, group, size = np.unique(cluster, return_inverse=True, return_counts=True)
         averages = np.array([np.bincount(group, row) / size for row in draws])  # (worlds, clusters)
         low, mid, high = np.quantile(averages, [0.025, 0.5, 0.975], axis=0)
@@ -166,3 +352,125 @@ def _clusters(catalogue: Catalogue, at: list[Places], draws: Floats) -> Table:
                 interval = float(low[i]), float(high[i])
                 rows.append((tree.path_of_node(node), level, *counts, float(mid[i]), interval, float(best[i])))
     return Table(columns, rows)
+
+
+def _tabulate_top(catalogue: Catalogue, draws: Floats) -> Table:
+    """List the arms with the highest posterior means."""
+    tree, means = catalogue.tree, draws.mean(axis=0)
+    top = np.argsort(-means, kind="stable")[:N_TOP]
+    low, high = np.quantile(draws[:, top], [0.025, 0.975], axis=0)
+    best = np.bincount(draws.argmax(axis=1), minlength=tree.n_arms) / len(draws)
+    rows = [
+        (
+            tree.arms[arm],
+            tree.path(tree.arms[arm])[:-1],
+            float("nan") if catalogue.plays is None else float(catalogue.plays[arm]),
+            float(catalogue.rates[arm]),
+            float(means[arm]),
+            (float(low[i]), float(high[i])),
+            float(best[arm]),
+        )
+        for i, arm in enumerate(top.tolist())
+    ]
+    return Table(("arm", "path", "plays", "rate", "mean", "interval", "best"), rows)
+
+
+# Misplaced arms
+
+
+def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
+    """List the arms that probably belong elsewhere, most probable first, given draws of the true means (draws, arms).
+
+    The mean of an arm in cluster C has a Beta (or normal) distribution around C's average, with the spread of arms in
+    clusters, widened by the uncertainty of the average; its successes are then beta-binomial (or its mean reward is
+    normal). A priori one arm in twenty is misplaced, and all other clusters are equally likely. An arm's own cluster is
+    averaged without it. Clusters of one arm are left out: there is nothing to compare that arm with, and one arm does
+    not say what its cluster is like.
+    """
+    columns = ("arm", "path", "rate", "cluster_rate", "fits", "fits_rate", "probability")
+    tree, known = catalogue.tree, catalogue.posterior
+    parent = tree.shape.parent[tree.shape.node_of].astype(np.intp)  # (arms,)
+    home, group, size = np.unique(parent, return_inverse=True, return_counts=True)
+    is_shared = size > 1  # (clusters,)
+    if is_shared.sum() < 2:
+        return Table(columns, [])
+    phi = max(known.arm_spread, 1e-9)
+    sums = np.array([np.bincount(group, row) for row in draws])  # (draws, clusters)
+    without = (sums[:, group] - draws) / np.maximum(size[group] - 1, 1)  # (draws, arms) the arm's cluster without it
+    home_mean, home_variance = without.mean(axis=0), without.var(axis=0)
+    average = (sums / size).mean(axis=0)  # (clusters,)
+    variance = (sums / size).var(axis=0)
+
+    n, rates = known.plays, np.nan_to_num(catalogue.rates)
+    noise = known.noise(home_mean, phi, n) + home_variance
+    surprise = np.where(is_shared[group] & (n > 0), (rates - home_mean) ** 2 / np.maximum(noise, MIN_VARIANCE), 0.0)
+    examined = np.argsort(-surprise)[: max(10, MAX_PAIRS // len(home))]
+    examined = examined[surprise[examined] > 2.0]  # the others cannot be far more likely elsewhere
+
+    rows = []
+    for arm in examined.tolist():
+        at_home = known.evidence(arm, home_mean[arm], home_variance[arm], phi)
+        elsewhere = known.evidence(arm, average, variance, phi)  # (clusters,)
+        elsewhere[~is_shared] = elsewhere[group[arm]] = -np.inf
+        top = max(float(elsewhere.max()), float(at_home))
+        odds_elsewhere = PRIOR_MISPLACED * np.exp(elsewhere - top).sum() / (is_shared.sum() - 1)
+        probability = float(odds_elsewhere / (odds_elsewhere + (1 - PRIOR_MISPLACED) * np.exp(at_home - top)))
+        if probability > MIN_MISPLACED:
+            best = int(elsewhere.argmax())
+            fits = tree.path_of_node(int(home[best]))
+            path = tree.path(tree.arms[arm])[:-1]
+            averages = float(home_mean[arm]), fits, float(average[best])
+            rows.append((tree.arms[arm], path, float(rates[arm]), *averages, probability))
+    return Table(columns, sorted(rows, key=lambda row: -row[-1]))
+
+
+# Shares of the variance
+
+
+def clusters_at(tree: Tree) -> list[Places]:
+    """Return the cluster of each arm at every level, from 0 (the root) to the depth of the tree: depth + 1 of (arms,).
+
+    An arm with a shorter path keeps its last cluster at the levels below.
+    """
+    shape = tree.shape
+    at = shape.parent[shape.node_of].astype(np.intp)  # (arms,) the finest cluster
+    level = shape.level_of()
+    per_level = [at]
+    for depth in range(tree.depth - 1, -1, -1):
+        at = np.where(level[at] > depth, shape.parent[at], at).astype(np.intp)
+        per_level.append(at)
+    return per_level[::-1]
+
+
+def shares(clusters: list[Places], means: Floats) -> Floats:
+    """Compute which share of the variance of the means lies between the clusters of each level: (draws, depth).
+
+    The means are (draws, arms). Let m_C be the average over the arms of C, and C_l(a) the cluster of arm a at level l
+    (C_0 is the root, the arm itself comes last). Then  mu_a - m_root = sum over l of
+    (m_{C_l} - m_{C_{l-1}}) + (mu_a - m_{C_L}),  and the terms are orthogonal over the arms, so their squares add up to
+    the variance. A level's share is what its clusters add to those of the level above. If all means are
+    equal, every share is 0.
+    """
+    averages = [_averages(at, means) for at in clusters]
+    total = ((means - averages[0]) ** 2).sum(axis=1)
+    between = [((below - above) ** 2).sum(axis=1) for above, below in pairwise(averages)]
+    parts: Floats = np.array(between).reshape(len(between), len(means)).T
+    rounding = 1e-24 * means.shape[1] * (means**2).max(axis=1, initial=0.0)
+    parts[total <= rounding] = 0.0  # all means are equal
+    parts /= np.maximum(total, np.finfo(float).tiny)[:, None]
+    return parts
+
+
+def by_chance(clusters: list[Places]) -> Floats:
+    """Compute the shares to expect if arms were assigned to clusters of these sizes at random: (depth,).
+
+    A random split of n arms into k clusters explains (k - 1) / (n - 1) of their variance.
+    """
+    counts = np.array([len(np.unique(at)) for at in clusters])
+    return np.diff(counts) / max(len(clusters[0]) - 1, 1)
+
+
+def _averages(at: Places, means: Floats) -> Floats:
+    """Compute the average of each arm's cluster: (draws, arms)."""
+    _, group, size = np.unique(at, return_inverse=True, return_counts=True)
+    return np.array([(np.bincount(group, row) / size)[group] for row in means])

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.normal import NormalPosterior
-from banditree.catalogue.posterior import Posterior
+from banditree.catalogue.posterior import NormalPosterior, Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.rewards import FARTHEST
-from banditree.report.words import count
+from banditree.report.words import count, number
 from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng
 from banditree.tree import Tree
@@ -168,16 +167,33 @@ class Catalogue:
             return bernoulli({"catalogue": self.tree}, self.means)
         return Problem("catalogue", _draw, {"posterior": self.posterior})
 
-    def __repr__(self) -> str:
-        known = "means known"
+    @property
+    def summary(self) -> str:
+        """How many arms and categories there are, and what is known about them."""
+        tree = self.tree
+        size = count(tree.n_arms, "arm")
+        if tree.n_clusters:
+            size += f" in {count(tree.n_clusters, 'category', 'categories')}"
+            size += f" of {count(tree.depth, 'level')}" if tree.depth > 1 else ""
+        return f"{size}, {self._known()}"
+
+    def rewards(self, amount: float) -> str:
+        """Format an amount of reward: "12.3 rewards" for rates, "12.3 in reward" for others, such as revenue."""
+        text = number(amount)
+        return f"{text} in reward" if self.prior is not None else f"{text} reward{'' if text == '1' else 's'}"
+
+    def _known(self) -> str:
         if self.plays is not None and self.successes is not None:
             successes, plays = (round(float(values.sum())) for values in (self.successes, self.plays))
-            known = f"{count(successes, 'success', 'successes')} in {count(plays, 'play')}"
-        elif self.plays is not None and isinstance(self.posterior, NormalPosterior):
+            return f"{count(successes, 'success', 'successes')} in {count(plays, 'play')}"
+        if self.plays is not None and isinstance(self.posterior, NormalPosterior):
             plays, mean = self.plays.sum(), float(np.nansum(self.plays * self.rates) / self.plays.sum())
             spread = f"mean {mean:.3g} and standard deviation {self.posterior.sd:.3g}"
-            known = f"{count(round(float(plays)), 'reward')} of {spread}"
-        return f"Catalogue({repr(self.tree)[5:-1]}; {known})"
+            return f"{count(round(float(plays)), 'reward')} of {spread}"
+        return "means known"
+
+    def __repr__(self) -> str:
+        return f"Catalogue({repr(self.tree)[5:-1]}; {self._known()})"
 
 
 def _draw(rng: Rng, posterior: Posterior) -> Instance:

@@ -16,7 +16,12 @@ weighted rate has variance m (1 - m) / sum(1 / c): the cluster counts as if it h
 So every level works like the one below it, and one pass up the tree gives every cluster its *effective* plays. On the
 way down, every node's mean given its parent's is a standard Beta posterior: Beta(m k + s, (1 - m) k + n - s).
 
-`normal.NormalPosterior` does the same for rewards that are not rates, with normal in place of Beta distributions.
+`NormalPosterior` does the same for rewards that are not rates, with normal in place of Beta distributions: a node's
+mean, given the mean m of its parent, is N(m, sd^2 phi), and the mean y of an arm's n rewards is N(mu, sd^2 / n), so
+that, given its cluster's mean, Var(y) = sd^2 c with c = phi + 1 / n. Weights on the way up are 1 / c, and on the way
+down a mean is N((m k + y n) / (k + n), sd^2 / (k + n)) with k = 1 / phi. One sd is used for the rewards of all arms, as
+in `bt.Gaussian`; an arm whose own rewards vary more than that counts as having fewer plays, and one whose rewards vary
+less as having more.
 """
 
 from __future__ import annotations
@@ -28,14 +33,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.beliefs import Gaussian
 from banditree.beliefs.densities import log_beta
 from banditree.problems import Bernoulli
+from banditree.problems import rewards as families
 from banditree.problems.rewards import Rewards
 from banditree.stream import Rng
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
 GRID = np.linspace(0.0, 2.5, 51)  # spreads to try, as standard deviations in units of the spread of all arms
+COMMON = 10.0  # plays that the pooled variance counts for in the estimate of an arm's own variance
 EDGE = 1e-12  # means stay this far from 0 and 1, where Beta has no density
 
 
@@ -78,8 +86,8 @@ class Posterior:
 
     def _unit(self, mean: Floats) -> Floats:
         """The variance of one reward, given its mean."""
-        found: Floats = mean * (1 - mean)
-        return found
+        variance: Floats = mean * (1 - mean)
+        return variance
 
     @staticmethod
     def _noise(phi: Any, n: Any) -> Any:
@@ -93,8 +101,8 @@ class Posterior:
 
     def noise(self, mean: Floats, phi: float, n: Floats) -> Floats:
         """The variance of the rates of arms around their cluster's mean: (arms,)."""
-        found: Floats = self._unit(mean) * self._noise(phi, np.maximum(n, EDGE))
-        return found
+        variance: Floats = self._unit(mean) * self._noise(phi, np.maximum(n, EDGE))
+        return variance
 
     def evidence(self, arm: int, mean: Floats, variance: Floats, phi: float) -> Floats:
         """Log-likelihood of an arm's data in clusters with these averages, up to a constant: (clusters,).
@@ -176,9 +184,9 @@ class Posterior:
         weight = weight / weight.sum()
         m = (float(weight @ y) * len(n) + self.overall) / (len(n) + 1)  # never 0 or 1
         noise = float(weight @ (1 / n))
-        found = self._beyond(float(weight @ (y - m) ** 2 / self._unit(np.array(m))), noise)
+        phi = self._beyond(float(weight @ (y - m) ** 2 / self._unit(np.array(m))), noise)
         error = noise * np.sqrt(2 / (seen.sum() - 1))
-        return float(np.sqrt(np.clip(found, error, self.WIDEST)))
+        return float(np.sqrt(np.clip(phi, error, self.WIDEST)))
 
     @cached_property
     def _arm_spread(self) -> tuple[Floats, Floats]:
@@ -224,3 +232,67 @@ class Posterior:
 def _pick(known: tuple[Floats, Floats], rng: Rng) -> float:
     spreads, chance = known
     return float(spreads[min(np.searchsorted(chance.cumsum(), rng.random()), len(spreads) - 1)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormalPosterior(Posterior):
+    """Draws the true means of all arms, given their effective plays and the corresponding sums of rewards."""
+
+    WIDEST = np.inf
+
+    sd: float  # of the rewards around their arm's mean
+
+    @classmethod
+    def of(cls, tree: Tree, plays: Floats, mean: Floats, sd: Floats) -> NormalPosterior:
+        """Make one from each arm's plays and the mean and standard deviation of its rewards (NaN if unknown)."""
+        degrees = np.where(np.isnan(sd), 0.0, np.maximum(plays - 1, 0))  # (arms,)
+        squares = degrees * np.nan_to_num(sd) ** 2
+        common = squares.sum() / degrees.sum()
+        variance = (squares + COMMON * common) / (degrees + COMMON)  # (arms,)
+        effective = plays * common / variance
+        return cls(tree, effective, effective * np.nan_to_num(mean), float(np.sqrt(common)))
+
+    @property
+    def rewards(self) -> families.Gaussian:
+        """The distribution of rewards around their means."""
+        return families.Gaussian(self.sd)
+
+    @cached_property
+    def prior(self) -> Gaussian:
+        """A prior for every node of a policy: the mean and the spread of all arms."""
+        is_played = self.plays > 0
+        weight = 1 / self._noise(self._scale**2, self.plays[is_played])
+        mean = float(weight @ (self.totals[is_played] / self.plays[is_played]) / weight.sum())
+        return Gaussian(sd=self.sd, mean=mean, prior_sd=self.sd * self._scale)
+
+    @cached_property
+    def overall(self) -> float:
+        """The mean of all rewards together."""
+        return float(self.totals.sum() / self.plays.sum())
+
+    def _root(self, n: float, y: float, rng: Rng) -> float:
+        return float(y + self.sd / np.sqrt(n) * rng.standard_normal())
+
+    def _given_parent(self, parent: Floats, phi: Floats, n: Floats, y: Floats, rng: Rng) -> Floats:
+        # Written with phi n, so that a spread of 0 and an arm without plays need no special case.
+        weight = phi * n / (1 + phi * n)  # n / (k + n)
+        sd = np.sqrt(phi / (1 + phi * n))  # 1 / sqrt(k + n)
+        drawn: Floats = parent + weight * (y - parent) + self.sd * sd * rng.standard_normal(len(n))
+        return drawn
+
+    def _unit(self, mean: Floats) -> Floats:
+        return np.full(np.shape(mean), self.sd**2)
+
+    @staticmethod
+    def _noise(phi: Any, n: Any) -> Any:
+        return phi + 1 / n
+
+    @staticmethod
+    def _beyond(variance: float, noise: float) -> float:
+        return variance - noise
+
+    def evidence(self, arm: int, mean: Floats, variance: Floats, phi: float) -> Floats:
+        n = max(self.plays[arm], EDGE)
+        total = self.sd**2 * self._noise(phi, n) + variance
+        log_density: Floats = -0.5 * ((self.totals[arm] / n - mean) ** 2 / total + np.log(total))
+        return log_density

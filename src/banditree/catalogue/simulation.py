@@ -1,7 +1,8 @@
-"""Simulate policies on a catalogue."""
+"""Simulate policies on a catalogue, and plan how much of it to do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,20 +11,28 @@ import numpy as np
 from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
-from banditree.catalogue.jsonable import jsonable
 from banditree.errors.checks import whole
 from banditree.policy.engines import engine
+from banditree.report import words
+from banditree.report.document import Bar, Bullets, Document, Grid, Part, Picture, Section
+from banditree.report.result import Result
 from banditree.report.tables import Table
+from banditree.report.words import count, number, percent
+from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
+from banditree.simulation.workers import n_workers
 
-# Decisions simulated by default, in about half a minute; more if FEWEST seeds need them.
-STEPS = {"native": 40_000_000, "readable": 600_000}
-FEWEST, MOST = 8, 100  # bounds of the default number of seeds
+# Decisions of TSC simulated by default, in about half a minute; more if MIN_SEEDS need them.
+BUDGET_STEPS = {"native": 40_000_000, "readable": 600_000}
+QUICK_SHARE = 0.1  # of that budget
+MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 100  # bounds of the default number of seeds
+PILOT_STEPS = 200  # simulated to estimate how long the rest takes
+LOST = "Reward lost by not knowing the best arm"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Simulation:
+class Simulation(Result):
     """The result of `simulate`: regret in ``runs``, and the traffic of each category."""
 
     catalogue: Catalogue
@@ -32,30 +41,65 @@ class Simulation:
     runs: Runs
     traffic: Table  # cluster, arms, and for each policy the share of its plays
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
-        found: dict[str, Any] = jsonable(
-            {
-                "horizon": self.horizon,
-                "seeds": len(self.runs.seeds),
-                "policies": self.runs.table(),
-                "times": self.runs.times,
-                "regret": {name: regret.mean(axis=0) for name, regret in self.runs.regret.items()},
-                "traffic": self.traffic,
-            }
+    def facts(self) -> dict[str, Any]:
+        return {
+            "horizon": self.horizon,
+            "seeds": len(self.runs.seeds),
+            "policies": self.runs.table(),
+            "times": self.runs.times,
+            "regret": {name: regret.mean(axis=0) for name, regret in self.runs.regret.items()},
+            "traffic": self.traffic,
+        }
+
+    def document(self) -> Document:
+        runs = self.runs
+        table = runs.table()
+        worst = max(table["mean"]) or 1.0
+        rows = [
+            (row.policy, Bar(row.mean / worst), number(row.mean), words.interval(row.interval), number(row.sd))
+            for row in table
+        ]
+        regret = Grid(
+            ("policy", "", "regret", "95% interval", "standard deviation"), rows, label="Regret of each policy"
         )
-        return found
+        worlds = "on the means given" if self.catalogue.means is not None else "in worlds consistent with the data"
+        size = f"{count(self.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}"
+        headline = f"{table[0].policy} loses least: {self.catalogue.rewards(table[0].mean)}"
+        headline += f"; {table[1].policy} loses {number(table[1].mean)}." if len(table) > 1 else "."
+        parts: list[Part] = [
+            f"{LOST}, over {size}, {worlds}; less is better. {start_sentence(self.catalogue)}",
+            Section("Regret", [regret, curves(runs)]),
+            traffic_section(self.traffic),
+        ]
+        if self.catalogue.notes:
+            parts.append(Section("Notes on the table", [Bullets([f"{note}." for note in self.catalogue.notes])]))
+        return Document(headline, parts, name=size, about=size, brief=(regret,))
 
-    def to_html(self, *, title: str = "catalogue") -> str:
-        """Return a self-contained web page: no scripts, no external fonts, no network."""
-        from banditree.catalogue.page import simulation_page
 
-        return simulation_page(self, title=title)
+def start_sentence(catalogue: Catalogue) -> str:
+    """Say what policies know at the start of a simulation."""
+    if catalogue.prior is None:
+        return "Policies start without data."
+    return "Policies start without data; their prior is the mean and the spread of all arms."
 
-    def __str__(self) -> str:
-        return f"{self.runs.table()}\n\n{self.traffic}"
 
-    __repr__ = __str__
+def curves(runs: Runs) -> Picture:
+    """The regret of every policy over time, as a picture."""
+
+    def draw() -> str:
+        from banditree import plots
+
+        return plots.svg(plots.regret(runs, ax=plots.sheet(width=4.8, height=4.4), legend="below"))
+
+    return Picture(draw, alt=f"Regret over decisions: {', '.join(runs.policies)}")
+
+
+def traffic_section(traffic: Table, *, page_only: bool = False) -> Section:
+    """The share of each policy's decisions in each top category."""
+    policies = traffic.columns[2:]
+    rows = [(str(row.cluster), f"{row.arms:,}", *(percent(row[name]) for name in policies)) for row in traffic]
+    table = Grid(("category", "arms", *policies), rows, label="Traffic by category")
+    return Section("Traffic by category", ["The share of each policy's decisions.", table], page_only=page_only)
 
 
 def simulate(
@@ -64,21 +108,42 @@ def simulate(
     horizon: int,
     policies: PolicyNames | None = None,
     seeds: int | None = None,
+    quick: bool = False,
     rng: Any = 0,
     jobs: int | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> Simulation:
     """Simulate policies, starting without data, in worlds that are consistent with the catalogue's data.
 
-    Given counts, each seed draws the true means from their posterior; given means, those are used. ``policies`` are
-    names such as "TS" or "HTS:2", or classes; by default flat Thompson sampling, Thompson sampling on the tree at every
-    depth, UCT and ATS. Rewards are 0 or 1, or normal if the catalogue has rewards that are not rates. By default there
-    are 8 to 100 ``seeds``, fewer if runs are long.
+    Given counts, each seed draws the true means from their posterior; given means, those are used. Rewards are 0 or 1,
+    or normal if the catalogue has rewards that are not rates.
 
+    Parameters
+    ----------
+    catalogue
+        What `read_catalogue` returns.
+    horizon
+        How many decisions are made.
+    policies
+        Names such as "TS" or "HTS:2", or classes; by default flat Thompson sampling, Thompson sampling on the tree at
+        every depth, UCT and ATS.
+    seeds
+        How many worlds; by default 8 to 100, fewer if runs are long.
+    quick
+        Whether to simulate fewer worlds by default, for a first answer.
+    rng
+        A seed or a generator; the same one gives the same result.
+    jobs
+        Threads; -1 for all cores. Results do not depend on it.
+    progress
+        As in `banditree.simulate`.
+
+    Examples
+    --------
     >>> from banditree.tree import Tree
     >>> catalogue = Catalogue(Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), means=[0.1, 0.2, 0.7, 0.6])
-    >>> found = simulate(catalogue, horizon=500, policies=["TS", "TSC"], seeds=4)
-    >>> found.traffic["cluster"]
+    >>> simulation = simulate(catalogue, horizon=500, policies=["TS", "TSC"], seeds=4)
+    >>> simulation.traffic["cluster"]
     ['hats', 'shoes']
     """
     horizon = whole("horizon", horizon, 1, why="how many decisions")
@@ -88,29 +153,72 @@ def simulate(
         {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
-        seeds=default_seeds(horizon * candidates.cost(chosen)) if seeds is None else seeds,
+        seeds=default_seeds(horizon * candidates.cost(chosen), quick=quick) if seeds is None else seeds,
         rng=rng,
         jobs=jobs,
         progress=progress,
     )
-    return Simulation(catalogue, horizon, tuple(chosen), runs, traffic(catalogue, runs))
+    return Simulation(catalogue, horizon, tuple(chosen), runs, tabulate_traffic(catalogue, runs))
 
 
-def default_seeds(steps: int, most: int = MOST) -> int:
-    """Choose how many seeds of this many steps to run in about half a minute."""
-    return int(np.clip(STEPS[engine()] // steps, FEWEST, most))
+def default_seeds(steps: int, *, quick: bool = False) -> int:
+    """Choose how many seeds of this many steps to run in about half a minute, or a tenth of that if ``quick``."""
+    budget = BUDGET_STEPS[engine()] * (QUICK_SHARE if quick else 1.0)
+    return int(np.clip(budget // steps, MIN_QUICK_SEEDS if quick else MIN_SEEDS, MAX_SEEDS))
 
 
-def traffic(catalogue: Catalogue, runs: Runs) -> Table:
+def tabulate_traffic(catalogue: Catalogue, runs: Runs) -> Table:
     """Tabulate which share of each policy's plays went to each top cluster, the busiest first."""
     horizon = int(runs.times[-1])
-    sizes = {name: len(arms) for name, arms in catalogue.tree.clusters.items()}
     rows = [
-        (cluster, size, *(_share(runs, name, cluster, horizon) for name in runs.policies))
-        for cluster, size in sizes.items()
+        (
+            cluster,
+            len(arms),
+            *(
+                float(np.mean([plays.get(cluster, 0) for plays in runs.clusters[name]]) / horizon)
+                for name in runs.policies
+            ),
+        )
+        for cluster, arms in catalogue.tree.clusters.items()
     ]
     return Table(("cluster", "arms", *runs.policies), sorted(rows, key=lambda row: -sum(row[2:])))
 
 
-def _share(runs: Runs, name: str, cluster: Any, horizon: int) -> float:
-    return float(np.mean([plays.get(cluster, 0) for plays in runs.clusters[name]]) / horizon)
+@dataclass(frozen=True)
+class Workload:
+    """How much there is to simulate, and how long it takes."""
+
+    worlds: int
+    policies: int
+    runs: int  # of each policy in each world
+    horizon: int
+    seconds: float
+
+    def __str__(self) -> str:
+        each = f", {self.runs} runs in each" if self.runs > 1 else ""
+        size = f"{count(self.worlds, 'world')} x {count(self.policies, 'policy', 'policies')}{each}"
+        return f"{about_time(self.seconds)}: {size}, {count(self.horizon, 'decision')} each"
+
+
+def about_time(seconds: float) -> str:
+    """Say roughly how long something takes.
+
+    >>> about_time(0.4), about_time(42), about_time(700), about_time(9000)
+    ('a few seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours')
+    """
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 90:
+        return f"about {round(seconds, -1):.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
+def estimate_workload(
+    catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, worlds: int, runs: int, jobs: int | None
+) -> Workload:
+    """Estimate how long a simulation takes, from a few steps of every policy on this machine."""
+    steps = min(horizon, PILOT_STEPS)
+    factories = {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen}
+    pilot = run(factories, catalogue.world(), horizon=steps, seeds=1, progress=False)
+    seconds = sum(pilot.seconds.values()) / steps * horizon * worlds * runs / min(n_workers(jobs), worlds)
+    return Workload(worlds, len(chosen), runs, horizon, seconds)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from banditree import plots
-from banditree.catalogue import terminal
 from banditree.catalogue.advice import advise
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import simulate
@@ -37,9 +36,9 @@ def inspect_command(*, source: Source, rng: Rng = 0, output: Output) -> None:
     """
     with exit_on_error():
         output.check(source.items)
-        found = inspect(source.read(), rng=rng)
-        output.show(found, str(found) if output.quiet else terminal.inspection(found))
-        output.write_page(found, source.items)
+        inspection = inspect(source.read(), rng=rng)
+        output.show(inspection)
+        output.write_page(inspection, source.items)
 
 
 @grouped
@@ -69,20 +68,20 @@ def simulate_command(
             files.check(plot)
         catalogue = source.read()
         try:
-            found = simulate(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
+            simulation = simulate(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         except Interrupted as stopped:  # keep the finished runs
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
                 output.wrote(save)
             raise
-        output.show(found, [terminal.regret(found)] if output.quiet else terminal.simulation(found))
+        output.show(simulation)
         if save is not None:
-            found.runs.save(save)
+            simulation.runs.save(save)
             output.wrote(save)
         if plot is not None:
-            files.write(plots.regret(found.runs, ax=plots.sheet()), plot)
+            files.write(plots.regret(simulation.runs, ax=plots.sheet()), plot)
             output.wrote(plot)
-        output.write_page(found, source.items)
+        output.write_page(simulation, source.items)
         if plot is None and output.html is None and not output.silent:
             typer.echo("\nCurves: add --plot regret.png")
 
@@ -103,9 +102,9 @@ def advise_command(
     """
     with exit_on_error():
         output.check(source.items, curves=True)
-        found = advise(source.read(), seeds=seeds, progress=output.progress, **simulated.options)
-        output.show(found, found.name if output.quiet else terminal.advice(found))
-        output.write_page(found, source.items)
+        advice = advise(source.read(), seeds=seeds, progress=output.progress, **simulated.options)
+        output.show(advice)
+        output.write_page(advice, source.items)
 
 
 def example_command(

@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from banditree.beliefs import Gaussian
 from banditree.catalogue.candidates import named
-from banditree.catalogue.grid import Grid
-from banditree.catalogue.sentences import short, to
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Rng, split_names
@@ -21,7 +18,9 @@ from banditree.errors import InvalidValue
 from banditree.ope.contest import Contest, contest
 from banditree.ope.log import Log, read_log
 from banditree.policy.algorithms import parse_policy
-from banditree.report.words import count
+from banditree.report import words
+from banditree.report.document import Bullets, Document, Grid, Note
+from banditree.report.words import count, number
 from banditree.tables import read_tree
 from banditree.tree import Tree
 
@@ -96,7 +95,7 @@ def evaluate_command(
         tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
         wanted = split_names("--policy", policy or []) or list(POLICIES)
         result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
-        output.show(result, result.verdict if output.quiet else _parts(result))
+        output.show(result, _document(result))
         output.write_page(result, log)
 
 
@@ -121,11 +120,13 @@ def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[...
     return found
 
 
-def _parts(result: Contest) -> list[Any]:
+def _document(result: Contest) -> Document:
     """Lay out the verdict, then what it is based on."""
-    rows = f"Learned from {count(result.learned, 'row')}, evaluated on {count(result.any.rows, 'row')}"
-    table = Grid("policy", "value", "95% interval", "effective rows", "better?")
-    for row in result.table():
-        table.add_row(row.policy, short(row.value), to(row.interval), f"{row.ess:,}", row.answer)
-    parts = [Text(result.verdict, style="bold"), "", Text(f"{rows} (by {result.any.trusted.estimator.name}).", "dim")]
-    return [*parts, table, *(Text(f"- {note}") for note in result.notes)]
+    learned, evaluated = count(result.learned, "row"), count(result.any.rows, "row")
+    rows = [
+        (row.policy, number(row.value), words.interval(row.interval), f"{row.ess:,}", row.answer)
+        for row in result.table()
+    ]
+    table = Grid(("policy", "value", "95% interval", "effective rows", "better?"), rows)
+    note = Note(f"Learned from {learned}, evaluated on {evaluated} (by {result.any.trusted.estimator.name}).")
+    return Document(result.verdict, (note, table, Bullets(result.notes)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from banditree.errors import BanditreeError, InvalidValue
-from banditree.output.files import place
+from banditree.files import find_target
 from banditree.report.words import visible
 from banditree.simulation.interrupt import ctrl_c
 
@@ -58,7 +58,7 @@ def check_outputs(*files: Path | None, source: Path | None = None) -> None:
     for file in files:
         if file is None:
             continue
-        target = place(file)
+        target = find_target(file)
         for other, what in taken.items():
             if target == other or (target.exists() and other.exists() and target.samefile(other)):
                 raise InvalidValue(f"cannot write {file}: it is {what}; give another name")

@@ -11,16 +11,20 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from banditree import plots
-from banditree.catalogue import terminal
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
-from banditree.output.files import write_whole
-from banditree.report import html as pages
-from banditree.report.words import UNSEEN, visible
+from banditree.files import write_whole
+from banditree.report import html
+from banditree.report.document import Document
+from banditree.report.text import brief_lines, styled_lines
+from banditree.report.words import UNSEEN
+
+STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
 
 
 def whole(low: int) -> Callable[[Any], int]:
@@ -142,24 +146,26 @@ class Output:
         """Check before the work starts that the page and other files can be written."""
         check_outputs(*others, self.html, source=source)
         if self.html is not None:
-            pages.library()
+            html.library()
             if curves:
                 plots.style.library()
 
-    def show(self, found: Any, shown: str | list[Any]) -> None:
-        """Print JSON, a string as it is, or parts laid out for the terminal."""
+    def show(self, result: Any, document: Document | None = None) -> None:
+        """Print the result as JSON, or its document as text: with --quiet, its essential lines."""
         if self.as_json:
-            text = json.dumps(found.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout))
+            text = json.dumps(result.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout))
             typer.echo(UNSEEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}" if mark[0] != "\n" else "\n", text))
-        elif isinstance(shown, str):
-            typer.echo(visible(shown, lines=True))
-        else:
-            terminal.show(Console(highlight=False), shown)
+            return
+        document = result.document() if document is None else document
+        console = Console(highlight=False)
+        lines = (brief_lines if self.quiet else styled_lines)(document, console.width)
+        for style, line in lines:
+            console.print(Text(line, style=STYLES[style]), no_wrap=True, overflow="ignore", crop=False)
 
-    def write_page(self, found: Any, source: Path) -> None:
+    def write_page(self, result: Any, source: Path) -> None:
         """Write the page, if it was asked for."""
         if self.html is not None:
-            write_whole(self.html, [found.to_html(title=source.name).encode()])
+            write_whole(self.html, [result.to_html(title=source.name).encode()])
             self.wrote(self.html)
 
     def wrote(self, file: Path) -> None:

@@ -130,7 +130,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to lists, numbers and strings for JSON; NaN becomes None."""
-        from banditree.catalogue.jsonable import jsonable
+        from banditree.report.result import jsonable
 
         def numbers(each: Estimate) -> dict[str, Any]:
             return {"value": each.value, "se": each.se, "interval": each.interval}

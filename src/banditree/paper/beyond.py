@@ -15,34 +15,36 @@ import numpy as np
 
 from banditree import ATS, plots
 from banditree.paper import pictures
-from banditree.paper.claims.data import parameter
+from banditree.paper.claims.claim import parameter
 from banditree.paper.figures import DEFAULT, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
 from banditree.paper.figures.appendix import ON_TREES
 from banditree.paper.results import Results, load_results, stem
 from banditree.report.words import count
-from banditree.simulation.one_seed import asks_for_dim
+from banditree.simulation.one_seed import policy_class
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on
 from banditree.simulation.statistics import over_seeds
+from banditree.simulation.sweeping import Line, add_point
 
 FOLDER = "beyond"
 OURS = "ATS"
 ON_WARD = "ATS on Ward's tree"
-BEYOND_NOISE = 3.0  # standard errors
+DECISIVE_ERRORS = 3.0  # standard errors of a ratio that decide
 
 
 def _settings(figure: Figure, _: str) -> list[Setting]:
     """One setting for each set of instances, whatever the number of depths that the paper's algorithm runs at."""
-    found: dict[str, Setting] = {}
+    by_stream: dict[str, Setting] = {}
     for setting in figure.settings():
         policies = {OURS: ATS} | ({ON_WARD: on("ward", ATS)} if setting.policies == ON_TREES else {})
-        found.setdefault(setting.stream, replace(setting, label=setting.stream, line="", policies=policies))
-    return list(found.values())
+        by_stream.setdefault(setting.stream, replace(setting, label=setting.stream, line="", policies=policies))
+    return list(by_stream.values())
 
 
 def _has_contexts(figure: Figure) -> bool:
-    return any(asks_for_dim(factory) for factory in figure.settings()[0].policies.values())
+    kinds = [policy_class(factory)[0] for factory in figure.settings()[0].policies.values()]
+    return any(kind is not None and kind.about.takes_contexts for kind in kinds)
 
 
 FIGURES: dict[str, Figure] = {
@@ -74,52 +76,52 @@ class Compared:
     @property
     def outcome(self) -> str:
         """Return "less", "more" or "alike": alike means within three standard errors."""
-        if not abs(self.ratio - 1) > BEYOND_NOISE * self.se:  # nor if one seed leaves it open
+        if not abs(self.ratio - 1) > DECISIVE_ERRORS * self.se:  # nor if one seed leaves it open
             return "alike"
         return "less" if self.ratio < 1 else "more"
 
 
-def kept(out: Path, results: Results) -> dict[str, dict[str, Runs]]:
+def load_joined(out: Path, results: Results) -> dict[str, dict[str, Runs]]:
     """Load the runs of ATS joined with the paper's: {figure: {setting: runs}}, where both were run in the same way."""
     ours = load_results(out / FOLDER)
-    found = {}
+    joined = {}
     for name, figure in FIGURES.items():
         if name in ours and name in results and ours.kept[name, DEFAULT].inputs == results.kept[name, DEFAULT].inputs:
-            found[name] = beside(figure, results.runs(name), ours.runs(name))
-    return found
+            joined[name] = join_settings(figure, results.runs(name), ours.runs(name))
+    return joined
 
 
-def seconds(out: Path) -> float:
+def total_seconds(out: Path) -> float:
     """Return the wall time that the runs of ATS took."""
     return sum(how.seconds for how in load_results(out / FOLDER).kept.values())
 
 
-def beside(figure: Figure, paper: Mapping[str, Runs], ours: Mapping[str, Runs]) -> dict[str, Runs]:
+def join_settings(figure: Figure, paper: Mapping[str, Runs], ours: Mapping[str, Runs]) -> dict[str, Runs]:
     """Join the runs of each setting. Depths, which the paper has as settings, become policies: HTS L=2."""
-    found = {}
+    joined: dict[str, Runs] = {}
     for setting in figure.settings():
         for name, runs in paper.items():
             if name == setting.label:
-                found[setting.label] = runs
+                joined[setting.label] = runs
             elif name.startswith(f"{setting.label} depth="):
                 deep = runs.rename({"HTS": f"HTS L={parameter(name, 'depth'):g}"})
-                found[setting.label] = found[setting.label] | deep if setting.label in found else deep
-        found[setting.label] = found[setting.label] | ours[setting.label]
-    return found
+                joined[setting.label] = joined[setting.label] | deep if setting.label in joined else deep
+        joined[setting.label] = joined[setting.label] | ours[setting.label]
+    return joined
 
 
-def compared(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
+def compare(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
     """Compare ATS with the paper's best in each setting; the best is chosen by the same seeds, which favours it."""
-    found = []
-    for label, each in runs.items():
-        final = {policy: regret[:, -1] for policy, regret in each.regret.items()}  # (seeds,) each
+    comparisons = []
+    for label, of_setting in runs.items():
+        final = {policy: regret[:, -1] for policy, regret in of_setting.regret.items()}  # (seeds,) each
         adaptive = [policy for policy in final if policy in (OURS, ON_WARD)]
         best = min((policy for policy in final if policy not in adaptive), key=lambda policy: final[policy].mean())
         for policy in adaptive:
             mean, least = final[policy].mean(), final[best].mean()
             ratio = mean / least
-            noise = over_seeds(final[policy] - ratio * final[best]).se if len(each.seeds) > 1 else np.nan
-            found.append(
+            noise = over_seeds(final[policy] - ratio * final[best]).se if len(of_setting.seeds) > 1 else np.nan
+            comparisons.append(
                 Compared(
                     figure=name,
                     setting=label.replace("=", " = "),
@@ -131,10 +133,10 @@ def compared(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
                     se=float(noise / least),
                 )
             )
-    return found
+    return comparisons
 
 
-def said(rows: Sequence[Compared]) -> str:
+def summarise(rows: Sequence[Compared]) -> str:
     """Count the outcomes in a sentence."""
     outcomes = [row.outcome for row in rows]
     mean = float(np.exp(np.mean(np.log([row.ratio for row in rows]))))
@@ -151,7 +153,7 @@ def said(rows: Sequence[Compared]) -> str:
 def draw(name: str, runs: Mapping[str, Runs], out: Path, *, again: bool = False) -> Path:
     """Draw the figure with ATS in it, unless that is done; return the path of the PNG file."""
     path = out / FOLDER / stem(name)
-    if again or not pictures.drawn(path):
+    if again or not pictures.is_drawn(path):
         plots.save(_axes(FIGURES[name], runs), path)
     return path.parent / f"{path.name}.png"
 
@@ -161,21 +163,16 @@ def _axes(figure: Figure, runs: Mapping[str, Runs]) -> object:
         return plots.regret(next(iter(runs.values())), ax=plots.sheet(), title=figure.title)
     if "HTS L=0" not in next(iter(runs.values())).policies:
         return pictures.axes(figure, DEFAULT, runs)
-    series: dict[str, tuple[list[float], list[float], list[float]]] = {}  # {line: x, mean, sd}
-    for label, each in runs.items():
-        over = {policy: over_seeds(regret[:, -1]) for policy, regret in each.regret.items()}
-        depths = [policy for policy in over if policy != OURS]
-        best = min(depths, key=lambda policy: over[policy].mean)
-        lines = {"TS": depths[0], "HTS": depths[-1], "HTS, best depth": best, OURS: OURS}
-        for line, policy in lines.items():
-            for values, value in zip(
-                series.setdefault(line, ([], [], [])),
-                (log2(parameter(label, "n_arms")), over[policy].mean, over[policy].sd if len(each.seeds) > 1 else 0.0),
-                strict=True,
-            ):
-                values.append(float(value))
+    lines: dict[str, Line] = {}
+    for label, of_setting in runs.items():
+        summaries = {policy: over_seeds(regret[:, -1]) for policy, regret in of_setting.regret.items()}
+        depths = [policy for policy in summaries if policy != OURS]
+        best = min(depths, key=lambda policy: summaries[policy].mean)
+        policies = {"TS": depths[0], "HTS": depths[-1], "HTS, best depth": best, OURS: OURS}
+        for line, policy in policies.items():
+            add_point(lines, line, log2(parameter(label, "n_arms")), summaries[policy])
     return plots.sweep(
-        series,
+        lines,
         x_label="number of arms N, as log2 N",
         y_label=f"cumulative regret at T = {figure.horizon:,} (reward)",
         seeds=len(next(iter(runs.values())).seeds),

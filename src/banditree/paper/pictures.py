@@ -22,7 +22,7 @@ def draw(figure: Figure, variant: str, runs: Mapping[str, Runs], stem: Path) -> 
     return plots.save(axes(figure, variant, runs), stem)
 
 
-def drawn(stem: Path) -> bool:
+def is_drawn(stem: Path) -> bool:
     """Say whether both files of a picture exist."""
     return all((stem.parent / f"{stem.name}.{kind}").exists() for kind in ("png", "svg"))
 
@@ -59,10 +59,10 @@ def _function(figure: Figure, title: str) -> Any:
     parameters = figure.settings()[0].problem.parameters
     n_arms, n_clusters = parameters["n_arms"], parameters["n_clusters"]
     rng = np.random.default_rng(zlib.crc32(figure.name.encode()))
-    flat = figure.name == "surface"
-    places = rng.random((n_arms, 2) if flat else n_arms)
-    tree = clustering.kmeans(places, branching=n_clusters, depth=1, rng=rng)
+    is_plane = figure.name == "surface"
+    positions = rng.random((n_arms, 2) if is_plane else n_arms)
+    tree = clustering.kmeans(positions, branching=n_clusters, depth=1, rng=rng)
     top = tree.top_cluster()  # (arms,)
     return plots.function(
-        figure.function, places, top, ax=plots.sheet(width=4.9) if flat else plots.sheet(), title=title
+        figure.function, positions, top, ax=plots.sheet(width=4.9) if is_plane else plots.sheet(), title=title
     )

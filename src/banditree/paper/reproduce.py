@@ -13,7 +13,7 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.paper import beyond as ats
 from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
-from banditree.paper.pictures import draw, drawn
+from banditree.paper.pictures import draw, is_drawn
 from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
 from banditree.report.html import library
 from banditree.simulation.interrupt import ctrl_c
@@ -33,13 +33,13 @@ def plan(figures: Iterable[str] = (), variants: Iterable[str] = ()) -> list[tupl
     Without figures, those that the variants belong to are run; without either, all of them. ``"all"`` stands for every
     variant of the figures that are run.
     """
-    names, asked = list(figures), list(variants)
+    names, given = list(figures), list(variants)
     wanted: dict[str, set[str]] = {}
-    if "all" in asked:
-        asked.remove("all")
+    if "all" in given:
+        given.remove("all")
         names = names or list(FIGURES)
         wanted = {name: set(FIGURES[name].variants) for name in names if name in FIGURES}
-    for text in asked:
+    for text in given:
         name, _, variant = text.partition(":")
         if not variant:
             raise InvalidValue(f"variant {text!r} must be a figure and a name, such as 1f:even")
@@ -75,55 +75,76 @@ def reproduce(
 ) -> Path:
     """Run figures of the paper, write everything to a folder, and return the path of the report.
 
-    ``quick`` uses a tenth of the paper's seeds (at least 5), ``seeds`` any number. The figures named are run again;
-    with ``resume`` those that the folder already has with the same seeds, engine and version are not. Other figures in
-    the folder are kept, and the report covers all of them. ``beyond`` also runs ATS on the figures without contexts; by
-    default if all figures run.
+    Other figures in the folder are kept, and the report covers all of them.
+
+    Parameters
+    ----------
+    figures
+        Names of figures, such as "2b". Default: all.
+    variants
+        Variants to run as well, such as "1f:even"; "all" stands for every variant of the figures.
+    quick
+        Use a tenth of the paper's seeds, at least 5.
+    seeds
+        Use this many seeds instead of the paper's.
+    out
+        The folder.
+    jobs
+        Workers, as in joblib: -1 is all cores. Results do not depend on it.
+    resume
+        Skip figures that the folder already has with the same seeds, engine and version.
+    beyond
+        Also run ATS on the figures without contexts. Default: if all figures run.
+    progress
+        Whether to show a progress bar. Default: on terminals.
     """
     library()  # raises now, rather than after minutes of work, if the report cannot be written
     figures, variants = list(figures), list(variants)
     tasks = plan(figures, variants)
     beyond = not figures and set(variants) <= {"all"} if beyond is None else beyond
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many to run")
-    planned = [(figure, _planned(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
+    planned = [(figure, _plan_figure(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
     folder = Path(out)
-    apart = folder / ats.FOLDER
-    for each in (folder, apart) if beyond else (folder,):
-        (each / "runs").mkdir(parents=True, exist_ok=True)
-    results, ours = load_results(folder), load_results(apart)
-    also = [
+    ats_folder = folder / ats.FOLDER
+    for parent in (folder, ats_folder) if beyond else (folder,):
+        (parent / "runs").mkdir(parents=True, exist_ok=True)
+    results, ats_results = load_results(folder), load_results(ats_folder)
+    ats_planned = [
         (ats.FIGURES[how.figure], how) for _, how in planned if how.variant == DEFAULT and how.figure in ats.FIGURES
     ]
-    todo = [(results, figure, how) for figure, how in planned] + [(ours, *task) for task in also if beyond]
+    chosen = [(results, figure, how) for figure, how in planned]
+    chosen += [(ats_results, *task) for task in ats_planned if beyond]
     if not resume:
-        for store, _, how in todo:
+        for store, _, how in chosen:
             store.forget(how.figure, how.variant)
-    left = [(store, figure, how) for store, figure, how in todo if not _finished(store, how)]
-    costs = {_task(store, how): _cost(figure, how) for store, figure, how in left} | {REPORT: 5.0}
+    unfinished = [(store, figure, how) for store, figure, how in chosen if not _is_finished(store, how)]
+    costs = {_task_name(store, how): _expected_seconds(figure, how) for store, figure, how in unfinished} | {
+        REPORT: 5.0
+    }
     with ctrl_c() as stop, tasks_bar(costs, progress) as show:
-        for store, figure, how in left:
+        for store, figure, how in unfinished:
             store.forget(how.figure, how.variant)
             started = time.perf_counter()
-            with show(_task(store, how)) as progress_of:
+            with show(_task_name(store, how)) as progress_of:
                 runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, progress=progress_of)
                 if store is results:
                     draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
                 else:
-                    ats.draw(how.figure, ats.beside(figure, results.runs(how.figure), runs), folder, again=True)
+                    ats.draw(how.figure, ats.join_settings(figure, results.runs(how.figure), runs), folder, again=True)
             seconds = time.perf_counter() - started
             store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
             stop.check()
         with show(REPORT):
-            return _written(results.in_order(), ours.in_order(), jobs)
+            return _write_all(results.in_order(), ats_results.in_order(), jobs)
 
 
 def run(
     figure: Figure, variant: str = DEFAULT, *, seeds: int, jobs: int | None = -1, progress: ShowShare | None = None
 ) -> dict[str, Runs]:
     """Run every setting of a figure; return the runs by label. ``progress`` is called with the share done."""
-    found: dict[str, Runs] = {}
+    runs_by_label: dict[str, Runs] = {}
     if figure.kind == "function":
-        return found
+        return runs_by_label
     settings = figure.settings(variant)
     n_policies, n_done = sum(len(setting.policies) for setting in settings), 0
 
@@ -133,10 +154,10 @@ def run(
 
     checkpoints = [figure.horizon // 2, figure.horizon] if figure.kind == "sweep" else 100
     # Settings that share their instances are run in one simulation, so that instances are drawn once.
-    for _, each in groupby(settings, key=lambda setting: (setting.stream, id(setting.problem))):
-        group = list(each)
+    for _, sharing in groupby(settings, key=lambda setting: (setting.stream, id(setting.problem))):
+        group = list(sharing)
         policies = {
-            _name(setting, policy): factory for setting in group for policy, factory in setting.policies.items()
+            _unique_name(setting, policy): factory for setting in group for policy, factory in setting.policies.items()
         }
         runs = simulate(
             policies,
@@ -149,44 +170,44 @@ def run(
             progress=False if progress is None else show,
         )
         n_done += len(policies)
-        found |= {setting.label: _part(runs, setting) for setting in group}
-    return found
+        runs_by_label |= {setting.label: _select_setting(runs, setting) for setting in group}
+    return runs_by_label
 
 
-def _name(setting: Setting, policy: str) -> str:
+def _unique_name(setting: Setting, policy: str) -> str:
     """Return a policy's name inside a simulation: random streams depend on it, so settings must not share it."""
     return f"{policy} {setting.label}".strip()
 
 
-def _part(runs: Runs, setting: Setting) -> Runs:
+def _select_setting(runs: Runs, setting: Setting) -> Runs:
     """Return the runs of one setting, with the policies' own names."""
-    names = {_name(setting, policy): policy for policy in setting.policies}
+    names = {_unique_name(setting, policy): policy for policy in setting.policies}
     return runs.select(names).rename(names)
 
 
-def _planned(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> FinishedFigure:
+def _plan_figure(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> FinishedFigure:
     n = 0 if figure.kind == "function" else seeds or figure.n_seeds(quick=quick)
     return FinishedFigure(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
 
 
-def _finished(results: Results, how: FinishedFigure) -> bool:
+def _is_finished(results: Results, how: FinishedFigure) -> bool:
     key = how.figure, how.variant
-    return key in results.kept and results.kept[key].inputs == how.inputs and drawn(results.out / stem(*key))
+    return key in results.kept and results.kept[key].inputs == how.inputs and is_drawn(results.out / stem(*key))
 
 
-def _task(store: Results, how: FinishedFigure) -> str:
+def _task_name(store: Results, how: FinishedFigure) -> str:
     return f"{'ATS on ' if store.out.name == ats.FOLDER else ''}figure {stem(how.figure, how.variant)}"
 
 
-def _cost(figure: Figure, how: FinishedFigure) -> float:
+def _expected_seconds(figure: Figure, how: FinishedFigure) -> float:
     """Estimate how many seconds it takes: at least one, for the picture."""
     return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
 
 
-def _written(results: Results, ours: Results, jobs: int | None) -> Path:
+def _write_all(results: Results, ats_results: Results, jobs: int | None) -> Path:
     from banditree.paper.report import write_report
 
     results.write_csv()
-    if ours.kept:
-        ours.write_csv()
+    if ats_results.kept:
+        ats_results.write_csv()
     return write_report(results.out, results, jobs=jobs)

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import BadFile, InvalidValue
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.problems import Instance
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import Streams
+
+Row = tuple[str | int | float, ...]
 
 COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
 
@@ -37,7 +39,7 @@ class FinishedFigure:
     labels: tuple[str, ...] = ()  # its settings, in order
 
     @property
-    def inputs(self) -> tuple[Any, ...]:
+    def inputs(self) -> tuple[str | int, ...]:
         return self.figure, self.variant, self.seeds, self.engine, self.version
 
 
@@ -59,7 +61,7 @@ def another_problem(figure: str, variant: str, setting: Setting) -> bool:
     """Say whether a variant changes the problem of a setting, and not only a policy."""
     if variant == DEFAULT:
         return False
-    return all(repr(each.problem) != repr(setting.problem) for each in FIGURES[figure].settings())
+    return all(repr(default.problem) != repr(setting.problem) for default in FIGURES[figure].settings())
 
 
 def instance(figure: str, label: str, seed: int, variant: str = DEFAULT) -> Instance:
@@ -113,8 +115,8 @@ class Results:
     def keep(self, how: FinishedFigure, runs: Mapping[str, Runs]) -> None:
         """Write the runs of a finished figure, and then the file that marks it as finished."""
         key = how.figure, how.variant
-        for i, each in enumerate(runs.values()):
-            each.save(self._file(key, i))
+        for i, of_setting in enumerate(runs.values()):
+            of_setting.save(self._file(key, i))
         write_whole(self._mark(key), [json.dumps(asdict(how), indent=1).encode()])
         self.kept[key], self._runs[key] = how, dict(runs)
 
@@ -151,11 +153,12 @@ def load_results(out: str | Path) -> Results:
     return results
 
 
-def _rows(runs: Runs, *, at_end: bool) -> list[tuple[Any, ...]]:
+def _rows(runs: Runs, *, at_end: bool) -> list[Row]:
     """Return (policy, time, seeds, mean, sd, se) for every policy and time, or only for the last time."""
-    found: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     for policy in runs.policies:
-        over = runs.over_seeds(policy)  # (times,) each
-        rows = zip(runs.times.tolist(), over.mean.tolist(), over.sd.tolist(), over.se.tolist(), strict=True)
-        found += [(policy, time, over.seeds, *numbers) for time, *numbers in list(rows)[-1 if at_end else 0 :]]
-    return found
+        summary = runs.over_seeds(policy)  # (times,) each
+        columns = (runs.times, summary.mean, summary.sd, summary.se)
+        by_time = list(zip(*(column.tolist() for column in columns), strict=True))
+        rows += [(policy, time, summary.seeds, *numbers) for time, *numbers in by_time[-1 if at_end else 0 :]]
+    return rows

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from banditree.errors import InvalidValue
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.plots.style import house_style, library
 
 KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so that the bytes are always the same

@@ -22,7 +22,7 @@ from banditree.stream import Stream, seed_sequence
 from banditree.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree.output.container import Content
+    from banditree.policy.container import Content
 
 BYTES = "this data"  # what errors call bytes that do not come from a file
 HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
@@ -39,7 +39,7 @@ OPTIONS = {
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
-    from banditree.output import files  # as in Policy.save
+    from banditree import files  # as in Policy.save
 
     files.write_whole(path, _encoded(policy))
 
@@ -50,7 +50,7 @@ def to_bytes(policy: Policy) -> bytes:
 
 
 def _encoded(policy: Policy) -> list[Any]:
-    from banditree.output import container
+    from banditree.policy import container
 
     closed = policy._closed(changes=False)
     with policy._lock, closed as state:
@@ -97,7 +97,8 @@ def load(
     If the policy has a user-defined belief or rule, pass it again as ``belief=`` or ``rule=``. Files from unknown
     sources are safe to load: their content is checked, and none of it is executed.
     """
-    from banditree.output import container, files
+    from banditree import files
+    from banditree.policy import container
 
     content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
     return _built(content, str(path), rng, belief, rule)
@@ -116,7 +117,7 @@ def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule:
 
 
 def _decoded(data: Any) -> Content:
-    from banditree.output import container
+    from banditree.policy import container
 
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InvalidType(f"data is a {type(data).__name__}; give the bytes that to_bytes() returned")

@@ -11,7 +11,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.problems.instance import Floats, Instance
 from banditree.problems.problem import AnyProblem
-from banditree.stream import Rng, Seed, generator, seed_sequence
+from banditree.stream import Seed, generator, seed_sequence
 from banditree.tree.build import Name
 
 MAX_STEPS = 10**12  # between two changes
@@ -119,7 +119,7 @@ class DriftingInstance:
             return np.require(truth, requirements=["C", "A"])
         return np.ascontiguousarray(truth[drawn.tree.positions(self.arms)])
 
-    def context(self, rng: Rng) -> Floats | None:
+    def context(self, rng: Seed) -> Floats | None:
         """Start the next step, and draw its context: (dim,), or None."""
         if self.step and self.step % self.every == 0:
             truth = self.truth(self.step // self.every)
@@ -128,7 +128,7 @@ class DriftingInstance:
         self.step += 1
         return self.now.context(rng)
 
-    def reward(self, arm: Name, rng: Rng, context: Any = None) -> float:
+    def reward(self, arm: Name, rng: Seed, context: Any = None) -> float:
         """Draw the reward of an arm."""
         return self.now.reward(arm, rng, context)
 

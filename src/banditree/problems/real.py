@@ -17,7 +17,7 @@ import numpy as np
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.problems.instance import Instance
 from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli

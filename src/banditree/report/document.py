@@ -157,5 +157,5 @@ class Document:
     parts: Sequence[Part] = ()
     name: str = ""  # a few words for the title of the page's window; the headline where it is empty
     about: str = ""  # a few words above the headline
-    brief: str = ""  # what a command prints with --quiet; the headline where it is empty
+    brief: Sequence[Part] = ()  # what a command prints with --quiet; the headline where it is empty
     has_contents: bool = False  # whether links to its sections follow the headline

@@ -36,19 +36,28 @@ def to_text(document: Document, width: int | None = None) -> str:
 
 def styled_lines(document: Document, width: int | None = None) -> list[Styled]:
     """Return the lines of a document with their styles: headline, title, header, code, note, or none."""
-    lines: list[Styled] = [("headline", line) for line in _wrap(visible(document.headline), width)]
-    lines += _parts(document.parts, width)
-    while lines and not lines[-1][1]:
-        lines.pop()
-    return lines
+    headline = [("headline", line) for line in _wrap(visible(document.headline), width) if line]
+    return _strip([*headline, *_parts(document.parts, width)])
 
 
-def _parts(parts: Iterable[Any], width: int | None) -> Iterator[Styled]:
+def brief_lines(document: Document, width: int | None = None) -> list[Styled]:
+    """Return the essential lines of a document with their styles."""
+    return _strip(list(_parts(document.brief or [document.headline], width)))
+
+
+def _strip(lines: list[Styled]) -> list[Styled]:
+    """Leave out empty lines at both ends."""
+    full = [i for i, (_, line) in enumerate(lines) if line]
+    return lines[full[0] : full[-1] + 1] if full else []
+
+
+def _parts(parts: Iterable[Any], width: int | None, *, is_inside: bool = False) -> Iterator[Styled]:
     previous: Any = ""
     for part in parts:
         if isinstance(part, Picture) or (isinstance(part, Section) and part.page_only):
             continue
-        if isinstance(part, Section | Grid | Outline) and not isinstance(previous, Section):
+        is_apart = isinstance(part, Section) or (isinstance(part, Grid | Outline) and not is_inside)
+        if is_apart and not isinstance(previous, Section):
             yield "", ""
         yield from _part(part, width)
         previous = part
@@ -60,12 +69,7 @@ def _part(part: Any, width: int | None) -> Iterator[Styled]:
     if isinstance(part, Section):
         badge = f" [{plain(part.badge)}]" if part.badge else ""
         yield from (("title", line) for line in _wrap(visible(part.title) + badge, width))
-        body = list(_parts(part.parts, width))
-        while body and not body[0][1]:
-            del body[0]
-        while body and not body[-1][1]:
-            body.pop()
-        yield from body
+        yield from _strip(list(_parts(part.parts, width, is_inside=True)))
     elif isinstance(part, Grid):
         yield from grid_lines(part, width)
     elif isinstance(part, Outline):

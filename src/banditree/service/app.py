@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -17,53 +18,85 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from banditree import __version__
+from banditree.errors import BanditreeError
+from banditree.policy import Policy
 from banditree.service import openapi, pages, schema, views
-from banditree.service.commands import ChangeArms, Command, Decide, GiveReward, Refused, Withdraw, looked_up
+from banditree.service.commands import (
+    ChangeArms,
+    Command,
+    Decide,
+    GiveReward,
+    Pause,
+    PutExperiment,
+    Refused,
+    Void,
+    Withdraw,
+    describe_decision,
+)
+from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
-from banditree.service.events import Event
-from banditree.service.guard import WRONG, Guard, TooLarge, answered, failed
+from banditree.service.events import MAIN, Event, say
+from banditree.service.guard import GONE, WRONG, Access, Guard, TooLarge, TooSlow, answered, busy, failed
 from banditree.service.metrics import Metrics
-from banditree.service.store import Away, EventLog
+from banditree.service.settings import Settings, features_of
+from banditree.service.state import State
+from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
-REPLAYED = 10_000  # missed events that a listener of the live stream gets, at most
+OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
+MAX_COPIES = 8  # policies kept for looking at
 
 
 class Service:
     """The web application and the engine behind it."""
 
-    def __init__(self, engine: Engine, *, token: str | None = None) -> None:
-        self.engine, self.token = engine, token
+    def __init__(self, engine: Engine, access: Access | None = None) -> None:
+        self.engine, self.access = engine, access or Access()
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._tree: tuple[tuple[int, int | None], bytes] = ((-1, None), b"")  # the last answer, by event and depth
+        self._copies: dict[str, tuple[tuple[int, int], Policy]] = {}  # of policies, by experiment, with their versions
+        self._outlooks: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
         self._looking = asyncio.Lock()
+        self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
         self.app = self._app()
-        self.guarded = Guard(self.app, token, self.metrics)
+        self.guarded = Guard(self.app, self.access, self.metrics)
 
-    def _watch(self, events: Any) -> None:
-        self.metrics.kept(events)
-        self.hub.tell(events)
+    def _watch(self, events: Sequence[Event], own: bool) -> None:
+        if own:
+            self.metrics.count_events(events)
+        self.hub.send(events)
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         self.hub.open()
+        watching = asyncio.create_task(self._watch_outlooks())
         yield
+        watching.cancel()
         await asyncio.to_thread(self.engine.stop)
         with self._reading:
             if self._reader is not None:
                 self._reader.close()
 
     def _app(self) -> FastAPI:
-        app = FastAPI(title="banditree", version=__version__, docs_url=None, redoc_url=None, lifespan=self._lifespan)
+        app = FastAPI(
+            title="banditree",
+            version=__version__,
+            description="Every route under /v1/ exists for each experiment under /v1/experiments/{name}/ too; the "
+            "plain ones are those of the experiment `main`.",
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+            lifespan=self._lifespan,
+        )
         app.exception_handler(Refused)(lambda _, error: failed(error.code, str(error)))
-        app.exception_handler(Away)(lambda _, error: failed(503, str(error)))
+        app.exception_handler(StoreUnavailable)(lambda _, error: failed(503, str(error), **{"retry-after": "1"}))
         app.exception_handler(TooLarge)(lambda _, error: failed(413, str(error)))
+        app.exception_handler(TooSlow)(lambda _, error: failed(408, str(error), connection="close"))
         app.exception_handler(Exception)(lambda _, __: failed(500, WRONG))
-        app.exception_handler(RequestValidationError)(lambda _, error: failed(422, said(error.errors())))
+        app.exception_handler(RequestValidationError)(lambda _, error: failed(422, describe_errors(error.errors())))
         app.exception_handler(StarletteHTTPException)(_http_error)
         openapi.add_routes(app, self)
         return app
@@ -72,60 +105,218 @@ class Service:
 
     async def decide(self, request: Request) -> Response:
         asked = await read(request, schema.DecisionAsked)
-        return await self._do(Decide(asked.id, asked.request()))
+        return await self._do(
+            request, Decide(asked.id, asked.request(), self.engine.salt, experiment=_experiment(request))
+        )
 
-    async def look_up(self, id: str) -> Response:  # noqa: A002
-        known = await self._read(lambda log: log.find([possible(id)])[id])
-        return answered(200, looked_up(known, id))
+    async def look_up(self, request: Request) -> Response:
+        id_, name = _decision_id(request), self._state(request).name
+        known = await self._read(lambda log: log.find(name, [id_])[id_])
+        return answered(200, describe_decision(known, id_))
 
-    async def withdraw(self, id: str) -> Response:  # noqa: A002
-        return await self._do(Withdraw(possible(id)))
+    async def withdraw(self, request: Request) -> Response:
+        return await self._do(request, Withdraw(_decision_id(request), experiment=_experiment(request)))
 
     async def reward(self, request: Request) -> Response:
         asked = await read(request, schema.RewardAsked)
-        id_ = possible(request.path_params["id"])
-        return await self._do(GiveReward(id_, asked.reward, asked.position, asked.arm))
+        command = GiveReward(
+            _decision_id(request), asked.reward, asked.position, asked.arm, experiment=_experiment(request)
+        )
+        return await self._do(request, command)
 
-    async def arms(self, request: Request) -> Response:
-        asked = await read(request, schema.ArmsAsked)
-        return await self._do(ChangeArms(asked.add, asked.move, asked.remove))
-
-    async def _do(self, command: Command) -> Response:
-        if self.engine.away is not None:
-            raise Away(self.engine.away)
-        outcome = await self.engine.do(command)
+    async def _do(self, request: Request, command: Command) -> Response:
+        if self.engine.unavailable is not None:
+            raise StoreUnavailable(self.engine.unavailable)
+        outcome = await self.engine.do(command, lambda: GONE in request.scope)
         return answered(outcome.code, outcome.answer)
+
+    def _state(self, request: Request) -> State:
+        """Return the state of the experiment that a request names."""
+        name = _experiment(request)
+        state = self.engine.states.get(name)
+        if state is None or state.is_empty:
+            others = ", ".join(list(self.engine.states)[:10])
+            raise Refused(404, f"there is no experiment {name!r}; there are {others}")
+        return state
+
+    # Experiments
+
+    async def change_arms(self, request: Request) -> Response:
+        asked = await read(request, schema.ArmsAsked)
+        return await self._do(request, ChangeArms(asked.add, asked.move, asked.remove, experiment=_experiment(request)))
+
+    async def pause(self, request: Request) -> Response:
+        """Let the control policy decide for everybody, and learn nothing."""
+        await read(request, schema.Asked)
+        return await self._do(request, Pause(True, experiment=_experiment(request)))
+
+    async def resume(self, request: Request) -> Response:
+        await read(request, schema.Asked)
+        return await self._do(request, Pause(False, experiment=_experiment(request)))
+
+    async def void(self, request: Request) -> Response:
+        """Leave decisions and their rewards out of all that was learned, as if they had never been."""
+        asked = await read(request, schema.VoidAsked)
+        try:
+            what = asked.what()
+        except ValueError as error:
+            raise Refused(422, str(error)) from None
+        name = self._state(request).name
+        response = await self._do(request, Void(what, experiment=name))
+        while self.engine.is_refolding(name):
+            await asyncio.sleep(0.02)
+        return response
+
+    async def put_experiment(self, request: Request) -> Response:
+        asked = await read(request, schema.ExperimentAsked)
+        given = asked.model_dump(exclude={"arms", "context"}, exclude_defaults=True)
+        try:
+            name = check_experiment_name(request.path_params["name"])
+            settings = Settings(**given, features=features_of(asked.context))
+        except BanditreeError as error:
+            raise Refused(422, str(error)) from None
+        return await self._do(request, PutExperiment(settings, asked.arms, experiment=name))
+
+    async def experiments(self) -> Response:
+        states = [state for state in list(self.engine.states.values()) if not state.is_empty]
+        return answered(200, {"experiments": [views.describe(state) for state in states]})
+
+    # OpenFeature's remote evaluation protocol: https://github.com/open-feature/protocol
+
+    async def evaluate_flag(self, request: Request) -> Response:
+        key = request.path_params["key"]
+        try:
+            context = await _flag_context(request)
+            return answered(200, await self._evaluate(request, key, context))
+        except Refused as error:
+            return _flag_error(error, key=key)
+
+    async def evaluate_flags(self, request: Request) -> Response:
+        try:
+            context = await _flag_context(request)
+        except Refused as error:
+            return _flag_error(error)
+        flags = []
+        for key in list(self.engine.states):
+            try:
+                flags.append(await self._evaluate(request, key, context))
+            except Refused as error:
+                flags.append({"key": key, "errorCode": "INVALID_CONTEXT", "errorDetails": str(error)})
+        body = json.dumps({"flags": flags}).encode()
+        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"etag": tag})
+        return Response(body, headers={"etag": tag}, media_type="application/json")
+
+    async def _evaluate(self, request: Request, key: str, context: dict[str, Any]) -> dict[str, Any]:
+        """Decide for a visitor, and answer as a flag."""
+        state = self.engine.states.get(key)
+        if state is None:
+            raise Refused(404, f"there is no experiment {key!r}")
+        if self.engine.unavailable is not None:
+            raise StoreUnavailable(self.engine.unavailable)
+        asked: dict[str, Any] = {"unit": context["targetingKey"]}
+        if state.features is not None:
+            asked["context"] = {name: context[name] for name in state.features.spec if name in context}
+        outcome = await self.engine.do(
+            Decide(None, asked, self.engine.salt, experiment=key), lambda: GONE in request.scope
+        )
+        answer = outcome.answer
+        return {
+            "key": key,
+            "reason": "SPLIT",
+            "variant": answer["arm"],
+            "value": answer["arm"],
+            "metadata": {"decision": answer["id"], "propensity": answer["propensity"], "group": answer["group"]},
+        }
 
     # Looking
 
-    async def tree(self, depth: int | None = None) -> Response:
+    async def tree(self, request: Request, depth: int | None = None, under: str = "[]", search: str = "") -> Response:
+        """List the nodes below a cluster, given as a JSON list of names; without one, below the root."""
+        state = self._state(request)
+        try:
+            path = json.loads(under)
+        except ValueError:
+            path = None
+        if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
+            raise Refused(422, 'under: give a JSON list of names, such as ["clothes", "hats"]')
         async with self._looking:
-            at = max(self.engine.state.policy_version, self.engine.state.tree_version), depth
-            if self._tree[0] != at:
-                found = await asyncio.to_thread(lambda: views.nodes(self.engine.state.policy.to_bytes(), depth))
-                self._tree = at, json.dumps({"nodes": found}).encode()
-            return Response(self._tree[1], media_type="application/json")
+            content = await asyncio.to_thread(lambda: json.dumps(views.nodes(self._copy(state), depth, path, search)))
+        return Response(content, media_type="application/json")
 
-    async def traffic(self) -> Response:
-        return answered(200, views.traffic(self.engine.state.traffic))
+    def _copy(self, state: State) -> Policy:
+        """Return a copy of the policy for looking at, made again only if it has changed; decisions do not wait."""
+        version = state.policy_version, state.tree_version
+        known = self._copies.pop(state.name, None)
+        if known is None or known[0] != version:
+            known = version, views.whole(state.policy.to_bytes())
+        self._copies[state.name] = known
+        while len(self._copies) > MAX_COPIES:
+            del self._copies[next(iter(self._copies))]
+        return known[1]
 
-    async def log(self, format: str = "ndjson") -> Response:  # noqa: A002
+    async def list_arms(self, request: Request) -> Response:
+        state = self._state(request)
+        content = await asyncio.to_thread(lambda: json.dumps(views.arms(state)))
+        return Response(content, media_type="application/json")
+
+    async def traffic(self, request: Request) -> Response:
+        state = self._state(request)
+        return answered(200, await self.engine.look(lambda: views.traffic(state)))
+
+    async def report(self, request: Request) -> Response:
+        """Say what the experiment is worth, with an interval that stays valid however often one looks."""
+        return answered(200, await self._report(self._state(request)))
+
+    async def _report(self, state: State) -> dict[str, Any]:
+        report: dict[str, Any] = await self.engine.look(lambda: views.report(state))
+        async with self._looking:
+            outlook = await asyncio.to_thread(self._outlook, state)
+        return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}
+
+    def _outlook(self, state: State) -> dict[str, Any]:
+        version = state.policy_version, state.tree_version
+        known = self._outlooks.get(state.name)
+        if known is None or known[0] != version:
+            known = version, views.outlook(state.policy.to_bytes(), state.settings.stop_at)
+            self._outlooks[state.name] = known
+        return known[1]
+
+    async def _watch_outlooks(self) -> None:
+        """Say once in the lines on stderr that an experiment with ``stop_at`` has little left to learn."""
+        while True:
+            for name, state in list(self.engine.states.items()):
+                if state.settings.stop_at is not None and not state.is_empty and name not in self._done:
+                    report = await self._report(state)
+                    if report["done"]:
+                        self._done.add(name)
+                        say("little left to learn", experiment=name, remaining=report["remaining"])
+            await asyncio.sleep(OUTLOOK_SECONDS)
+
+    async def log(self, request: Request, format: str = "ndjson") -> Response:  # noqa: A002
         if format not in ("ndjson", "csv"):
             raise Refused(422, f"format={format!r} must be ndjson or csv")
+        state = self._state(request)
+        features = [] if state.features is None else list(state.features.spec)
         log = await asyncio.to_thread(self.engine.log.reading)
-        rows = views.log_rows(log)
-        lines = views.as_csv(rows) if format == "csv" else views.as_ndjson(rows)
+        rows = views.log_rows(log, state.name, features, state.voids)
+        lines = views.as_csv(rows, views.log_columns(features)) if format == "csv" else views.as_ndjson(rows)
         media = "text/csv; charset=utf-8" if format == "csv" else "application/x-ndjson"
         return StreamingResponse(_in_chunks(lines), media_type=media)
 
     async def events(self, request: Request) -> Response:
+        if self.hub.is_full:
+            return busy()
         text = request.headers.get("last-event-id", "")
+        last = int(text) if text.isdecimal() and len(text) < 19 else None
 
-        async def missed() -> list[Event]:
-            return await self._read(lambda log: log.events(int(text), REPLAYED)) if text.isdecimal() else []
+        async def read_events(after: int, most: int) -> list[Event]:
+            events: list[Event] = await self._read(lambda log: log.events(after, most))
+            return events
 
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self.hub.listen(missed), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(self.hub.listen(last, read_events), media_type="text/event-stream", headers=headers)
 
     async def _read(self, act: Callable[[EventLog], Any]) -> Any:
         """Read from the log without waiting for the thread that writes."""
@@ -135,7 +326,7 @@ class Service:
                 self._reader = self._reader or self.engine.log.reading()
                 try:
                     return act(self._reader)
-                except Away:
+                except StoreUnavailable:
                     self._reader.close()
                     self._reader = None
                     raise
@@ -143,7 +334,7 @@ class Service:
         try:
             return await asyncio.to_thread(reading)
         except OSError as error:
-            raise Away(str(error)) from error
+            raise StoreUnavailable(str(error)) from error
 
     # Operations and pages
 
@@ -151,22 +342,22 @@ class Service:
         return answered(200, {"status": "alive"})
 
     async def readyz(self) -> Response:
-        if self.engine.away is not None:
-            raise Away(self.engine.away)
-        return answered(200, {"status": "ready", "events": self.engine.state.n})
+        if self.engine.unavailable is not None:
+            raise StoreUnavailable(self.engine.unavailable)
+        return answered(200, {"status": "ready", "events": self.engine.n})
 
     async def read_metrics(self) -> Response:
         engine = self.engine
         text = self.metrics.text(
-            events=engine.state.n,
-            lag=max(0, engine.head - engine.state.n),
-            arms=engine.state.policy.tree.n_arms,
-            ready=engine.away is None,
+            events=engine.n,
+            lag=max(0, engine.head - engine.n),
+            arms=sum(state.policy.tree.n_arms for state in list(engine.states.values()) if not state.is_empty),
+            ready=engine.unavailable is None,
         )
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def page(self) -> Response:
-        text = pages.live(self.engine.settings.policy, token=self.token is not None)
+        text = pages.live(token=bool(self.access.tokens))
         return HTMLResponse(text, headers=pages.headers(text))
 
     async def docs(self) -> Response:
@@ -182,17 +373,56 @@ async def read(request: Request, kind: type[T]) -> T:
     except ValidationError as error:
         errors: list[Any] = error.errors(include_url=False)
         code = 400 if errors[0]["type"] == "json_invalid" else 422
-        raise Refused(code, said(errors)) from None
+        raise Refused(code, describe_errors(errors)) from None
 
 
-def possible(id_: str) -> str:
-    """Check that a decision can have this id; if not, it does not exist."""
-    if not id_.isprintable() or len(id_) > schema.LONGEST_NAME:
-        raise Refused(404, f"there is no decision {id_[: schema.LONGEST_NAME]!r}")
+async def _flag_context(request: Request) -> dict[str, Any]:
+    """Read the context of an OFREP request."""
+    try:
+        body = json.loads(await request.body() or b"{}")
+    except ValueError:
+        raise FlagRefused("the body is not JSON", "PARSE_ERROR") from None
+    context = body.get("context") if isinstance(body, dict) else None
+    if not isinstance(context, dict):
+        raise FlagRefused('the body must be {"context": {"targetingKey": ...}}', "INVALID_CONTEXT")
+    key = context.get("targetingKey")
+    if key is None or key == "":
+        raise FlagRefused("context.targetingKey is missing: it says whom to decide for", "TARGETING_KEY_MISSING")
+    if not isinstance(key, str) or len(key) > schema.MAX_NAME or not key.isprintable():
+        raise FlagRefused("context.targetingKey must be 1 to 200 printable characters", "INVALID_CONTEXT")
+    return context
+
+
+class FlagRefused(Refused):
+    """An OFREP request cannot be carried out; ``flag_code`` is the protocol's error code."""
+
+    def __init__(self, sentence: str, flag_code: str) -> None:
+        super().__init__(400, sentence)
+        self.flag_code = flag_code
+
+
+def _flag_error(error: Refused, **key: str) -> Response:
+    """Answer as the protocol does for a flag that does not exist, or a context that does not fit."""
+    if error.code == 404:
+        return answered(404, key | {"errorCode": "FLAG_NOT_FOUND", "errorDetails": str(error)})
+    code = error.flag_code if isinstance(error, FlagRefused) else "INVALID_CONTEXT"
+    return answered(400, key | {"errorCode": code, "errorDetails": str(error)})
+
+
+def _experiment(request: Request) -> str:
+    """Return the name of the experiment that a request's path names."""
+    return str(request.path_params.get("experiment", MAIN))
+
+
+def _decision_id(request: Request) -> str:
+    """Return the id in the path, if a decision can have it; if not, it does not exist."""
+    id_ = str(request.path_params["id"])
+    if not id_.isprintable() or len(id_) > schema.MAX_NAME:
+        raise Refused(404, f"there is no decision {id_[: schema.MAX_NAME]!r}")
     return id_
 
 
-def said(errors: Any) -> str:
+def describe_errors(errors: Any) -> str:
     """Say in one sentence what is wrong with a request."""
     first = errors[0]
     if first["type"] == "json_invalid":

@@ -5,14 +5,41 @@ A command changes nothing itself. The engine stores the events of its outcome, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from banditree.errors import BanditreeError
+from banditree.errors import BanditreeError, InvalidValue
+from banditree.policy import Policy, inputs
 from banditree.report.words import count
-from banditree.service import deciding
-from banditree.service.events import ARMS, DECISION, DEFAULT, REWARD, WITHDRAWAL, Event, iso, new_id
-from banditree.service.state import State, changed
+from banditree.service.events import (
+    ARMS,
+    CONTROL,
+    DECISION,
+    DEFAULT,
+    EXPERIMENT,
+    MAIN,
+    PAUSE,
+    PAUSED,
+    POLICY,
+    RESUME,
+    REWARD,
+    VOID,
+    VOIDED,
+    WITHDRAWAL,
+    Event,
+    group,
+    iso,
+    new_id,
+)
+from banditree.service.lift import in_control
+from banditree.service.settings import ITEM, Settings, check_reward
+from banditree.service.state import State, changed, digest
+from banditree.service.store import EventLog
+
+_random = random.SystemRandom()
+Choice = tuple[str, float, list[float]]  # an arm, its probability, and those of the steps
 
 
 @dataclass(frozen=True)
@@ -33,37 +60,177 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Decide:
+class Command:
+    """What a request asks of one experiment."""
+
+    experiment: str = field(default=MAIN, kw_only=True)
+
+    def ids(self, state: State) -> tuple[str, ...]:
+        """Return the ids of the decisions whose events `run` needs."""
+        return ()
+
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+        """Compute the outcome from the state, the events of the decisions in `ids`, and the time."""
+        raise NotImplementedError
+
+    @property
+    def changes_all(self) -> bool:
+        """Whether later commands depend on its events, so that they must wait until it is folded."""
+        return False
+
+
+# Decisions
+
+
+@dataclass(frozen=True)
+class Decide(Command):
     """Choose an arm, or a slate. The same id and request again give the same answer."""
 
     id: str | None
     request: dict[str, Any]  # the fields that were given
+    salt: str = ""
 
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return () if self.id is None else (self.id,)
+    def ids(self, state: State) -> tuple[str, ...]:
+        if self.id is not None:
+            return (self.id,)
+        kept = state.recent.get(self.request.get("unit", ""))
+        return () if kept is None else (kept[1],)
 
-    def run(self, state: State, known: list[Event], at: int) -> Outcome:
-        if known:
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+        if known and self.id is not None:
             if (known[0].body or {})["request"] != self.request:
                 raise Refused(409, f"the id {self.id!r} was used for another request; choose a new one")
             return Outcome(200, answer(known[0]))
+        if known and self._keeps(state, known, at):
+            return Outcome(200, answer(known[0]))
         try:
-            body = deciding.decide(state, self.request)
+            cohort, body = self._decide(state)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
-        event = Event(at, DECISION, self.id or new_id(at), arm=body["arms"][0], body=body)
+        arms = body["arms"]
+        event = Event(
+            at,
+            DECISION,
+            self.id or new_id(at),
+            arm=arms[0],
+            value=float(len(arms)) if len(arms) > 1 else None,
+            body=body,
+            experiment=state.name,
+            unit=self.request.get("unit"),
+            cohort=cohort,
+        )
         return Outcome(201, answer(event), (event,))
+
+    def _keeps(self, state: State, known: list[Event], at: int) -> bool:
+        """Whether the unit keeps the arm of its last decision: not for long, and not if the arm is not allowed."""
+        decision, sticky = known[0], state.settings.sticky
+        if sticky is None or at - decision.at > sticky * 1e6 or state.voids.cover(decision):
+            return False
+        arms = (decision.body or {})["arms"]
+        only, exclude = self.request.get("only"), self.request.get("exclude") or ()
+        is_allowed = all(arm in state.policy.tree and arm not in exclude and (not only or arm in only) for arm in arms)
+        is_withdrawn = any(event.kind == WITHDRAWAL for event in known)
+        return is_allowed and not is_withdrawn and len(arms) == self.request.get("k", 1)
+
+    def _decide(self, state: State) -> tuple[str | None, dict[str, Any]]:
+        """Choose the group, and then the arms; return the cohort and the body of the event."""
+        request, settings = self.request, state.settings
+        context = checked_context(state, request.get("context"))
+        cohort: str | None = None
+        if state.is_paused:
+            cohort = PAUSED
+        elif settings.control > 0:
+            unit = request.get("unit")
+            if unit is None:
+                is_control = _random.random() < settings.control
+            else:
+                is_control = in_control(state.name, self.salt, unit, settings.control)
+            cohort = CONTROL if is_control else POLICY
+        policy = state.control if cohort in (CONTROL, PAUSED) else state.policy
+        limits = {"only": request.get("only"), "exclude": _existing(state, request.get("exclude"))}
+        k = request.get("k", 1)
+        if k > 1:
+            _check_slate(state, limits, k)
+        choices: list[Choice] = []
+        for _ in range(k):  # each position anew among the arms that are left, so that its probability is exact
+            choices.append(_choose(state, policy, context, limits))
+            limits["exclude"] = [*(limits["exclude"] or ()), choices[-1][0]]
+        body = {
+            "request": request,
+            "arms": [arm for arm, _, _ in choices],
+            "path": list(state.policy.tree.path(choices[0][0])),
+            "propensity": choices[0][1],
+            "steps": choices[0][2],
+            "policy": state.policy_version,
+            "tree": state.tree_version,
+        }
+        if len(choices) > 1:
+            body["propensities"] = [propensity for _, propensity, _ in choices]
+        return cohort, body | ({"shadow": True} if settings.shadow else {})
+
+
+def checked_context(state: State, context: Any) -> Any:
+    """Check a context against the features of the experiment; return it as the policy takes it."""
+    features = state.features
+    if features is None:
+        if isinstance(context, Mapping):
+            raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
+        if state.policy.dim is not None:
+            inputs.Contexts(type(state.policy).__name__, state.policy.dim).one(context)
+        return context
+    if not isinstance(context, Mapping):
+        raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
+    features.encode(context)
+    return context
+
+
+def _existing(state: State, arms: list[str] | None) -> list[str] | None:
+    """Keep the arms that exist; the others need not be excluded."""
+    if arms is None:
+        return None
+    tree = state.policy.tree
+    return [arm for arm in arms if arm in tree] or None
+
+
+def _check_slate(state: State, limits: dict[str, Any], k: int) -> None:
+    """Refuse a slate with more positions than arms that are allowed."""
+    excluded = set(limits["exclude"] or ())
+    n = state.policy.tree.n_arms - len(excluded) if limits["only"] is None else len(set(limits["only"]) - excluded)
+    if k > n:
+        raise InvalidValue(f"k={k} must be at most {n:,}, the number of different arms that are allowed")
+
+
+def _choose(state: State, policy: Policy | None, context: Any, limits: dict[str, Any]) -> Choice:
+    """Choose by a policy; without one, the item of the control policy, or any of the allowed arms alike."""
+    if policy is not None:
+        choice = policy.decide(context if policy.dim is not None else None, **limits)
+        return str(choice.arm), choice.propensity, list(choice.steps)
+    tree, only, exclude = state.policy.tree, limits["only"], set(limits["exclude"] or ())
+    if only is not None:
+        for arm in only:
+            tree.position(arm)  # raises for an arm that does not exist
+    allowed: Sequence[Any] = tree.arms
+    if only is not None or exclude:
+        allowed = [arm for arm in dict.fromkeys(allowed if only is None else only) if arm not in exclude]
+    if not allowed:
+        raise InvalidValue("no arm is allowed; name others in only, or exclude fewer")
+    item = state.settings.control_policy.removeprefix(ITEM)
+    if item != state.settings.control_policy and item in tree and item not in exclude and (not only or item in only):
+        return item, 1.0, [1.0]
+    chance = 1 / len(allowed)
+    return str(_random.choice(allowed)), chance, [chance]
+
+
+# What happens to decisions
 
 
 @dataclass(frozen=True)
-class AboutDecision:
+class AboutDecision(Command):
     """A command about one earlier decision."""
 
     id: str
 
-    @property
-    def ids(self) -> tuple[str, ...]:
+    def ids(self, state: State) -> tuple[str, ...]:
         return (self.id,)
 
 
@@ -72,96 +239,123 @@ class GiveReward(AboutDecision):
     """Record the reward of a decision, and learn from it unless it is late."""
 
     reward: float
-    position: int = 0
+    position: int | None = None
     arm: str | None = None  # the arm that was shown, in shadow mode
 
-    def run(self, state: State, known: list[Event], at: int) -> Outcome:
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         decision = _decision(known, self.id)
         body = decision.body or {}
-        arm = self._earned_by(state, body)
+        position, arm = self._earned_by(state, body)
         if any(event.kind == WITHDRAWAL for event in known):
             raise Refused(409, f"the decision {self.id!r} was withdrawn; it cannot earn a reward")
         for event in known:
-            if event.kind == REWARD and event.position == self.position:
+            if event.kind == REWARD and event.position == position:
                 if (event.value, event.arm) != (self.reward, arm):
                     raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
                 return Outcome(200, {"status": "duplicate"})
         try:
-            deciding.check_reward(state.policy, arm, self.reward)
+            check_reward(state.policy, arm, self.reward)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
-        late = any(event.kind == DEFAULT and event.position == self.position for event in known)
+        is_late = any(event.kind == DEFAULT and event.position == position for event in known)
         window = state.settings.reward_window
-        late = late or (window is not None and at - decision.at > window * 1e6)
-        there = arm in state.policy.tree
-        learned = there and (not late or state.settings.learn_late)
-        event = Event(at, REWARD, self.id, self.position, arm, self.reward, learned, _context(body))
-        first = EarnDefaults(self.id).run(state, known, at).events if late else ()
-        return Outcome(200, {"status": "late" if late or not there else "applied"}, (*first, event))
+        is_late = is_late or (window is not None and at - decision.at > window * 1e6)
+        is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
+        learned = is_there and not is_void and not state.is_paused and (not is_late or state.settings.learn_late)
+        event = replace(
+            _about(decision, REWARD, at),
+            position=position,
+            arm=arm,
+            value=self.reward,
+            learned=learned,
+            body=_context(body),
+            cohort=VOIDED if is_void else decision.cohort,
+        )
+        first = EarnDefaults(self.id).run(state, known, at, log).events if is_late else ()
+        return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*first, event))
 
-    def _earned_by(self, state: State, body: dict[str, Any]) -> str:
+    def _earned_by(self, state: State, body: dict[str, Any]) -> tuple[int, str]:
         arms: list[str] = body["arms"]
-        if self.position >= len(arms):
-            many = f"the decision {self.id!r} has {count(len(arms), 'position')}, counted from 0"
-            raise Refused(422, f"position {self.position} does not exist: {many}")
+        positions = f"the decision {self.id!r} has {count(len(arms), 'position')}, counted from 0"
+        if self.position is None and len(arms) > 1:
+            raise Refused(422, f'{positions}; say which one earned the reward: {{"position": ...}}')
+        position = self.position or 0
+        if position >= len(arms):
+            raise Refused(422, f"position {position} does not exist: {positions}")
         if not body.get("shadow"):
-            if self.arm not in (None, arms[self.position]):
-                raise Refused(422, f"arm {self.arm!r} was not chosen, but {arms[self.position]!r}; leave arm out")
-            return arms[self.position]
+            if self.arm not in (None, arms[position]):
+                raise Refused(422, f"arm {self.arm!r} was not chosen, but {arms[position]!r}; leave arm out")
+            return position, arms[position]
         if self.arm is None:
             raise Refused(422, 'this decision was made in shadow mode; say which arm was shown: {"arm": ...}')
         if self.arm not in state.policy.tree and self.arm not in state.left:
             raise Refused(422, f"there is no arm {self.arm!r}; add it with POST /v1/arms")
-        return self.arm
+        return position, self.arm
 
 
 @dataclass(frozen=True)
 class Withdraw(AboutDecision):
     """Record that a decision was never shown, so that it earns no default reward."""
 
-    def run(self, state: State, known: list[Event], at: int) -> Outcome:
-        _decision(known, self.id)
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+        decision = _decision(known, self.id)
         done = {"id": self.id, "status": "withdrawn"}
         if any(event.kind == WITHDRAWAL for event in known):
             return Outcome(200, done)
         if any(event.kind in (REWARD, DEFAULT) for event in known):
             raise Refused(409, f"the decision {self.id!r} has earned a reward; it cannot be withdrawn")
-        return Outcome(200, done, (Event(at, WITHDRAWAL, self.id),))
+        return Outcome(200, done, (_about(decision, WITHDRAWAL, at),))
 
 
 @dataclass(frozen=True)
 class EarnDefaults(AboutDecision):
     """Give a decision whose reward window has passed its default reward, at each position without a reward."""
 
-    def run(self, state: State, known: list[Event], at: int) -> Outcome:
-        body = known[0].body or {}
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         value = state.settings.default_reward
-        if value is None or body.get("shadow") or any(event.kind == WITHDRAWAL for event in known):
+        decision = _decision(known, self.id)
+        body = decision.body or {}
+        is_withdrawn = any(event.kind == WITHDRAWAL for event in known)
+        if value is None or body.get("shadow") or is_withdrawn or state.voids.cover(decision):
             return Outcome(200, {})
         has = {event.position for event in known if event.kind in (REWARD, DEFAULT)}
+        about, context = _about(decision, DEFAULT, at), _context(body)
         events = (
-            Event(at, DEFAULT, self.id, position, arm, value, arm in state.policy.tree, _context(body))
+            replace(
+                about,
+                position=position,
+                arm=arm,
+                value=value,
+                learned=arm in state.policy.tree and not state.is_paused,
+                body=context,
+            )
             for position, arm in enumerate(body["arms"])
             if position not in has
         )
         return Outcome(200, {}, tuple(events))
 
 
+# The whole experiment
+
+
 @dataclass(frozen=True)
-class ChangeArms:
+class ChangeArms(Command):
     """Add, move and remove arms; if one of the changes is invalid, none is made."""
 
     add: dict[str, list[str]] = field(default_factory=dict)
     move: dict[str, list[str]] = field(default_factory=dict)
     remove: list[str] = field(default_factory=list)
-    ids: ClassVar[tuple[str, ...]] = ()
 
-    def run(self, state: State, known: list[Event], at: int) -> Outcome:
+    @property
+    def changes_all(self) -> bool:
+        return True
+
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         tree = state.policy.tree
         for arm, path in self.add.items():
             if arm in tree and tree.path(arm)[:-1] != tuple(path):
-                there = " / ".join(map(str, tree.path(arm)[:-1])) or "the root"
-                raise Refused(409, f"arm {arm!r} already exists, below {there}; to put it elsewhere, move it")
+                place = " / ".join(map(str, tree.path(arm)[:-1])) or "the root"
+                raise Refused(409, f"arm {arm!r} already exists, below {place}; to put it elsewhere, move it")
         gone = {arm for arm in self.remove if arm in state.left and arm not in tree and arm not in self.add}
         body: dict[str, Any] = {
             "add": {arm: path for arm, path in self.add.items() if arm not in tree},
@@ -176,45 +370,130 @@ class ChangeArms:
         done = {
             f"{what}{'d' if what[-1] == 'e' else 'ed'}": len(body.get(what, ())) for what in ("add", "move", "remove")
         }
-        events = (Event(at, ARMS, body=body),) if after != tree else ()
+        events = (Event(at, ARMS, body=body, experiment=state.name),) if after != tree else ()
         return Outcome(200, done | {"arms": after.n_arms}, events)
 
 
-Command = Decide | GiveReward | Withdraw | EarnDefaults | ChangeArms
+@dataclass(frozen=True)
+class Pause(Command):
+    """Let the control policy decide for everybody and learn nothing, or go on."""
+
+    paused: bool = True
+
+    @property
+    def changes_all(self) -> bool:
+        return True
+
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+        events = () if state.is_paused == self.paused else (Event(at, PAUSE if self.paused else RESUME),)
+        return Outcome(200, {"paused": self.paused}, tuple(replace(event, experiment=state.name) for event in events))
+
+
+@dataclass(frozen=True)
+class Void(Command):
+    """Leave some decisions and their rewards out of everything that was learned."""
+
+    what: dict[str, Any] = field(default_factory=dict)  # ids, or unit, or from and to in microseconds
+
+    @property
+    def changes_all(self) -> bool:
+        return True
+
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+        n = self._count(state, log)
+        events = (Event(at, VOID, body=self.what, experiment=state.name),) if n else ()
+        return Outcome(200, {"voided": n}, events)
+
+    def _count(self, state: State, log: EventLog) -> int:
+        """Count the decisions that are covered and were not voided before."""
+        if "ids" in self.what:
+            events = log.find(state.name, self.what["ids"])
+            return sum(
+                bool(known) and known[0].kind == DECISION and not state.voids.cover(known[0])
+                for known in events.values()
+            )
+        where, values = state.voids.uncovered_sql()
+        if "unit" in self.what:
+            where, values = f"unit = ? AND {where}", [self.what["unit"], *values]
+        else:
+            where, values = f"at BETWEEN ? AND ? AND {where}", [self.what["from"], self.what["to"], *values]
+        n = log.count(f"kind = '{DECISION}' AND experiment = ? AND {where}", [state.name, *values])
+        by_id = log.find(state.name, state.voids.ids).values()
+        return n - sum(state.voids.only_by_id(known[0]) and self._covers(known[0]) for known in by_id if known)
+
+    def _covers(self, decision: Event) -> bool:
+        if "unit" in self.what:
+            return bool(decision.unit == self.what["unit"])
+        return bool(self.what["from"] <= decision.at <= self.what["to"])
+
+
+@dataclass(frozen=True)
+class PutExperiment(Command):
+    """Create an experiment; the same request again changes nothing."""
+
+    settings: Settings = field(default_factory=Settings)
+    arms: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def changes_all(self) -> bool:
+        return True
+
+    def run(self, state: State | None, known: list[Event], at: int, log: EventLog) -> Outcome:
+        described = {"name": self.experiment, "policy": self.settings.policy, "arms": len(self.arms)}
+        if state is not None:
+            same = state.settings == self.settings and state.catalogue == digest(self.arms)
+            if not same:
+                raise Refused(409, f"the experiment {self.experiment!r} exists with other arms or settings")
+            return Outcome(200, described)
+        try:
+            self.settings.build(changed(None, {"add": self.arms}))
+        except BanditreeError as error:
+            raise Refused(422, str(error)) from None
+        body = {"settings": self.settings.to_dict(), "add": self.arms}
+        return Outcome(201, described, (Event(at, EXPERIMENT, body=body, experiment=self.experiment),))
+
+
+# Answers
 
 
 def answer(decision: Event) -> dict[str, Any]:
     """Make the answer to a decision, which is the same whenever the request is repeated."""
     body = decision.body or {}
-    found = {"id": decision.id, "arm": decision.arm}
-    found |= {key: body[key] for key in ("arms", "path", "propensity", "steps")}
-    found["at"] = iso(decision.at)
-    return found | ({"shadow": True} if body.get("shadow") else {})
+    fields = {"id": decision.id, "arm": decision.arm}
+    fields |= {key: body[key] for key in ("arms", "path", "propensity", "steps")}
+    fields |= {"group": group(decision.cohort), "experiment": decision.experiment, "at": iso(decision.at)}
+    fields |= {"propensities": body["propensities"]} if "propensities" in body else {}
+    return fields | ({"shadow": True} if body.get("shadow") else {})
 
 
-def looked_up(known: list[Event], id_: str) -> dict[str, Any]:
+def describe_decision(known: list[Event], id_: str) -> dict[str, Any]:
     """Describe a decision and its rewards."""
     decision = _decision(known, id_)
-    found = answer(decision)
-    rewards = earned(known)
-    found["reward"] = rewards.get(0)
-    if len(found["arms"]) > 1:
-        found["rewards"] = [rewards.get(position) for position in range(len(found["arms"]))]
+    fields = answer(decision)
+    rewards = rewards_of(known)
+    fields["reward"] = rewards.get(0)
+    if len(fields["arms"]) > 1:
+        fields["rewards"] = [rewards.get(position) for position in range(len(fields["arms"]))]
     if any(event.kind == WITHDRAWAL for event in known):
-        found["withdrawn"] = True
-    return found
+        fields["withdrawn"] = True
+    return fields
 
 
-def earned(known: list[Event]) -> dict[int, float | None]:
+def rewards_of(known: list[Event]) -> dict[int, float | None]:
     """Return the rewards of a decision by position; a given reward replaces a default one."""
     ordered = sorted((event for event in known if event.kind in (DEFAULT, REWARD)), key=lambda e: e.kind == REWARD)
     return {event.position: event.value for event in ordered}
 
 
 def _decision(known: list[Event], id_: str) -> Event:
-    if not known:
+    if not known or known[0].kind != DECISION:
         raise Refused(404, f"there is no decision {id_!r}")
     return known[0]
+
+
+def _about(decision: Event, kind: str, at: int) -> Event:
+    """Make an event about a decision, of its unit and in its cohort."""
+    return Event(at, kind, decision.id, experiment=decision.experiment, unit=decision.unit, cohort=decision.cohort)
 
 
 def _context(body: dict[str, Any]) -> dict[str, Any] | None:

@@ -3,131 +3,288 @@
 from __future__ import annotations
 
 import asyncio
-import queue
+import heapq
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from banditree.service import logs
-from banditree.service.commands import ChangeArms, Command, EarnDefaults, Outcome, Refused
-from banditree.service.events import ARMS, DECISION, Event, now
+from banditree.errors import BanditreeError, InvalidValue
+from banditree.report.words import count
+from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
+from banditree.service.events import ARMS, EVIDENCE, EXPERIMENT, MAIN, VOID, Event, now, say, say_failure
 from banditree.service.settings import Settings
-from banditree.service.state import State
-from banditree.service.store import Away, EventLog
+from banditree.service.state import State, changed, digest
+from banditree.service.store import EventLog, StoreUnavailable
 
-MOST = 256  # commands in one transaction, at most
+BATCH = 256  # commands in one transaction, at most
+BATCH_SECONDS = 0.5  # after which a transaction ends, so that other processes do not wait long for the end of the log
 SNAPSHOT_EVERY = 50_000  # events between two snapshots
-TICK = 0.25  # seconds between checks for events of other processes and for reward windows that have passed
-LINGER = 0.005  # seconds that a command waits for others, so that they share one write to the disk
-DUE = 500  # events examined at a time for default rewards
+TICK_SECONDS = 0.25  # between checks for events of other processes and for reward windows that have passed
+LINGER_SECONDS = 0.005  # that a command waits for others, so that they share one write to the disk
+DUE = 500  # decisions examined at a time for default rewards
+MAX_CHECKED = 200_000  # events behind a snapshot that are searched for some that it should hold
 
 Result = Outcome | Exception
-Waiting = tuple[Command, "asyncio.Future[Outcome]"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to start an experiment from: its catalogue, its settings, and what was known before."""
+
+    arms: dict[str, list[str]]  # each arm and the clusters above it
+    settings: Settings = field(default_factory=Settings)
+    name: str = MAIN
+    source: str = ""  # where the catalogue was read from
+    catalogue: str = "refuse"  # what to do if the store holds another one: refuse, update or keep
+    evidence: dict[str, Any] | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
+
+
+@dataclass(frozen=True)
+class Look(Command):
+    """Look at the states; no events, and no store, are involved."""
+
+    view: Callable[[], Any] = dict
+
+    def result(self) -> Any:
+        """Return what is seen, or the error."""
+        try:
+            return self.view()
+        except Exception as error:
+            return error
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A command whose request waits for its outcome."""
+
+    command: Command
+    future: asyncio.Future[Any]
+    is_gone: Callable[[], bool]  # whether its client has disconnected
+
+
+class Queue:
+    """The waiting commands: in order within an experiment, and taken from all experiments in turn."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[str, deque[Waiting]] = {}
+        self._is_closed = False
+
+    def put(self, waiting: Waiting) -> None:
+        with self._changed:
+            self._waiting.setdefault(waiting.command.experiment, deque()).append(waiting)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Let `take` return what is left, and then nothing."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was closed, and nothing is left."""
+        return self._is_closed and not self._waiting
+
+    def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
+        """Collect waiting commands. With some there, wait briefly until there are as many as ``crowd``."""
+        with self._changed:
+            if not self._waiting and not self._is_closed:
+                self._changed.wait(timeout)
+            end = time.monotonic() + LINGER_SECONDS
+            while self._waiting and self._size() < crowd and not self._is_closed:
+                left = end - time.monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    break
+            batch: list[Waiting] = []
+            while self._waiting and len(batch) < most:
+                for name in list(self._waiting):
+                    commands = self._waiting[name]
+                    batch.append(commands.popleft())
+                    if not commands:
+                        del self._waiting[name]
+            return batch
+
+    def _size(self) -> int:
+        return sum(map(len, self._waiting.values()))
 
 
 class Engine:
-    """Runs commands in order. ``watch`` is called with the events that have been folded, in order."""
+    """Runs commands in order. ``watch(events, own)`` is called with events that were folded, in order."""
 
-    def __init__(
-        self, log: EventLog, settings: Settings, watch: Callable[[Sequence[Event]], None] | None = None
-    ) -> None:
-        self.log, self.settings = log, settings
-        self.state = State(settings)
-        self.watch = watch
-        self.away: str | None = None  # why the database cannot be used; None while it can
+    def __init__(self, log: EventLog, watch: Callable[[Sequence[Event], bool], None] | None = None) -> None:
+        self.log, self.watch = log, watch
+        self.states: dict[str, State] = {}
+        self.unavailable: str | None = None  # why the database cannot be used; None while it can
+        self.n = 0  # the last event folded
         self.head = 0  # the last event of the log that this process knows of
-        self._snapshot = 0
+        self.salt = ""
+        self._plans: dict[str, Plan] = {}
+        self._snapshot = 0  # the event at which snapshots were last stored
+        self._stored: dict[str, int] = {}  # experiment -> its last event in its snapshot
         self._latest = 0  # times never go back
-        self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._queue = Queue()
         self._thread = threading.Thread(target=self._loop, name="banditree-engine", daemon=True)
-        self._stopping = False
         self._crowd = 0  # number of commands to wait for
+        self._refolding: dict[str, threading.Thread] = {}
+        self._refolded: dict[str, State] = {}
+        self._scanned = 0  # decisions up to this event were examined for default rewards
+        self._due: list[tuple[int, int, str, str]] = []  # heap of time, n, experiment and id
+        self._undue: dict[int, None] = {}  # n of the decisions in the heap, in order
 
     # Starting and stopping
 
-    def start(self, arms: dict[str, list[str]], source: str) -> None:
-        """Fold the log and start the thread; an empty log first gets the catalogue."""
+    def start(self, plans: Sequence[Plan]) -> None:
+        """Fold the log and start the thread; experiments that the log does not have get their catalogues."""
         began = time.perf_counter()
-        saved = self.log.load_snapshot(self.settings.key)
-        if saved is not None:
-            self.state = State.from_bytes(saved, self.settings)
-            self._snapshot = self.state.n
-        from_snapshot = self.state.n
+        self._plans = {plan.name: plan for plan in plans}
+        self.salt = self.log.salt()
         self.head = self.log.last()
-        self._follow()  # most of the log, while other processes go on writing
+        self._load()
+        from_snapshot = min((state.n for state in self.states.values()), default=0)
+        self._catch_up()  # most of the log, while other processes go on writing
         try:
             self.head = self.log.begin()
             self._follow()
-            if self.state.empty:
-                self._keep([Event(self._now(), ARMS, body={"add": arms, "source": source})])
+            events = [event for plan in plans for event in self._first_events(plan)]
+            if events:
+                self._keep(events)
         finally:
             self.log.rollback()
         took = round(time.perf_counter() - began, 3)
-        logs.say("started", events=self.state.n, from_snapshot=from_snapshot, seconds=took)
-        if self.state.n - self._snapshot >= SNAPSHOT_EVERY:
-            self._save_snapshot()
+        say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took)
+        self._scanned = int(self.log.fact("swept") or 0)
+        if self.n - from_snapshot >= SNAPSHOT_EVERY:
+            self._save_snapshots()
         self._thread.start()
+
+    def _load(self) -> None:
+        """Make the states of all experiments, from their snapshots where those are sound."""
+        created = {event.experiment: event for event in self.log.of_kinds(EXPERIMENT)}
+        voids = self.log.of_kinds(VOID)
+        trees = self.log.of_kinds(ARMS, EXPERIMENT)
+        for name in [*self._plans, *(name for name in created if name not in self._plans)]:
+            plan = self._plans.get(name)
+            settings = plan.settings if plan else Settings(**(created[name].body or {})["settings"])
+            mine = [event for event in voids if event.experiment == name]
+            state = self._restore(name, settings, [event for event in trees if event.experiment == name])
+            self.states[name] = state or State(name, settings, mine)
+            self._stored[name] = self.states[name].changed_at
+        self.n = self._snapshot = min((state.n for state in self.states.values()), default=0)
+
+    def _restore(self, name: str, settings: Settings, trees: Sequence[Event]) -> State | None:
+        """Restore a snapshot, or return None if there is none that fits the log."""
+        saved = self.log.load_snapshot(snapshot_key(name, settings))
+        if saved is None:
+            return None
+        try:
+            state = State.from_bytes(saved[1], name, settings)
+            self._check(state, saved[0], trees)
+        except (BanditreeError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+            why = f"{error}; the log is folded from its beginning instead"
+            say("snapshot ignored", level="warning", experiment=name, why=why)
+            self.log.drop_snapshot(snapshot_key(name, settings))
+            return None
+        state.n = saved[0]
+        return state
+
+    def _check(self, state: State, n: int, trees: Sequence[Event]) -> None:
+        """Raise an error if a snapshot after event ``n`` is not that of this log."""
+        if not state.changed_at <= n <= self.head:
+            raise InvalidValue(f"it is said to be that of event {n}, but goes up to event {state.changed_at}")
+        last = [event.experiment for event in self.log.events(state.changed_at - 1, 1)]
+        if last != [state.name]:
+            raise InvalidValue(f"event {state.changed_at} of the log is not its last event")
+        where = "n > ? AND n <= ? AND experiment = ?"
+        if n - state.changed_at <= MAX_CHECKED and self.log.count(where, (state.changed_at, n, state.name)):
+            raise InvalidValue("it lacks events of the log")
+        tree = None
+        for event in trees:
+            if event.n <= n:
+                tree = changed(tree, event.body or {})
+        if tree != state.policy.tree:
+            raise InvalidValue("its tree is not that of the log")
+        if not state.voids:
+            decisions = self.log.count("kind = 'decision' AND experiment = ? AND n <= ?", (state.name, n))
+            if decisions != state.decisions:
+                raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")
+
+    def _first_events(self, plan: Plan) -> list[Event]:
+        """Return the events that bring the log in line with a plan: its catalogue, and what was known before."""
+        state, at, events = self.states[plan.name], self._now(), []
+        if state.is_empty:
+            body = {"add": plan.arms, "source": plan.source}
+            events.append(Event(at, ARMS, body=body, experiment=plan.name))
+        elif state.catalogue != digest(plan.arms) and (body := catalogue_changes(state, plan)):
+            events.append(Event(at, ARMS, body=body, experiment=plan.name))
+        if plan.evidence is not None and state.evidence != digest(plan.evidence):
+            if state.evidence:
+                raise InvalidValue(
+                    f"the experiment {plan.name!r} was started from other counts; leave out --plays or --log, whose "
+                    "counts are in the store already, or give another --store"
+                )
+            body = plan.evidence | {"digest": digest(plan.evidence)}
+            events.append(Event(at, EVIDENCE, body=body, experiment=plan.name))
+        return events
 
     def stop(self) -> None:
         """Finish the waiting commands, store a snapshot and close the log."""
-        self._waiting.put(None)
+        self._queue.close()
         self._thread.join()
         try:
-            if self.state.n > self._snapshot and self.away is None:
-                self._save_snapshot()
-        except Away as error:
-            logs.say("no snapshot", level="warning", why=str(error))
+            if self.n > self._snapshot and self.unavailable is None:
+                self._save_snapshots()
+        except StoreUnavailable as error:
+            say("no snapshot", level="warning", why=str(error))
         self.log.close()
 
     # Called by the requests
 
-    async def do(self, command: Command) -> Outcome:
+    async def do(self, command: Command, is_gone: Callable[[], bool] = lambda: False) -> Outcome:
         """Run a command; returns once its events are stored."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.put((command, future))
+        self._queue.put(Waiting(command, future, is_gone))
         return await future
+
+    async def look(self, view: Callable[[], T]) -> T:
+        """Compute something from the states between two commands, while nothing changes them."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.put(Waiting(Look(view), future, lambda: False))
+        result: T = await future
+        return result
+
+    def is_refolding(self, name: str) -> bool:
+        """Whether an experiment still counts what was voided."""
+        state = self.states.get(name)
+        return state is not None and state.is_stale
 
     # The thread
 
     def _loop(self) -> None:
         looked = time.monotonic()
-        while not self._stopping:
-            batch = self._next(max(0.0, looked + TICK - time.monotonic()))
+        while not self._queue.is_done:
+            batch = self._queue.take(BATCH, max(0.0, looked + TICK_SECONDS - time.monotonic()), self._crowd)
+            self._crowd = 3 * len(batch) // 4
             try:
                 if batch:
-                    self._work(batch)
-                if time.monotonic() - looked >= TICK:
+                    self._work([waiting for waiting in batch if not waiting.is_gone()])
+                if time.monotonic() - looked >= TICK_SECONDS or self._refolded:
                     looked = 0.0 if self._look() else time.monotonic()
             except Exception as error:  # no error may end this thread
-                logs.failure("engine", error)
+                say_failure("engine", error)
                 self._refuse(batch, error)
-
-    def _next(self, wait: float) -> list[Waiting]:
-        """Collect the waiting commands, in order. If there were many the last time, wait briefly for as many again."""
-        batch: list[Waiting] = []
-        end = time.monotonic() + wait
-        while len(batch) < MOST:
-            try:
-                left = end - time.monotonic()
-                found = self._waiting.get(timeout=left) if left > 0 else self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if found is None:
-                self._stopping = True
-                break
-            batch.append(found)
-            if len(batch) == 1:
-                end = time.monotonic() + LINGER
-            if len(batch) >= self._crowd:
-                end = 0.0
-        self._crowd = 3 * len(batch) // 4
-        return batch
 
     def _work(self, batch: list[Waiting]) -> None:
         part: list[Waiting] = []
         for waiting in batch:
-            if isinstance(waiting[0], ChangeArms):
+            if isinstance(waiting.command, Look):
+                self._answer([(waiting, waiting.command.result())])
+            elif waiting.command.changes_all:
                 self._commit(part)
                 self._commit([waiting])
                 part = []
@@ -136,19 +293,21 @@ class Engine:
         self._commit(part)
 
     def _commit(self, part: list[Waiting]) -> None:
-        """Run some commands in one transaction, and answer them."""
-        if not part:
-            return
-        try:
-            results = self._transaction([command for command, _ in part])
-            self._back()
-        except Away as error:
-            self._gone(error)
-            self._refuse(part, error)
-            return
-        self._answer([(future, result) for (_, future), result in zip(part, results, strict=True)])
+        """Run some commands, in one transaction if that does not take long, and answer them."""
+        while part:
+            try:
+                results = self._transaction([waiting.command for waiting in part])
+                self._set_available()
+            except StoreUnavailable as error:
+                self._set_unavailable(error)
+                self._refuse(part, error)
+                return
+            self._answer(list(zip(part, results, strict=False)))
+            part = part[len(results) :]
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
+        """Run as many of the commands as there is time for, and store their events."""
+        self._catch_up()  # before the end of the log is reserved, because it may take a while
         try:
             self.head = self.log.begin()
             self._follow()
@@ -161,13 +320,21 @@ class Engine:
 
     def _run(self, commands: Sequence[Command]) -> tuple[list[Result], list[Event]]:
         """Compute the results of commands and their events; nothing is stored yet."""
-        known = self.log.find(id_ for command in commands for id_ in command.ids)
+        known = self._find(commands)
         at = self._now()
+        end = time.monotonic() + BATCH_SECONDS
         results: list[Result] = []
         events: list[Event] = []
         for command in commands:
+            if results and time.monotonic() > end:
+                break
+            state = self.states.get(command.experiment)
             try:
-                outcome = command.run(self.state, [e for id_ in command.ids for e in known.get(id_, ())], at)
+                if state is None and not isinstance(command, PutExperiment):
+                    raise Refused(404, f"there is no experiment {command.experiment!r}")
+                ids = [] if state is None else command.ids(state)
+                its_events = [e for id_ in ids for e in known.get((command.experiment, id_), ())]
+                outcome = command.run(state, its_events, at, self.log)  # type: ignore[arg-type]
             except Refused as refused:
                 results.append(refused)
                 continue
@@ -175,103 +342,239 @@ class Engine:
             events += outcome.events
             for event in outcome.events:
                 if event.id is not None:
-                    known.setdefault(event.id, []).append(event)  # later commands of this batch see it
+                    known.setdefault((event.experiment, event.id), []).append(event)  # later commands see it
         return results, events
+
+    def _find(self, commands: Sequence[Command]) -> dict[tuple[str, str], list[Event]]:
+        """Look up the events of the decisions that commands are about, by experiment and id."""
+        ids: dict[str, list[str]] = {}
+        for command in commands:
+            state = self.states.get(command.experiment)
+            if state is not None:
+                ids.setdefault(command.experiment, []).extend(command.ids(state))
+        return {(name, id_): events for name, some in ids.items() for id_, events in self.log.find(name, some).items()}
 
     def _keep(self, events: Sequence[Event]) -> None:
         """Number events and commit them, and only then learn from them."""
-        numbered = [event.numbered(self.state.n + place) for place, event in enumerate(events, 1)]
+        numbered = [event.numbered(self.n + place) for place, event in enumerate(events, 1)]
         self.log.append(numbered)
         self.log.commit()
-        self._fold(numbered)
+        for event in numbered:
+            self._fold(event)
+        self.head = self.n
+        self._show(numbered, own=True)
+
+    def _catch_up(self) -> None:
+        """Fold what other processes have written, without reserving the end of the log."""
+        self.head = max(self.head, self.log.last())
+        self._follow()
 
     def _follow(self) -> None:
-        """Fold events that other processes have written, or that were written before this one started."""
-        if self.state.n < self.head:
+        """Fold the events up to the head of the log: those of other processes, or from before the start."""
+        if self.head < self.n:
+            raise StoreUnavailable(
+                f"the log ends at event {self.head}, but event {self.n} was stored; the store has lost events or was "
+                "replaced by an older copy. Restart the service to go on from what is there"
+            )
+        if self.n < self.head:
             part: list[Event] = []
-            for event in self.log.tail(self.state.n, whole=self._thread.is_alive()):
-                self.state.apply(event)
+            for event in self.log.tail(self.n, whole=self._thread.is_alive()):
+                self._fold(event)
                 part.append(event)
-                if len(part) == MOST:
-                    self._tell(part)
+                if len(part) == BATCH:
+                    self._show(part)
                     part = []
-            self._tell(part)
+            self._show(part)
+            self.head = max(self.head, self.n)
 
-    def _fold(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self.state.apply(event)
-        self.head = self.state.n
-        self._tell(events)
+    def _fold(self, event: Event) -> None:
+        """Apply one event to its experiment, unless the experiment's snapshot holds it."""
+        state = self.states.get(event.experiment)
+        if state is None and event.kind == EXPERIMENT:
+            settings = Settings(**(event.body or {})["settings"])
+            state = self.states[event.experiment] = State(event.experiment, settings)
+            self._stored[event.experiment] = 0
+        if state is not None and event.n > state.n:
+            state.apply(event)
+        self.n = event.n
 
-    def _tell(self, events: Sequence[Event]) -> None:
+    def _show(self, events: Sequence[Event], *, own: bool = False) -> None:
         if self.watch is not None and events and self._thread.is_alive():
-            self.watch(events)
+            self.watch(events, own)
 
-    def _answer(self, pairs: list[tuple[asyncio.Future[Outcome], Result]]) -> None:
+    def _answer(self, pairs: list[tuple[Waiting, Result]]) -> None:
         """Pass the results to the waiting requests, with one call into their event loop."""
         if pairs:
-            pairs[0][0].get_loop().call_soon_threadsafe(_resolve, pairs)
+            pairs[0][0].future.get_loop().call_soon_threadsafe(_resolve, pairs)
 
     def _refuse(self, batch: list[Waiting], error: Exception) -> None:
-        self._answer([(future, error) for _, future in batch])
+        self._answer([(waiting, error) for waiting in batch])
 
     # From time to time
 
     def _look(self) -> bool:
         """Reconnect if necessary, fold new events and give default rewards; returns whether more of those are due."""
         try:
-            if self.away is not None:
+            if self.unavailable is not None:
                 self.log.reopen()
                 self.log.probe()
+            self.log.check()
             self.head = self.log.last()
             self._follow()
+            self._refold()
             more = self._earn_defaults()
-            self._back()
-            if self.state.n - self._snapshot >= SNAPSHOT_EVERY:
-                self._save_snapshot()
+            self._set_available()
+            if self.n - self._snapshot >= SNAPSHOT_EVERY:
+                self._save_snapshots()
             return more
-        except Away as error:
-            self._gone(error)
+        except StoreUnavailable as error:
+            self._set_unavailable(error)
             return False
 
     def _earn_defaults(self) -> bool:
-        """Give default rewards to the next decisions of the log whose reward window has passed."""
-        window = self.settings.reward_window
-        if window is None or self.settings.default_reward is None:
-            return False
-        before = now() - round(window * 1e6)
-        due = [event for event in self.log.events(self.state.swept, DUE) if event.at < before]
-        commands = [EarnDefaults(event.id) for event in due if event.kind == DECISION and event.id is not None]
-        if commands:
-            self._transaction(commands)
-        if due:
-            self.state.swept = due[-1].n
-        return len(due) == DUE
+        """Give default rewards to decisions whose reward window has passed; returns whether more are to be examined.
 
-    def _save_snapshot(self) -> None:
-        self.log.save_snapshot(self.settings.key, self.state.n, self.state.to_bytes())
-        self._snapshot = self.state.n
+        Times in the log need not be in order, because processes have different clocks: each decision waits for its own
+        time.
+        """
+        windows = {
+            name: round(state.settings.reward_window * 1e6)
+            for name, state in self.states.items()
+            if state.settings.default_reward is not None and state.settings.reward_window is not None
+        }
+        if not windows:
+            return False
+        end = min(self._scanned + DUE, self.n)
+        for n, at, name, id_ in self.log.decisions(self._scanned, end - self._scanned):
+            if name in windows:
+                heapq.heappush(self._due, (at + windows[name], n, name, id_))
+                self._undue[n] = None
+        self._scanned = end
+        commands: list[tuple[int, Command]] = []
+        time_now = now()
+        while self._due and self._due[0][0] < time_now and len(commands) < DUE:
+            _, n, name, id_ = heapq.heappop(self._due)
+            commands.append((n, EarnDefaults(id_, experiment=name)))
+        while commands:
+            done = len(self._transaction([command for _, command in commands]))
+            for n, _ in commands[:done]:
+                del self._undue[n]
+            commands = commands[done:]
+        return self._scanned < self.n or bool(self._due and self._due[0][0] < time_now)
+
+    @property
+    def _swept(self) -> int:
+        """The last event up to which all decisions have got their default rewards."""
+        return next(iter(self._undue), self._scanned + 1) - 1
+
+    def _save_snapshots(self) -> None:
+        """Store the state of every experiment that has changed."""
+        try:
+            self.log.run(self.log.BEGIN)
+            for name, state in self.states.items():
+                key = snapshot_key(name, state.settings)
+                if state.is_stale or state.is_empty:
+                    continue
+                if state.changed_at > self._stored[name]:
+                    self.log.save_snapshot(key, self.n, state.to_bytes())
+                else:
+                    self.log.move_snapshot(key, self.n)
+            self.log.set_fact("swept", str(self._swept))
+            self.log.commit()
+        finally:
+            self.log.rollback()
+        self._stored |= {name: state.changed_at for name, state in self.states.items() if not state.is_stale}
+        self._snapshot = self.n
+
+    # Voided decisions: the experiment is folded again without them, beside the traffic
+
+    def _refold(self) -> None:
+        """Put states that were folded again in their places, and start to fold those that are stale."""
+        for name, state in list(self._refolded.items()):
+            del self._refolded[name], self._refolding[name]
+            for event in self.log.tail(state.n, whole=False, experiment=name):
+                state.apply(event)
+            self.states[name] = state
+            self._stored[name] = 0
+            say("folded again", experiment=name, n=self.n)
+        for name, state in self.states.items():
+            if state.is_stale and name not in self._refolding:
+                self._refolding[name] = threading.Thread(
+                    target=self._fold_again, args=(name, state.settings), name="banditree-refold", daemon=True
+                )
+                self._refolding[name].start()
+
+    def _fold_again(self, name: str, settings: Settings) -> None:
+        """Fold an experiment from the beginning without the decisions that were voided; runs in a thread of its own."""
+        try:
+            with closing(self.log.reading()) as log:
+                state = State(name, settings, [e for e in log.of_kinds(VOID) if e.experiment == name])
+                for event in log.tail(0, whole=False, experiment=name):
+                    state.apply(event)
+            self._refolded[name] = state
+        except Exception as error:
+            say_failure("folding again", error)
+            self._refolding.pop(name, None)  # it is tried again
 
     def _now(self) -> int:
         self._latest = max(self._latest, now())
         return self._latest
 
-    def _gone(self, error: Away) -> None:
-        if self.away is None:
-            logs.say("store is away", level="error", why=str(error))
-        self.away = str(error)
+    def _set_unavailable(self, error: StoreUnavailable) -> None:
+        if self.unavailable is None:
+            say("store unavailable", level="error", why=str(error))
+        self.unavailable = str(error)
 
-    def _back(self) -> None:
-        if self.away is not None:
-            logs.say("store is back")
-        self.away = None
+    def _set_available(self) -> None:
+        if self.unavailable is not None:
+            say("store available")
+        self.unavailable = None
 
 
-def _resolve(pairs: list[tuple[asyncio.Future[Any], Result]]) -> None:
-    for future, result in pairs:
-        if future.done():  # the client has disconnected
+def snapshot_key(name: str, settings: Settings) -> str:
+    """Return the key of an experiment's snapshot."""
+    return f"{name}/{settings.key}"
+
+
+def catalogue_changes(state: State, plan: Plan) -> dict[str, Any]:
+    """Compare a plan's catalogue with the store's; return the event body that makes them equal, {} if nothing is to do.
+
+    A file that was not changed since it was last read says nothing new, even if arms were changed through the service.
+    """
+    tree = state.policy.tree
+    stored = {str(path[-1]): [str(name) for name in path[:-1]] for path in tree.paths()}
+    body: dict[str, Any] = {
+        "add": {arm: path for arm, path in plan.arms.items() if arm not in stored},
+        "move": {arm: path for arm, path in plan.arms.items() if arm in stored and stored[arm] != path},
+        "remove": [arm for arm in stored if arm not in plan.arms],
+    }
+    if not any(body.values()) or plan.catalogue == "keep":
+        return {}
+    if plan.catalogue != "update":
+        words = {"add": "new", "move": "moved", "remove": "gone"}
+        parts = []
+        for what, word in words.items():
+            if body[what]:
+                names = ", ".join(repr(arm) for arm in list(body[what])[:3])
+                parts.append(
+                    f"{count(len(body[what]), 'item')} {word} ({names}{', ...' if len(body[what]) > 3 else ''})"
+                )
+        raise InvalidValue(
+            f"{plan.source or 'the catalogue'} differs from the {tree.n_arms:,} arms in the store: {'; '.join(parts)}. "
+            "Give --update-catalogue to bring the changes in, --keep-catalogue to go on with the store's, or another "
+            "--store"
+        )
+    return {what: value for what, value in body.items() if value} | {
+        "source": plan.source,
+        "catalogue": digest(plan.arms),
+    }
+
+
+def _resolve(pairs: list[tuple[Waiting, Result]]) -> None:
+    for waiting, result in pairs:
+        if waiting.future.done():  # the client has disconnected
             continue
         if isinstance(result, Exception):
-            future.set_exception(result)
+            waiting.future.set_exception(result)
         else:
-            future.set_result(result)
+            waiting.future.set_result(result)

@@ -1,24 +1,35 @@
-"""Define the events of the log: what happened, when, and to which decision."""
+"""Define the events of the log (what happened, when, to which decision), and write lines about it to stderr."""
 
 from __future__ import annotations
 
 import json
+import logging
 import secrets
+import sys
+import threading
 import time
-from dataclasses import dataclass
+import traceback
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
-DECISION, REWARD, DEFAULT, WITHDRAWAL, ARMS = "decision", "reward", "default", "withdrawal", "arms"
+MAIN = "main"  # the experiment of the routes that name none
+DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"  # about a decision
+ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
+
+# The part of the traffic that a decision, and so its reward, belongs to; None where there is no control group.
+POLICY, CONTROL = "policy", "control"
+PAUSED = "paused"  # decided by the control policy while the experiment was paused; in neither group
+VOIDED = "void"  # a reward that came in after its decision was voided
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One entry of the log.
 
-    A decision has its own id, which later events about it carry too; changes of the catalogue have none. ``learned``
-    says whether the policy learned from a reward, so that the fold depends only on the log.
+    A decision has its own id, which later events about it carry too, with its unit and cohort; events about a whole
+    experiment have none. ``learned`` says whether a reward counts, so that the fold depends only on the log.
     """
 
     at: int  # microseconds since 1970, UTC
@@ -30,37 +41,49 @@ class Event:
     learned: bool = False
     body: dict[str, Any] | None = None  # further details, as JSON
     n: int = 0  # its number in the log, from 1; 0 until it is stored
+    experiment: str = MAIN
+    unit: str | None = None  # whom the decision was made for
+    cohort: str | None = None
 
     def numbered(self, n: int) -> Event:
         """Return the event with its number."""
-        return Event(self.at, self.kind, self.id, self.position, self.arm, self.value, self.learned, self.body, n)
+        return replace(self, n=n)
 
     def row(self) -> tuple[Any, ...]:
         """Convert to a row of the table."""
         body = None if self.body is None else _COMPACT.encode(self.body)
-        return (self.n, self.at, self.kind, self.id, self.position, self.arm, self.value, int(self.learned), body)
+        return (
+            *(self.n, self.at, self.kind, self.id, self.position, self.arm, self.value, int(self.learned), body),
+            *(self.experiment, self.unit, self.cohort),
+        )
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Event:
-        n, at, kind, id_, position, arm, value, learned, body = row
-        return cls(at, kind, id_, position, arm, value, bool(learned), None if body is None else json.loads(body), n)
+        n, at, kind, id_, position, arm, value, learned, body, experiment, unit, cohort = row
+        details = None if body is None else json.loads(body)
+        return cls(at, kind, id_, position, arm, value, bool(learned), details, n, experiment, unit, cohort)
 
-    def told(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, Any]:
         """Return the fields that the live stream shows."""
-        told: dict[str, Any] = {"n": self.n, "at": iso(self.at)}
+        fields: dict[str, Any] = {"n": self.n, "at": iso(self.at), "experiment": self.experiment}
         body = self.body or {}
         if self.kind == DECISION:
-            told |= {"id": self.id, "arm": self.arm}
-            told |= {key: body[key] for key in ("arms", "path", "propensity")}
+            fields |= {"id": self.id, "arm": self.arm, "group": group(self.cohort)}
+            fields |= {key: body[key] for key in ("arms", "path", "propensity")}
         elif self.kind in (REWARD, DEFAULT):
-            told |= {"id": self.id, "arm": self.arm, "reward": self.value, "position": self.position}
-            told |= {"learned": self.learned, "default": self.kind == DEFAULT}
+            fields |= {"id": self.id, "arm": self.arm, "reward": self.value, "position": self.position}
+            fields |= {"learned": self.learned, "default": self.kind == DEFAULT}
         elif self.kind == ARMS:
-            told |= {what: len(body.get(what, ())) for what in ("add", "move", "remove")}
-        return told
+            fields |= {what: len(body.get(what, ())) for what in ("add", "move", "remove")}
+        return fields
 
 
-NAMES = {DECISION: "decision", REWARD: "reward", DEFAULT: "reward", ARMS: "arms"}  # in the live stream
+NAMES = {kind: kind for kind in (DECISION, REWARD, ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID)} | {DEFAULT: REWARD}
+
+
+def group(cohort: str | None) -> str:
+    """Name the group of a decision as its answer does."""
+    return CONTROL if cohort in (CONTROL, PAUSED) else POLICY
 
 
 def now() -> int:
@@ -78,6 +101,47 @@ def iso(at: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{micro:06d}Z"
 
 
+def from_iso(text: str) -> int:
+    """Read an ISO 8601 time as microseconds since 1970; one without a zone is in UTC.
+
+    >>> from_iso("1970-01-01T00:00:01Z")
+    1000000
+    """
+    moment = datetime.fromisoformat(text)
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6)
+
+
 def new_id(at: int) -> str:
     """Make a unique id: the time, so that the index grows at one end, and 80 random bits."""
     return f"{at // 1000:012x}{secrets.token_hex(10)}"
+
+
+# Lines on stderr: one JSON object each
+
+
+def say(event: str, *, level: str = "info", **fields: Any) -> None:
+    """Write one line about the service."""
+    line = {"at": iso(now()), "level": level, "event": event} | fields
+    print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
+
+
+def say_failure(where: str, error: BaseException) -> None:
+    """Write an unexpected error with its traceback, which clients never see."""
+    say("failure", level="error", where=where, error=repr(error), trace="".join(traceback.format_exception(error)))
+
+
+class _JsonHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        trace = "".join(traceback.format_exception(record.exc_info[1])) if record.exc_info else None
+        fields = {"logger": record.name} | ({"trace": trace} if trace else {})
+        say(record.getMessage(), level=record.levelname.lower(), **fields)
+
+
+def log_as_json() -> None:
+    """Write what libraries log, warn of and leave unhandled in threads as JSON lines too."""
+    logging.basicConfig(handlers=[_JsonHandler()], level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    threading.excepthook = lambda failed: say_failure(
+        f"thread {failed.thread.name if failed.thread else ''}", failed.exc_value or failed.exc_type()
+    )

@@ -9,18 +9,9 @@ from collections.abc import Mapping, Sequence
 from banditree.service.events import DECISION, DEFAULT, REWARD, Event
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
-ROUTES = (
-    "/v1/decisions",
-    "/v1/arms",
-    "/v1/tree",
-    "/v1/log",
-    "/v1/traffic",
-    "/metrics",
-    "/healthz",
-    "/readyz",
-    "/docs",
-    "/",
-)
+METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
+UNDER_V1 = {"decisions", "arms", "tree", "log", "traffic", "events", "report", "pause", "resume", "void", "experiments"}
+PLAIN = {"/metrics", "/healthz", "/readyz", "/docs", "/", "/openapi.json"}
 
 
 class Metrics:
@@ -33,16 +24,16 @@ class Metrics:
         self._latency: Counter[int] = Counter()  # decisions answered, by bound
         self._seconds = 0.0
 
-    def answered(self, method: str, path: str, code: int, seconds: float) -> None:
+    def count_request(self, method: str, path: str, code: int, seconds: float) -> None:
         """Count a request; the time of requests for a decision goes into the histogram."""
         route = _route(path)
-        self.requests[method, route, code] += 1
-        if method == "POST" and path == "/v1/decisions":
+        self.requests[method if method in METHODS else "other", route, code] += 1
+        if method == "POST" and route == "/v1/decisions":
             self._latency[bisect_left(BOUNDS, seconds)] += 1
             self._seconds += seconds
 
-    def kept(self, events: Sequence[Event]) -> None:
-        """Count events that were added to the log, by this process or another."""
+    def count_events(self, events: Sequence[Event]) -> None:
+        """Count events that this process has added to the log, so that the sum over processes is right."""
         for event in events:
             if event.kind == DECISION:
                 self.decisions += 1
@@ -59,8 +50,8 @@ class Metrics:
         statuses = {f'{{status="{what}"}}': self.rewards[what] for what in ("learned", "recorded", "default")}
         return "".join(
             [
-                _family("decisions_total", "counter", "Decisions in the log since the start.", self.decisions),
-                _family("rewards_total", "counter", "Rewards in the log since the start, by what was done.", statuses),
+                _family("decisions_total", "counter", "Decisions made by this process.", self.decisions),
+                _family("rewards_total", "counter", "Rewards stored by this process, by what was done.", statuses),
                 _family("decision_seconds", "histogram", "Time to answer a request for a decision.", self._histogram()),
                 _family("http_requests_total", "counter", "Requests by method, route and status.", requests),
                 _family("events", "gauge", "Events in the log that this process has folded.", events),
@@ -71,13 +62,13 @@ class Metrics:
         )
 
     def _histogram(self) -> dict[str, object]:
-        found: dict[str, object] = {}
+        buckets: dict[str, object] = {}
         below = 0
         for place, bound in enumerate(BOUNDS):
             below += self._latency[place]
-            found[f'_bucket{{le="{bound}"}}'] = below
+            buckets[f'_bucket{{le="{bound}"}}'] = below
         total = self._latency.total()
-        return found | {'_bucket{le="+Inf"}': total, "_sum": f"{self._seconds:.6f}", "_count": total}
+        return buckets | {'_bucket{le="+Inf"}': total, "_sum": f"{self._seconds:.6f}", "_count": total}
 
 
 def _family(name: str, kind: str, text: str, values: object) -> str:
@@ -93,9 +84,20 @@ def _family(name: str, kind: str, text: str, values: object) -> str:
 
 
 def _route(path: str) -> str:
-    """Return the route of a path, without ids, because the number of labels must not grow with the traffic."""
-    if path in ROUTES:
+    """Return the route of a path, without names and ids: the number of labels must not grow with the traffic."""
+    if path in PLAIN:
         return path
-    if path.startswith("/v1/decisions/"):
-        return "/v1/decisions/{id}/reward" if path.endswith("/reward") else "/v1/decisions/{id}"
-    return "/v1/events" if path == "/v1/events" else "other"
+    if path.startswith("/ofrep/v1/evaluate/flags"):
+        return "/ofrep/v1/evaluate/flags"
+    parts = path.split("/")[1:]
+    if parts[0] != "v1" or len(parts) < 2:
+        return "other"
+    if parts[1] == "experiments" and len(parts) > 2:
+        parts = ["v1", *parts[3:]] if len(parts) > 3 else ["v1", "experiments"]
+    if len(parts) < 2 or parts[1] not in UNDER_V1:
+        return "other"
+    if len(parts) == 2:
+        return f"/v1/{parts[1]}"
+    if parts[1] == "decisions":
+        return "/v1/decisions/{id}/reward" if parts[-1] == "reward" else "/v1/decisions/{id}"
+    return "other"

@@ -10,21 +10,23 @@ from typing import Any
 from banditree import __version__
 from banditree.report.html import render
 
-POLICY = "connect-src 'self'; img-src data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
-POLICY += "frame-ancestors 'none'; script-src-attr 'none'; script-src-elem "
+CONTENT_POLICY = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+CONTENT_POLICY += "frame-ancestors 'none'; "
 
 
-def live(policy: str, *, token: bool) -> str:
+def live(*, token: bool) -> str:
     """Make the page at /, which fetches what it shows, with the token if there is one."""
-    return render("banditree.service", "live.html", policy=policy, token=token, version=__version__)
+    return render("banditree.service", "live.html", token=token, version=__version__)
 
 
 def headers(page: str) -> dict[str, str]:
-    """Make headers that allow only the page's own script to run."""
-    script = page.partition("<script>")[2].partition("</script>")[0].encode()
-    own = f"'sha256-{b64encode(sha256(script).digest()).decode()}'" if script else "'none'"
+    """Make headers that allow only the page's own script and style."""
+    sources = {}
+    for tag in ("script", "style"):
+        content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].encode()
+        sources[tag] = f"'sha256-{b64encode(sha256(content).digest()).decode()}'" if content else "'none'"
     return {
-        "content-security-policy": POLICY + own,
+        "content-security-policy": f"{CONTENT_POLICY}script-src {sources['script']}; style-src {sources['style']}",
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
     }

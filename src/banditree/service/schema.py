@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-MOST_ARMS = 10_000  # in one list of a request
-MOST_K = 1_000
-LONGEST_NAME = 200
+from banditree.service.events import from_iso
+
+MAX_ARMS = 10_000  # in one list of a request
+MAX_K = 1_000
+MAX_NAME = 200  # characters
+MAX_ARM_NAME = 1_000  # characters; what a file of items may hold, a request can name
+MAX_CONTEXT = 100_000
 
 
 def _printable(text: str) -> str:
@@ -23,10 +27,20 @@ def _no_slash(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)]
+def storable(text: str) -> str:
+    """Refuse what a database cannot store."""
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("it contains a character that cannot be stored")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(_printable)]
 Id = Annotated[Name, AfterValidator(_no_slash)]
-Arms = Annotated[list[Name], Field(max_length=MOST_ARMS)]
-Paths = Annotated[dict[Name, Annotated[list[Name], Field(max_length=50)]], Field(max_length=MOST_ARMS)]
+Arm = Annotated[str, Field(min_length=1, max_length=MAX_ARM_NAME), AfterValidator(storable)]
+Arms = Annotated[list[Arm], Field(max_length=MAX_ARMS)]
+Paths = Annotated[dict[Arm, Annotated[list[Arm], Field(max_length=50)]], Field(max_length=MAX_ARMS)]
+Vector = Annotated[list[float], Field(max_length=MAX_CONTEXT)]
+Named = Annotated[dict[Name, str | int | float | bool | None], Field(max_length=1000)]
 
 
 class Asked(BaseModel):
@@ -38,17 +52,18 @@ class Asked(BaseModel):
 class DecisionAsked(Asked):
     """What to decide. All fields are optional."""
 
-    context: Annotated[list[float] | None, Field(max_length=100_000)] = Field(
-        None, description="What is known about this visitor, one number per dimension; needed by linear policies."
+    context: Vector | Named | None = Field(
+        None, description="What is known about this visitor: features by name, or one number per dimension."
     )
     only: Arms | None = Field(None, description="Arms to choose from.")
     exclude: Arms | None = Field(None, description="Arms that must not be chosen; unknown ones are ignored.")
-    k: Annotated[int, Field(ge=1, le=MOST_K)] | None = Field(None, description="How many different arms.")
+    k: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(None, description="How many different arms.")
     id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
+    unit: Name | None = Field(None, description="Whom it is for, such as a visitor; always in the same group.")
 
     def request(self) -> dict[str, Any]:
         """Return the fields that were given, without the id."""
-        given = {"context": self.context, "only": self.only, "exclude": self.exclude, "k": self.k}
+        given = {name: getattr(self, name) for name in ("context", "only", "exclude", "k", "unit")}
         return {what: value for what, value in given.items() if value is not None}
 
 
@@ -56,8 +71,10 @@ class RewardAsked(Asked):
     """The reward of a decision."""
 
     reward: float
-    position: Annotated[int, Field(ge=0, lt=MOST_K)] = Field(0, description="The position in a slate, from 0.")
-    arm: Name | None = Field(None, description="In shadow mode: the arm that was shown.")
+    position: Annotated[int, Field(ge=0, lt=MAX_K)] | None = Field(
+        None, description="The position in a slate, from 0; may be left out where there is only one."
+    )
+    arm: Arm | None = Field(None, description="In shadow mode: the arm that was shown.")
 
 
 class ArmsAsked(Asked):
@@ -66,6 +83,59 @@ class ArmsAsked(Asked):
     add: Paths = Field(default_factory=dict, description="New arms and the clusters above them, coarse to fine.")
     move: Paths = Field(default_factory=dict, description="Arms and the clusters they go to.")
     remove: Arms = Field(default_factory=list)
+
+
+class VoidAsked(Asked):
+    """Which decisions no longer count: those in a stretch of time, or with certain ids, or of a unit."""
+
+    from_: Annotated[str | None, Field(alias="from", description="ISO time of the first decision.")] = None
+    to: Annotated[str | None, Field(description="ISO time of the last decision.")] = None
+    ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_ARMS)] | None = None
+    unit: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> VoidAsked:
+        ways = [self.from_ is not None or self.to is not None, self.ids is not None, self.unit is not None]
+        if sum(ways) != 1 or (self.from_ is None) != (self.to is None):
+            raise ValueError('give {"from": ..., "to": ...}, or {"ids": [...]}, or {"unit": ...}')
+        return self
+
+    def what(self) -> dict[str, Any]:
+        """Return what is to be voided, with times in microseconds."""
+        if self.ids is not None:
+            return {"ids": sorted(set(self.ids))}
+        if self.unit is not None:
+            return {"unit": self.unit}
+        times = {}
+        for name, text in (("from", self.from_), ("to", self.to)):
+            try:
+                times[name] = from_iso(str(text))
+            except (ValueError, OverflowError):
+                raise ValueError(f"{name}: {text!r:.60} is not an ISO time such as 2026-11-16T09:30:00Z") from None
+        return times
+
+
+class ExperimentAsked(Asked):
+    """A new experiment."""
+
+    arms: Paths = Field(description="The arms and the clusters above them, coarse to fine.", min_length=1)
+    policy: Name | None = None
+    explore: Annotated[float, Field(ge=0, le=1)] = 0.0
+    half_life: float | None = None
+    dim: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    context: dict[str, Any] | None = Field(
+        None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
+    )
+    reward_sd: float | None = None
+    reward_window: float | None = Field(None, description="Seconds.")
+    default_reward: float | None = None
+    learn_late: bool = False
+    shadow: bool = False
+    control: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    control_policy: Arm = "random"
+    learn_control: bool = False
+    sticky: float | None = Field(None, description="Seconds.")
+    stop_at: float | None = None
 
 
 class DecisionAnswer(BaseModel):
@@ -77,7 +147,10 @@ class DecisionAnswer(BaseModel):
     path: list[str]
     propensity: float
     steps: list[float]
+    group: str = Field(json_schema_extra={"enum": ["policy", "control"]})
+    experiment: str
     at: str
+    propensities: list[float] = Field([], description="For a slate: of each position, given those before it.")
     shadow: bool = False
 
 
@@ -105,25 +178,113 @@ class ArmsAnswer(BaseModel):
     arms: int
 
 
+class ArmsListed(BaseModel):
+    """The arms and the clusters above them."""
+
+    arms: dict[str, list[str]]
+
+
+class PausedAnswer(BaseModel):
+    paused: bool
+
+
+class VoidAnswer(BaseModel):
+    voided: int
+
+
+class ExperimentAnswer(BaseModel):
+    name: str
+    policy: str
+    arms: int
+
+
+class ExperimentListed(ExperimentAnswer):
+    decisions: int
+    paused: bool
+
+
+class ExperimentsAnswer(BaseModel):
+    experiments: list[ExperimentListed]
+
+
 class Node(BaseModel):
+    """A node. ``mean`` and ``interval`` are what the policy believes: of a cluster, about a typical arm of it."""
+
     path: list[str]
     plays: float
-    reward: float
+    reward: float = Field(description="The sum of rewards learned.")
     mean: float
     interval: list[float] | None
+    children: int
 
 
 class TreeAnswer(BaseModel):
     nodes: list[Node]
+    left_out: int = Field(description="Nodes that are not listed, because there are too many; ask for them by `under`.")
 
 
 class TrafficAnswer(BaseModel):
-    """Decisions by category over time: one count for each interval of ``seconds``."""
+    """Decisions by category over time: one count for each interval of ``seconds``; and each group's."""
 
     start: str
     seconds: float
     categories: dict[str, list[int]]
+    groups: dict[str, dict[str, list[float]]]
+    lift: list[dict[str, Any] | None]
+
+
+class GroupAnswer(BaseModel):
+    decisions: int
+    units: int
+    reward: float | None = Field(description="Reward per decision.")
+
+
+class LiftAnswer(BaseModel):
+    difference: float
+    interval: list[float] | None
+    ratio: float | None
+    ratio_interval: list[float] | None
+    verdict: str = Field(json_schema_extra={"enum": ["better", "worse", "cannot tell"]})
+    sentence: str
+    more_decisions: int | None
+
+
+class ReportAnswer(BaseModel):
+    """What the experiment is worth, and what is left to gain."""
+
+    experiment: str
+    policy: str
+    paused: bool
+    settings: dict[str, Any]
+    groups: dict[str, GroupAnswer]
+    lift: LiftAnswer | None
+    best: list[dict[str, Any]] | None
+    remaining: dict[str, float] | None
+    done: bool
+    sentences: list[str]
 
 
 class ErrorAnswer(BaseModel):
     error: str
+
+
+class FlagAnswer(BaseModel):
+    """An experiment as a flag of OpenFeature; `metadata.decision` is the id to report the reward for."""
+
+    key: str
+    reason: str
+    variant: str
+    value: str
+    metadata: dict[str, Any]
+
+
+class FlagsAnswer(BaseModel):
+    flags: list[dict[str, Any]]
+
+
+class FlagError(BaseModel):
+    """What OpenFeature's protocol answers instead of a flag."""
+
+    key: str = ""
+    errorCode: str  # noqa: N815
+    errorDetails: str  # noqa: N815

@@ -5,56 +5,65 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.output.files import place
-from banditree.service.settings import Settings
-from banditree.service.store import EventLog
-from banditree.tree import Tree
+from banditree.files import find_target
+from banditree.service.events import log_as_json
+from banditree.service.store import EventLog, SqliteLog
 
 try:
     import jinja2  # noqa: F401 (for the pages)
     import uvicorn
 
     from banditree.service.app import Service
-    from banditree.service.engine import Engine
+    from banditree.service.engine import Engine, Plan
+    from banditree.service.guard import LOOPBACK, Access, Connection, connection_limit
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None
 
-LOCAL = {"127.0.0.1", "localhost", "::1"}
-SWITCH = 0.0005  # seconds until the engine's thread gets its turn; Python's default of 5 ms would delay every answer
-GRACE = 10  # seconds that unfinished requests get when the service stops
+SWITCH_SECONDS = 0.0005  # until the engine's thread gets its turn; Python's default of 5 ms would delay every answer
+GRACE_SECONDS = 10  # that unfinished requests get when the service stops
 
 
-def serve(
-    arms: dict[str, list[str]], source: str, settings: Settings, *, store: str, host: str, port: int, token: str | None
-) -> None:
-    """Serve decisions among arms, given with the clusters above them, until SIGTERM or Ctrl-C."""
-    if host not in LOCAL and token is None:
+def serve(plans: Sequence[Plan], *, store: str, host: str, port: int, access: Access | None = None) -> None:
+    """Serve decisions of some experiments until SIGTERM or Ctrl-C."""
+    access = access or Access()
+    if host not in LOOPBACK and not access.tokens:
         raise InvalidValue(f"--host {host} can be reached from outside; give --token, or set BANDITREE_TOKEN")
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
-        raise InvalidValue("the token must be printable ASCII characters without spaces around them")
+    access = replace(access, hosts=access.hosts | {host.lower()})
     with ExitStack() as opened:
-        listening = opened.enter_context(_listening(host, port))
+        listening = opened.enter_context(_listen(host, port))
         log = open_log(store)
         opened.callback(log.close)
-        engine = Engine(log, settings)
-        engine.start(arms, source)
-        service = Service(engine, token=token)
-        sys.setswitchinterval(SWITCH)
+        log_as_json()
+        engine = Engine(log)
+        engine.start(plans)
+        service = Service(engine, access)
+        sys.setswitchinterval(SWITCH_SECONDS)
+        Connection.limit = connection_limit()
         config = uvicorn.Config(
-            service.guarded, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE
+            service.guarded,
+            http=Connection,
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
         server = _Server(config, service)
         for wanted in (signal.SIGTERM, signal.SIGINT):  # before the address is known, so that none is missed
             signal.signal(wanted, server.handle_exit)
-        tree: Tree = engine.state.policy.tree
         listening.listen(config.backlog)  # clients that read the next line may connect at once; they wait for uvicorn
         shown = f"[{host}]" if ":" in host else host
-        print(f"banditree serves {tree.n_arms:,} arms at http://{shown}:{listening.getsockname()[1]}", flush=True)
+        n_arms = sum(state.policy.tree.n_arms for state in engine.states.values() if not state.is_empty)
+        among = "" if len(engine.states) == 1 else f" in {len(engine.states):,} experiments"
+        address = f"http://{shown}:{listening.getsockname()[1]}"
+        print(f"banditree serves {n_arms:,} arms{among} at {address}", flush=True)
         server.run(sockets=[listening])
 
 
@@ -64,10 +73,7 @@ def open_log(store: str) -> EventLog:
         from banditree.service.store_postgres import PostgresLog
 
         return PostgresLog(store)
-    from banditree.service.store_sqlite import SqliteLog
-
-    place(store)  # says why, if nothing can be written there
-    return SqliteLog(Path(store))
+    return SqliteLog(find_target(store))
 
 
 class _Server(uvicorn.Server):
@@ -82,14 +88,14 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as opened:
-            found = opened.enter_context(socket.socket(family, kind, protocol))
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
+            listening = opened.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
             opened.pop_all()
     except OSError as error:
         raise BadPath(f"cannot listen on {host}:{port}: {error.strerror}; give another --host or --port") from error
-    return found
+    return listening

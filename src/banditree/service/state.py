@@ -1,109 +1,242 @@
-"""Fold the events of the log into the present state: the policy, the traffic, and the arms that were removed."""
+"""Fold the events of an experiment into its present state: the policies, the groups, the traffic, what was voided."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from banditree.errors import BadFile, BanditreeError
+from banditree.features import Features
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
-from banditree.service.events import ARMS, DECISION, DEFAULT, REWARD, Event
-from banditree.service.settings import Settings
-from banditree.service.traffic import Traffic
+from banditree.service.events import (
+    ARMS,
+    CONTROL,
+    DECISION,
+    DEFAULT,
+    EVIDENCE,
+    EXPERIMENT,
+    PAUSE,
+    PAUSED,
+    POLICY,
+    RESUME,
+    REWARD,
+    VOID,
+    VOIDED,
+    WITHDRAWAL,
+    Event,
+    say,
+)
+from banditree.service.lift import Account, Moments
+from banditree.service.settings import Settings, parse_features
 from banditree.tree import Tree
 
-SIZE = struct.Struct("<Q")
+HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts
+MARK = b"banditr2"
+ALL = "all"  # the cohort of decisions that were made while there was no control group
+MAX_COUNTED_ARMS = 100_000  # arms that are counted one by one in the traffic
+BUCKETS = 60  # most pieces of time
 
 
 class State:
-    """The result of applying events in order. The same events give the same state, bit for bit.
+    """The result of applying an experiment's events in order. The same events give the same state, bit for bit.
 
     Rewards are learned one by one, because a batch may add numbers in another order, which changes the last digit.
+    ``voids`` are those that the log holds, where they are known beforehand: then the decisions that they cover are left
+    out from the start. A void that comes as an event makes the state stale: it has to be folded again.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.n = 0  # the last event applied
+    def __init__(self, name: str, settings: Settings, voids: Iterable[Event] = ()) -> None:
+        self.name, self.settings = name, settings
+        self.n = 0  # the last event of the log, of any experiment, that the state takes into account
+        self.changed_at = 0  # the last event of this experiment
         self.tree_version = 0  # the last event that changed the tree
         self.policy_version = 0  # the last event that the policy learned from
-        self.swept = 0  # default rewards were given up to this event; see the engine
+        self.decisions = 0
+        self.learned = 0  # rewards that a policy learned from
         self.left: set[str] = set()  # arms that were removed
+        self.is_paused = False
+        self.catalogue = ""  # digest of the file that the catalogue was last taken from
+        self.evidence = ""  # digest of what it was started from, if anything
+        self.is_stale = False
+        self.voids = Voids(voids)
         self.traffic = Traffic()
+        self.account = Account(settings.reward_window)
+        self.recent: dict[str, tuple[int, str]] = {}  # unit -> time and id of the decision that it keeps for a while
+        self.features: Features | None = None if settings.features is None else parse_features(settings.features)
         self._policy: Policy | None = None
+        self.control: Policy | None = None  # the control policy, if it is one that learns
         self._category: dict[str, str] = {}
+        self._skipped: set[str] = set()  # ids of voided decisions, while folding
 
     @property
     def policy(self) -> Policy:
         if self._policy is None:
-            raise BadFile("the log does not begin with a catalogue; it was not written by banditree serve")
+            raise BadFile(f"the log of {self.name!r} does not begin with a catalogue; banditree serve did not write it")
         return self._policy
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return self._policy is None
 
     def apply(self, event: Event) -> None:
-        """Apply one event."""
+        """Apply one event. One that does not fit is left out, in every process and after every start alike."""
         try:
-            if event.kind == DECISION:
-                assert event.arm is not None
-                self.traffic.add(event.at, event.arm, self.category(event.arm))
-            elif event.kind in (REWARD, DEFAULT):
-                self._learn(event)
-            elif event.kind == ARMS:
-                self._change(event.body or {})
-                self.tree_version = event.n
+            self._apply(event)
         except BanditreeError as error:
-            raise BadFile(f"event {event.n} of the log does not fit {self.settings.policy}: {error}") from error
-        self.n = event.n
+            if self._policy is None:
+                raise BadFile(f"event {event.n} of the log does not fit {self.settings.policy}: {error}") from error
+            say(
+                "event left out", level="error", n=event.n, kind=event.kind, policy=self.settings.policy, why=str(error)
+            )
+        self.n = self.changed_at = event.n
+
+    def _apply(self, event: Event) -> None:
+        kind = event.kind
+        self.account.close(event.at)
+        if kind == DECISION:
+            self._decide(event)
+        elif kind in (REWARD, DEFAULT):
+            if event.id not in self._skipped:
+                self._earn(event)
+        elif kind == WITHDRAWAL:
+            if event.id is not None and event.id not in self._skipped and event.cohort not in (PAUSED, VOIDED):
+                self.account.withdraw(event.id, event.cohort or ALL, event.unit)
+        elif kind in (ARMS, EXPERIMENT):
+            self._change(event.body or {})
+            self.tree_version = event.n
+        elif kind == EVIDENCE:
+            self._start_from(event.body or {})
+            self.policy_version = event.n
+        elif kind in (PAUSE, RESUME):
+            self.is_paused = kind == PAUSE
+        elif kind == VOID and not self.voids.has(event.n):
+            self.voids.add(event)
+            self.is_stale = True
+
+    def _decide(self, event: Event) -> None:
+        assert event.arm is not None
+        assert event.id is not None
+        if self.voids and self.voids.cover(event):
+            self._skipped.add(event.id)
+            return
+        self.decisions += 1
+        self.traffic.decide(event.at, event.arm, self.category(event.arm), event.cohort or ALL, self.account)
+        if event.cohort != PAUSED:
+            self.account.decide(event.at, event.id, event.cohort or ALL, event.unit, is_slate=event.value is not None)
+        if self.settings.sticky is not None and event.unit is not None:
+            oldest = event.at - round(self.settings.sticky * 1e6)
+            self.recent.pop(event.unit, None)
+            self.recent[event.unit] = (event.at, event.id)
+            while (first := next(iter(self.recent))) != event.unit and self.recent[first][0] < oldest:
+                del self.recent[first]
+
+    def _earn(self, event: Event) -> None:
+        assert event.id is not None
+        assert event.value is not None
+        if event.cohort == VOIDED:
+            return
+        cohort = event.cohort or ALL
+        if cohort != PAUSED:
+            self.account.reward(event.id, cohort, event.unit, event.value, is_default=event.kind == DEFAULT)
+            self.traffic.earn(event.at, event.value, cohort)
+        if not event.learned or event.arm not in self.policy.tree:
+            return
+        context = (event.body or {}).get("context")
+        if cohort == CONTROL and self.control is not None:
+            _learn(self.control, event, context)
+        is_for_policy = cohort not in (CONTROL, PAUSED) or self.settings.learn_control
+        if is_for_policy and _learn(self.policy, event, context):
+            self.policy_version = event.n
+            self.learned += 1
 
     def category(self, arm: str) -> str:
         """Return the top cluster of an arm, by which traffic is counted, or the arm itself if it is in none."""
-        found = self._category.get(arm)
-        if found is None:
-            found = str(self.policy.tree.path(arm)[0]) if arm in self.policy.tree else arm
-            self._category[arm] = found
-        return found
-
-    def _learn(self, event: Event) -> None:
-        if not event.learned or event.arm not in self.policy.tree:
-            return
-        context = None if self.policy.dim is None else (event.body or {}).get("context")
-        if self.policy.dim is None or context is not None:
-            self.policy.update(event.arm, event.value, context)
-            self.policy_version = event.n
+        category = self._category.get(arm)
+        if category is None:
+            category = str(self.policy.tree.path(arm)[0]) if arm in self.policy.tree else arm
+            self._category[arm] = category
+        return category
 
     def _change(self, body: dict[str, Any]) -> None:
         tree = changed(None if self._policy is None else self._policy.tree, body)
         if self._policy is None:
-            self._policy = self.settings.build(tree)
+            self._policy, self.control = self.settings.build(tree), self.settings.build_control(tree)
+            self.catalogue = digest(body["add"])
         else:
             self._policy.retree(tree)
+            if self.control is not None:
+                self.control.retree(tree)
+        self.catalogue = body.get("catalogue", self.catalogue)
         self.left |= set(body.get("remove", ()))
         self.left -= set(body.get("add", ()))
         self._category.clear()
+
+    def _start_from(self, body: dict[str, Any]) -> None:
+        """Learn from what was known before the first decision; arms that have left since then are skipped."""
+        kept = [place for place, arm in enumerate(body["arms"]) if arm in self.policy.tree]
+        rows = {name: [values[place] for place in kept] for name, values in body.items() if isinstance(values, list)}
+        for policy in filter(None, (self._policy, self.control)):
+            contexts = None if policy.dim is None else rows.get("contexts")
+            if rows["arms"] and (policy.dim is None or contexts is not None):
+                policy.update_many(rows["arms"], rows["rewards"], plays=rows.get("plays"), contexts=contexts)
+        self.evidence = body.get("digest", "")
 
     # Snapshots
 
     def to_bytes(self) -> bytes:
         """Convert to bytes for a snapshot."""
-        rest = {name: getattr(self, name) for name in ("n", "tree_version", "policy_version", "swept")}
-        rest |= {"left": sorted(self.left), "traffic": self.traffic.to_dict()}
-        text = json.dumps(rest, sort_keys=True).encode()
-        return SIZE.pack(len(text)) + text + self.policy.to_bytes()
+        names = ["changed_at", "tree_version", "policy_version", "decisions", "learned"]
+        names += ["is_paused", "catalogue", "evidence"]
+        rest: dict[str, Any] = {name: getattr(self, name) for name in names}
+        rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
+        rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
+        rest |= {"recent": [[unit, *kept] for unit, kept in self.recent.items()]}
+        text, policy = json.dumps(rest, sort_keys=True).encode(), self.policy.to_bytes()
+        payload = text + policy + (b"" if self.control is None else self.control.to_bytes())
+        return HEAD.pack(MARK, hashlib.sha256(payload).digest(), len(text), len(policy)) + payload
 
     @classmethod
-    def from_bytes(cls, data: bytes, settings: Settings) -> State:
-        (size,) = SIZE.unpack_from(data)
-        rest = json.loads(data[SIZE.size : SIZE.size + size])
-        state = cls(settings)
-        state.left, state.traffic = set(rest.pop("left")), Traffic.from_dict(rest.pop("traffic"))
-        for name, value in rest.items():
-            setattr(state, name, value)
-        state._policy = from_bytes(data[SIZE.size + size :])
+    def from_bytes(cls, data: bytes, name: str, settings: Settings) -> State:
+        """Restore a snapshot, or raise `BadFile` where it is damaged or that of something else."""
+        if len(data) < HEAD.size:
+            raise BadFile("it is too short")
+        mark, sha, text_size, policy_size = HEAD.unpack_from(data)
+        payload = data[HEAD.size :]
+        if mark != MARK or hashlib.sha256(payload).digest() != sha:
+            raise BadFile("it is damaged, or of another version")
+        rest = json.loads(payload[:text_size])
+        if (rest.pop("name"), rest.pop("settings")) != (name, settings.key):
+            raise BadFile("it is that of other settings")
+        state = cls(name, settings)
+        state.left = set(rest.pop("left"))
+        state.traffic = Traffic.from_dict(rest.pop("traffic"))
+        state.account = Account.from_dict(rest.pop("account"), settings.reward_window)
+        state.voids = Voids.from_list(rest.pop("voids"))
+        state.recent = {unit: (at, id_) for unit, at, id_ in rest.pop("recent")}
+        for key, value in rest.items():
+            setattr(state, key, value)
+        state._policy = from_bytes(payload[text_size : text_size + policy_size])
+        control = payload[text_size + policy_size :]
+        state.control = from_bytes(control) if control else None
+        fresh = settings.build(state._policy.tree)
+        if type(fresh) is not type(state._policy) or repr(fresh.belief) != repr(state._policy.belief):
+            raise BadFile(f"it holds a {type(state._policy).__name__} of other settings")
         return state
+
+
+def _learn(policy: Policy, event: Event, context: Any) -> bool:
+    """Learn from a reward; a policy with contexts cannot learn without one. Returns whether it did."""
+    if policy.dim is None:
+        context = None
+    elif context is None:
+        return False
+    policy.update(event.arm, event.value, context)
+    return True
 
 
 def changed(tree: Tree | None, body: dict[str, Any]) -> Tree:
@@ -117,3 +250,161 @@ def changed(tree: Tree | None, body: dict[str, Any]) -> Tree:
     if body.get("remove"):
         tree = tree.remove_arms(body["remove"])
     return tree
+
+
+def digest(content: Any) -> str:
+    """Return a short text that is the same for the same content, such as arms and their paths, in any order."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class Voids:
+    """Which decisions no longer count: those in a stretch of time, of a unit, or with certain ids."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._numbers: list[int] = []
+        self._spans: list[tuple[int, int, int]] = []  # n of the void, first and last time
+        self._units: dict[str, int] = {}  # unit -> n of the last void
+        self._ids: set[str] = set()
+        self._bodies: list[dict[str, Any]] = []
+        for event in events:
+            self.add(event)
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers)
+
+    def has(self, n: int) -> bool:
+        """Whether the void with this number is known."""
+        return n in self._numbers
+
+    def add(self, event: Event) -> None:
+        """Add what a void event covers: decisions before it."""
+        body = event.body or {}
+        self._numbers.append(event.n)
+        self._bodies.append(body)
+        if "ids" in body:
+            self._ids |= set(body["ids"])
+        elif "unit" in body:
+            self._units[body["unit"]] = event.n
+        else:
+            self._spans.append((event.n, body["from"], body["to"]))
+
+    def cover(self, decision: Event) -> bool:
+        """Whether a decision is voided."""
+        if decision.id in self._ids:
+            return True
+        if decision.unit is not None and decision.n < self._units.get(decision.unit, 0):
+            return True
+        return any(decision.n < n and first <= decision.at <= last for n, first, last in self._spans)
+
+    @property
+    def ids(self) -> set[str]:
+        """Ids of the decisions that were voided one by one."""
+        return self._ids
+
+    def only_by_id(self, decision: Event) -> bool:
+        """Whether a decision is voided, but not by its time or its unit."""
+        others = Voids()
+        others._spans, others._units = self._spans, self._units
+        return decision.id in self._ids and not others.cover(decision)
+
+    def uncovered_sql(self) -> tuple[str, list[Any]]:
+        """Return the SQL condition, and its values, for decisions that are not voided by their time or unit."""
+        where: list[str] = ["1 = 1"]
+        values: list[Any] = []
+        for n, first, last in self._spans:
+            where.append("NOT (n < ? AND at BETWEEN ? AND ?)")
+            values += [n, first, last]
+        for unit, n in self._units.items():
+            where.append("NOT (n < ? AND unit IS NOT NULL AND unit = ?)")
+            values += [n, unit]
+        return " AND ".join(where), values
+
+    def to_list(self) -> list[Any]:
+        return [[n, body] for n, body in zip(self._numbers, self._bodies, strict=True)]
+
+    @classmethod
+    def from_list(cls, saved: list[Any]) -> Voids:
+        return cls(Event(0, VOID, body=body, n=n) for n, body in saved)
+
+
+class Traffic:
+    """Decisions by arm, and by category and group over time.
+
+    Time is cut into at most 60 pieces; when there are more, pairs are merged. Each piece also keeps the sums of the
+    groups as they were at its end, so that the lift can be shown over time.
+    """
+
+    def __init__(self) -> None:
+        self.arms: Counter[str] = Counter()
+        self.width = 1_000_000  # microseconds of one piece
+        self.first = 0  # the number of the first piece: its start over the width
+        self.pieces: list[Piece] = []
+
+    def decide(self, at: int, arm: str, category: str, cohort: str, account: Account) -> None:
+        """Count a decision."""
+        if arm in self.arms or len(self.arms) < MAX_COUNTED_ARMS:
+            self.arms[arm] += 1
+        piece = self._piece(at, account)
+        piece.categories[category] += 1
+        piece.decisions[cohort] += 1
+
+    def earn(self, at: int, reward: float, cohort: str) -> None:
+        """Add a reward to the time at which it came in."""
+        if self.pieces:
+            self._piece(at, None).rewards[cohort] += reward  # type: ignore[assignment]
+
+    def _piece(self, at: int, account: Account | None) -> Piece:
+        if not self.pieces:
+            self.first = at // self.width
+        while max(at // self.width, self.first) - self.first >= BUCKETS:
+            self._double()
+        place = max(at // self.width - self.first, 0)
+        if place >= len(self.pieces) and self.pieces and account is not None:
+            self.pieces[-1].sums = {
+                cohort: list(vars(account.moments(cohort)).values()) for cohort in (POLICY, CONTROL)
+            }
+        while len(self.pieces) <= place:
+            self.pieces.append(Piece())
+        return self.pieces[place]
+
+    def _double(self) -> None:
+        merged: list[Piece] = []
+        for place, piece in enumerate(self.pieces):
+            into = (self.first + place) // 2 - self.first // 2
+            while len(merged) <= into:
+                merged.append(Piece())
+            merged[into].add(piece)
+        self.pieces, self.first, self.width = merged, self.first // 2, self.width * 2
+
+    def to_dict(self) -> dict[str, Any]:
+        pieces = [vars(piece) for piece in self.pieces]
+        return {"arms": dict(self.arms), "width": self.width, "first": self.first, "pieces": pieces}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Traffic:
+        traffic = cls()
+        traffic.arms = Counter(saved["arms"])
+        traffic.width, traffic.first = saved["width"], saved["first"]
+        traffic.pieces = [Piece(**piece) for piece in saved["pieces"]]
+        return traffic
+
+
+class Piece:
+    """What happened in one piece of time."""
+
+    def __init__(self, categories: Any = (), decisions: Any = (), rewards: Any = (), sums: Any = None) -> None:
+        self.categories: Counter[str] = Counter(categories)
+        self.decisions: Counter[str] = Counter(decisions)  # by cohort
+        self.rewards: Counter[str] = Counter(rewards)  # by cohort
+        self.sums: dict[str, list[float]] = sums or {}  # of the groups, at its end, as `Moments` has them
+
+    def add(self, later: Piece) -> None:
+        """Add the piece that follows it."""
+        for name in ("categories", "decisions", "rewards"):
+            mine: Counter[str] = getattr(self, name)
+            for key, value in getattr(later, name).items():
+                mine[key] += value
+        self.sums = later.sums or self.sums
+
+    def moments(self, cohort: str) -> Moments:
+        return Moments(*self.sums[cohort]) if cohort in self.sums else Moments()  # type: ignore[arg-type]

@@ -1,36 +1,50 @@
-"""The log of numbered events, in the SQL that SQLite and PostgreSQL have in common."""
+"""The log of numbered events: the SQL that all stores have in common, and the store in one SQLite file."""
 
 from __future__ import annotations
 
+import os
+import secrets
+import sqlite3
+import sys
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
-from banditree.errors import BanditreeError
+from banditree.errors import BadPath, BanditreeError, InvalidValue
 from banditree.service.events import DECISION, Event
 
-COLUMNS = "n, at, kind, id, position, arm, value, learned, body"
-LIGHT = f"n, at, kind, id, position, arm, value, learned, CASE WHEN kind = '{DECISION}' THEN NULL ELSE body END"
+COLUMNS = "n, at, kind, id, position, arm, value, learned, body, experiment, unit, cohort"
+LIGHT = COLUMNS.replace("body", f"CASE WHEN kind = '{DECISION}' THEN NULL ELSE body END")  # what a fold needs
+ADDED = {"experiment": "TEXT NOT NULL DEFAULT 'main'", "unit": "TEXT", "cohort": "TEXT"}  # since version 0.3
 CHUNK = 500  # ids looked up with one statement
+PAGE = 5_000  # events read with one statement
 TABLES = (
     "CREATE TABLE IF NOT EXISTS banditree_events (n BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL, "
     "id TEXT, position INTEGER NOT NULL, arm TEXT, value DOUBLE PRECISION, learned INTEGER NOT NULL, body TEXT)",
-    "CREATE UNIQUE INDEX IF NOT EXISTS banditree_once ON banditree_events (id, kind, position)",
     "CREATE TABLE IF NOT EXISTS banditree_head (one INTEGER PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)",
     "INSERT INTO banditree_head VALUES (1, 0, 0) ON CONFLICT DO NOTHING",
+    "CREATE TABLE IF NOT EXISTS banditree_facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+)
+INDEXES = (
+    "DROP INDEX IF EXISTS banditree_once",  # of version 0.2, before there were experiments
+    "CREATE UNIQUE INDEX IF NOT EXISTS banditree_once_each ON banditree_events (experiment, id, kind, position)",
+    "CREATE INDEX IF NOT EXISTS banditree_units ON banditree_events (experiment, unit) WHERE unit IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS banditree_rare ON banditree_events (kind, n) WHERE id IS NULL",
 )
 
 
-class Away(BanditreeError, RuntimeError):
+class StoreUnavailable(BanditreeError, RuntimeError):
     """The database cannot be reached or cannot write. Nothing was stored; the same request may be sent again."""
 
 
 class EventLog(ABC):
     """A log of numbered events. One thread writes: ``begin``, then ``append`` and ``commit``, or ``rollback``.
 
-    Other threads read from the log that ``reading()`` returns. Errors of the database are raised as `Away`; ``reopen``
-    connects again.
+    Other threads read from the log that ``reading()`` returns. Errors of the database are raised as
+    `StoreUnavailable`; ``reopen`` connects again.
     """
 
     BEGIN = "BEGIN"
@@ -44,6 +58,10 @@ class EventLog(ABC):
     @abstractmethod
     def run_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run one statement for each of the rows."""
+
+    @abstractmethod
+    def columns(self) -> set[str]:
+        """Return the names of the columns of the table of events."""
 
     @abstractmethod
     def rollback(self) -> None:
@@ -62,13 +80,19 @@ class EventLog(ABC):
         """Close the connection."""
 
     def create(self) -> None:
-        """Create the tables that do not exist yet."""
+        """Create the tables that do not exist yet, and add what a store of version 0.2 lacks."""
         for statement in TABLES:
+            self.run(statement)
+        for column in ADDED.keys() - self.columns():
+            self.run(f"ALTER TABLE banditree_events ADD COLUMN {column} {ADDED[column]}")
+        for statement in INDEXES:
             self.run(statement)
         self.run(
             "CREATE TABLE IF NOT EXISTS banditree_snapshots "
             f"(settings TEXT PRIMARY KEY, n BIGINT NOT NULL, data {self.BLOB} NOT NULL)"
         )
+        salt = secrets.token_hex(16)
+        self.run("INSERT INTO banditree_facts VALUES ('salt', ?) ON CONFLICT DO NOTHING", (salt,))
 
     def begin(self) -> int:
         """Begin a transaction; return the number of the last event, after which only this transaction can append."""
@@ -82,51 +106,234 @@ class EventLog(ABC):
         """Write something, to test whether that is possible."""
         self.run("UPDATE banditree_head SET at = at + 1 WHERE one = 1")
 
+    @abstractmethod
+    def check(self) -> None:
+        """Raise `StoreUnavailable` if what is written would be lost."""
+
+    def salt(self) -> str:
+        """Return the random text that the store's units are hashed with."""
+        return str(self.fact("salt"))
+
+    def fact(self, name: str) -> str | None:
+        """Return what is noted under a name, if anything."""
+        rows = self.run("SELECT value FROM banditree_facts WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Note something under a name."""
+        change = "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        self.run(f"INSERT INTO banditree_facts VALUES (?, ?) {change}", (name, value))
+
     def last(self, lock: str = "") -> int:
         """Return the number of the last event."""
         return int(self.run(f"SELECT n FROM banditree_head WHERE one = 1{lock}")[0][0])
 
     def append(self, events: Sequence[Event]) -> None:
         """Append events, which already have their numbers."""
-        places = ", ".join("?" * 9)
+        places = ", ".join("?" * 12)
         self.run_many(f"INSERT INTO banditree_events ({COLUMNS}) VALUES ({places})", [event.row() for event in events])
         self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (events[-1].n, events[-1].at))
 
-    def find(self, ids: Iterable[str]) -> dict[str, list[Event]]:
+    def find(self, experiment: str, ids: Iterable[str]) -> dict[str, list[Event]]:
         """Look up all events of some decisions, in order; decisions that do not exist have none."""
-        found: dict[str, list[Event]] = defaultdict(list)
+        events: dict[str, list[Event]] = defaultdict(list)
         wanted = sorted(set(ids))
         for start in range(0, len(wanted), CHUNK):
             some = wanted[start : start + CHUNK]
             places = ", ".join("?" * len(some))
-            statement = f"SELECT {COLUMNS} FROM banditree_events WHERE id IN ({places}) ORDER BY n"
-            for row in self.run(statement, some):
+            where = f"experiment = ? AND id IN ({places})"
+            for row in self.run(
+                f"SELECT {COLUMNS} FROM banditree_events WHERE {where} ORDER BY n", (experiment, *some)
+            ):
                 event = Event.from_row(row)
                 assert event.id is not None
-                found[event.id].append(event)
-        return found
+                events[event.id].append(event)
+        return events
 
-    def tail(self, after: int, *, whole: bool) -> Iterator[Event]:
+    def tail(self, after: int, *, whole: bool, experiment: str | None = None) -> Iterator[Event]:
         """Yield the events after this one; decisions have a body only if ``whole``, because the fold needs none."""
         columns = COLUMNS if whole else LIGHT
-        while rows := self.run(f"SELECT {columns} FROM banditree_events WHERE n > ? ORDER BY n LIMIT 5000", (after,)):
+        # Joined with '' so that no store takes the index on the experiment, and sorts, instead of reading in order.
+        where, values = ("", ()) if experiment is None else ("AND experiment || '' = ? ", (experiment,))
+        statement = f"SELECT {columns} FROM banditree_events WHERE n > ? {where}ORDER BY n LIMIT {PAGE}"
+        while rows := self.run(statement, (after, *values)):
             yield from map(Event.from_row, rows)
             after = rows[-1][0]
 
-    def events(self, after: int, most: int) -> list[Event]:
+    def events(self, after: int, most: int, experiment: str | None = None) -> list[Event]:
         """Return at most so many of the events after this one."""
-        statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? ORDER BY n LIMIT ?"
-        return [Event.from_row(row) for row in self.run(statement, (after, most))]
+        where, values = ("", ()) if experiment is None else ("AND experiment || '' = ? ", (experiment,))
+        statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? {where}ORDER BY n LIMIT ?"
+        return [Event.from_row(row) for row in self.run(statement, (after, *values, most))]
+
+    def of_kinds(self, *kinds: str) -> list[Event]:
+        """Return all events of these kinds, which must not be about single decisions."""
+        places = ", ".join("?" * len(kinds))
+        statement = f"SELECT {COLUMNS} FROM banditree_events WHERE id IS NULL AND kind IN ({places}) ORDER BY n"
+        return [Event.from_row(row) for row in self.run(statement, kinds)]
+
+    def decisions(self, after: int, most: int) -> list[tuple[int, int, str, str]]:
+        """Return n, time, experiment and id of at most so many decisions after this event."""
+        where = f"n > ? AND kind = '{DECISION}' AND n <= ?"
+        statement = f"SELECT n, at, experiment, id FROM banditree_events WHERE {where} ORDER BY n"
+        return [(int(n), int(at), name, id_) for n, at, name, id_ in self.run(statement, (after, after + most))]
+
+    def count(self, where: str, values: Sequence[Any]) -> int:
+        """Count the events that fulfil a condition."""
+        return int(self.run(f"SELECT COUNT(*) FROM banditree_events WHERE {where}", values)[0][0])
 
     def save_snapshot(self, key: str, n: int, data: bytes) -> None:
         """Store a snapshot, unless there is a newer one. Those of other settings stay, in case they are used again."""
         self.run(
             "INSERT INTO banditree_snapshots (settings, n, data) VALUES (?, ?, ?) ON CONFLICT (settings) DO UPDATE "
-            "SET n = excluded.n, data = excluded.data WHERE excluded.n > banditree_snapshots.n",
+            "SET n = excluded.n, data = excluded.data WHERE excluded.n >= banditree_snapshots.n",
             (key, n, data),
         )
 
-    def load_snapshot(self, key: str) -> bytes | None:
-        """Load the snapshot of these settings, if there is one."""
-        rows = self.run("SELECT data FROM banditree_snapshots WHERE settings = ?", (key,))
-        return bytes(rows[0][0]) if rows else None
+    def move_snapshot(self, key: str, n: int) -> None:
+        """Say that a snapshot is also right after event n, because no later event is about it."""
+        self.run("UPDATE banditree_snapshots SET n = ? WHERE settings = ? AND n < ?", (n, key, n))
+
+    def drop_snapshot(self, key: str) -> None:
+        """Remove the snapshot of these settings."""
+        self.run("DELETE FROM banditree_snapshots WHERE settings = ?", (key,))
+
+    def load_snapshot(self, key: str) -> tuple[int, bytes] | None:
+        """Load the snapshot of these settings and the number of its last event, if there is one."""
+        rows = self.run("SELECT n, data FROM banditree_snapshots WHERE settings = ?", (key,))
+        return (int(rows[0][0]), bytes(rows[0][1])) if rows else None
+
+
+class SqliteLog(EventLog):
+    """The log in one SQLite file, for one process, with nothing to install.
+
+    Uses write-ahead logging with full synchronisation: what was committed survives a crash and a power cut. Only one
+    connection writes, because SQLite before 3.51.3 can damage the file when two connections checkpoint at once; the
+    others read and never checkpoint.
+    """
+
+    BEGIN = "BEGIN IMMEDIATE"
+
+    def __init__(self, path: Path, *, reads_only: bool = False) -> None:
+        self.path, self.reads_only = path.resolve(), reads_only
+        with ExitStack() as opened:
+            if not reads_only:
+                opened.callback(os.close, _lock(self.path))
+            self._connection = self._open("rwc")
+            opened.callback(self._disconnect)
+            if not reads_only:
+                self.create()
+            self._files = self._identities()
+            self._opened = opened.pop_all()
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        try:
+            address = f"{self.path.as_uri()}?mode={mode}"
+            connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except sqlite3.DatabaseError as error:
+            raise BadPath(f"cannot use {self.path} as the store: {error}; give another file") from error
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if self.reads_only:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            return
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("PRAGMA synchronous = FULL")
+        (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
+        if (mode, synchronous) != ("wal", 2):
+            raise BadPath(
+                f"{self.path} is on a file system where SQLite cannot make commits durable (journal {mode}, "
+                f"synchronous {synchronous}); put the store on a local disk"
+            )
+
+    def _identities(self) -> list[tuple[int, int] | None]:
+        """Return what the system knows the files of the store by; None for one that is not there."""
+        identities: list[tuple[int, int] | None] = []
+        for name in (self.path.name, f"{self.path.name}-wal"):
+            try:
+                status = self.path.with_name(name).stat()
+                identities.append((status.st_dev, status.st_ino))
+            except OSError:
+                identities.append(None)
+        return identities
+
+    def check(self) -> None:
+        """Raise `StoreUnavailable` if a file of the store was deleted or replaced: SQLite would go on writing to it."""
+        if self._files != self._identities():
+            raise StoreUnavailable(
+                f"the store {self.path}, or the -wal file beside it, was deleted or replaced while it was in use; what "
+                "is written now would be lost. Put the files back and restart the service"
+            )
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _unavailable(error) from error
+
+    def run_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        try:
+            self._connection.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise _unavailable(error) from error
+
+    def columns(self) -> set[str]:
+        return {row[1] for row in self.run("PRAGMA table_info(banditree_events)")}
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self.run("ROLLBACK")
+
+    def _disconnect(self) -> None:
+        self._connection.close()
+
+    def reopen(self) -> None:
+        self.check()
+        self._disconnect()
+        try:
+            self._connection = self._open("rw")  # never a new, empty store
+            self.last()
+            self._files = self._identities()
+        except BadPath as error:
+            raise StoreUnavailable(str(error)) from error
+
+    def reading(self) -> EventLog:
+        return SqliteLog(self.path, reads_only=True)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+def _unavailable(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"the store cannot be used now: {error}")
+
+
+def _lock(path: Path) -> int:
+    """Take the lock that lasts as long as the process, on a file next to the store, which SQLite does not lock."""
+    lock_file = path.with_name(path.name + ".lock")
+    try:
+        lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise BadPath(f"cannot write {lock_file}: {error.strerror}") from error
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise InvalidValue(
+            f"another banditree serve is using {path}; stop it first, or give --store postgresql://... for several"
+        ) from None
+    return lock

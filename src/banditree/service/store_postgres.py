@@ -7,14 +7,20 @@ from contextlib import ExitStack
 from typing import Any
 
 from banditree.errors import BadPath, missing_extra
-from banditree.service.store import Away, EventLog
+from banditree.service.store import EventLog, StoreUnavailable
 
 try:
     import psycopg
 except ImportError:
     raise missing_extra("postgres", "a store in PostgreSQL needs psycopg") from None
 
-SESSION = "SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET synchronous_commit = on"
+# A process that is paused, or cut off, while it holds the end of the log loses its transaction after 3 seconds, before
+# the others give up waiting for it: the server closes its session, and nothing of it was stored.
+SESSION = (
+    "SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '3s'; "
+    "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; "
+    "SET synchronous_commit = on"
+)
 SET_UP = 7_061_970  # the advisory lock for creating the tables, because two processes may start at the same time
 
 
@@ -28,7 +34,7 @@ class PostgresLog(EventLog):
         self.address = address
         try:
             self._connection = self._open()
-        except Away as error:
+        except StoreUnavailable as error:
             raise BadPath(f"cannot reach the store: {error}; check its address, and whether it runs") from error
         if not reads_only:
             with ExitStack() as opened:
@@ -41,35 +47,53 @@ class PostgresLog(EventLog):
 
     def _open(self) -> psycopg.Connection[Any]:
         try:
-            connection = psycopg.connect(self.address, autocommit=True, connect_timeout=5)
+            connection = psycopg.connect(
+                self.address,
+                autocommit=True,
+                connect_timeout=5,
+                keepalives_idle=5,
+                keepalives_interval=2,
+                keepalives_count=3,
+                tcp_user_timeout=15_000,
+            )
             with ExitStack() as opened:
                 opened.callback(connection.close)
                 connection.execute(SESSION)
                 opened.pop_all()
         except psycopg.Error as error:
-            raise Away(_first_line(error)) from error
+            raise StoreUnavailable(_first_line(error)) from error
         return connection
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
             if self._connection.closed:
                 self._connection = self._open()
-            cursor = self._connection.execute(_spelled(statement), values or None)
+            cursor = self._connection.execute(_with_percent(statement), values or None)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
-            raise _away(error) from error
+            raise _unavailable(error) from error
 
     def run_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         try:
             with self._connection.cursor() as cursor:
-                cursor.executemany(_spelled(statement), rows)
+                cursor.executemany(_with_percent(statement), rows)
         except psycopg.Error as error:
-            raise _away(error) from error
+            raise _unavailable(error) from error
+
+    def check(self) -> None:
+        """Do nothing: the server itself says when it cannot store."""
+
+    def columns(self) -> set[str]:
+        where = "table_name = 'banditree_events' AND table_schema = ANY (current_schemas(false))"
+        return {row[0] for row in self.run(f"SELECT column_name FROM information_schema.columns WHERE {where}")}
 
     def rollback(self) -> None:
         idle = psycopg.pq.TransactionStatus.IDLE
         if not self._connection.closed and self._connection.info.transaction_status != idle:
-            self.run("ROLLBACK")
+            try:
+                self.run("ROLLBACK")
+            except StoreUnavailable:  # the session is lost, and its transaction with it
+                self._connection.close()
 
     def reopen(self) -> None:
         self._connection.close()
@@ -82,13 +106,13 @@ class PostgresLog(EventLog):
         self._connection.close()
 
 
-def _spelled(statement: str) -> Any:
+def _with_percent(statement: str) -> Any:
     """Write a statement as psycopg reads it, with %s for a question mark."""
     return statement.replace("?", "%s")
 
 
-def _away(error: psycopg.Error) -> Away:
-    return Away(f"the store cannot be used now: {_first_line(error)}")
+def _unavailable(error: psycopg.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"the store cannot be used now: {_first_line(error)}")
 
 
 def _first_line(error: Exception) -> str:

@@ -4,68 +4,113 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from banditree.service.events import NAMES, Event
 
-BEAT = 15.0  # seconds without an event after which a comment is sent, so that the connection is not closed
-WAITING = 1_000  # batches that may wait for a slow listener before it is disconnected
+BEAT_SECONDS = 15.0  # without an event for so long, a comment is sent, so that the connection is not closed
+MAX_QUEUE_BYTES = 2**20  # texts that may wait for a slow listener before it is disconnected
+MAX_LISTENERS = 100
+REPLAY_PAGE = 100  # missed events read at a time
+MAX_REPLAYED = 10_000  # missed events that a listener gets
 
-Told = list[tuple[int, str]]  # (number, text)
+Texts = list[tuple[int, str]]  # (number, text)
+
+
+class _Queue:
+    """The texts that wait for one listener; bounded in bytes, because one event can be a slate of a thousand arms."""
+
+    def __init__(self) -> None:
+        self.texts: deque[tuple[int, str]] = deque()
+        self.size = 0
+        self.is_closed = False
+        self.wakes = asyncio.Event()
+
+    def put(self, texts: Texts) -> None:
+        self.texts.extend(texts)
+        self.size += sum(len(text) for _, text in texts)
+        if self.size > MAX_QUEUE_BYTES:
+            self.close()
+        self.wakes.set()
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.texts.clear()
+        self.wakes.set()
+
+    def take(self) -> Texts:
+        texts, self.size = list(self.texts), 0
+        self.texts.clear()
+        self.wakes.clear()
+        return texts
 
 
 class Hub:
     """The listeners of one process."""
 
     def __init__(self) -> None:
-        self._listeners: set[asyncio.Queue[Told | None]] = set()
+        self._listeners: set[_Queue] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.closed = False
+        self.is_closed = False
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._listeners) >= MAX_LISTENERS
 
     def open(self) -> None:
         """Remember the event loop of the listeners, which is the one that runs now."""
         self._loop = asyncio.get_running_loop()
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def send(self, events: Sequence[Event]) -> None:
         """Pass events to the listeners; called by the engine's thread."""
-        if self._listeners and self._loop is not None and not self.closed:
+        if self._listeners and self._loop is not None and not self.is_closed:
             self._loop.call_soon_threadsafe(self._pass_on, _texts(events))
 
     def close(self) -> None:
         """End all streams."""
-        self.closed = True
+        self.is_closed = True
         for listener in self._listeners:
-            listener.put_nowait(None)
+            listener.close()
 
-    async def listen(self, missed: Callable[[], Awaitable[Sequence[Event]]]) -> AsyncIterator[str]:
-        """Yield the stream of one listener: first the events that it missed, then new ones."""
-        mine: asyncio.Queue[Told | None] = asyncio.Queue()
-        self._listeners.add(mine)
-        last = 0
+    async def listen(
+        self, last: int | None, read: Callable[[int, int], Awaitable[Sequence[Event]]]
+    ) -> AsyncIterator[str]:
+        """Yield the stream of one listener: the events after ``last`` that it missed, if any, then new ones.
+
+        ``read(after, most)`` reads events of the log.
+        """
+        queue = _Queue()
+        self._listeners.add(queue)
         try:
-            told: Told | None = _texts(await missed())
             yield ": banditree\n\n"
-            while told is not None and not self.closed:
-                if new := "".join(text for n, text in told if n > last):
+            if last is not None:
+                end = last + MAX_REPLAYED
+                while last < end and (events := await read(last, REPLAY_PAGE)):
+                    last = events[-1].n
+                    yield "".join(text for _, text in _texts(events))
+            while not queue.is_closed and not self.is_closed:
+                texts = queue.take()
+                if new := "".join(text for n, text in texts if last is None or n > last):
                     yield new
-                last = told[-1][0] if told else last
                 try:
-                    told = await asyncio.wait_for(mine.get(), BEAT)
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await queue.wakes.wait()
                 except TimeoutError:
-                    told = []
                     yield ": still here\n\n"
         finally:
-            self._listeners.discard(mine)
+            self._listeners.discard(queue)
 
-    def _pass_on(self, told: Told) -> None:
+    def _pass_on(self, texts: Texts) -> None:
         for listener in self._listeners:
-            listener.put_nowait(told if listener.qsize() < WAITING else None)
+            if not listener.is_closed:
+                listener.put(texts)
 
 
-def _texts(events: Sequence[Event]) -> Told:
+def _texts(events: Sequence[Event]) -> Texts:
     return [(event.n, text(event)) for event in events if event.kind in NAMES]
 
 
 def text(event: Event) -> str:
     """Format an event to be sent."""
-    return f"id: {event.n}\nevent: {NAMES[event.kind]}\ndata: {json.dumps(event.told())}\n\n"
+    return f"id: {event.n}\nevent: {NAMES[event.kind]}\ndata: {json.dumps(event.shown())}\n\n"

@@ -1,4 +1,4 @@
-"""Prepare what clients can look at: the tree with what was learned, the traffic over time, and the log as rows."""
+"""Prepare what clients can look at: the tree with what was learned, the traffic, the report, and the log as rows."""
 
 from __future__ import annotations
 
@@ -6,44 +6,43 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
-from banditree.service.commands import earned
-from banditree.service.events import DECISION, WITHDRAWAL, Event, iso
+from banditree.service.commands import Refused, rewards_of
+from banditree.service.events import CONTROL, DECISION, POLICY, WITHDRAWAL, Event, group, iso, now
+from banditree.service.lift import Moments, compare
+from banditree.service.state import ALL, State, Voids
 from banditree.service.store import EventLog
-from banditree.service.traffic import Traffic
 
-ANSWERED = ("id", "at", "arm", "propensity", "reward", "path", "steps", "arms", "rewards", "shown", "withdrawn")
-ASKED = ("context", "only", "exclude", "k")
-COLUMNS = (*ANSWERED, *ASKED, "policy", "tree")
+ANSWERED = (
+    *("id", "at", "arm", "propensity", "reward", "path", "steps", "arms", "propensities", "rewards", "shown"),
+    *("withdrawn", "group", "unit"),
+)
+ASKED = ("only", "exclude", "k")
+VERSIONS = ("policy", "tree")
 AT_ONCE = 500  # events read with one query
+MAX_NODES = 50_000  # listed in one answer
+MAX_BEST = 10  # arms listed in the report
+MAX_CATEGORIES = 10
 
 
-def nodes(data: bytes, depth: int | None) -> list[dict[str, Any]]:
-    """List the nodes of the tree, the root first, from a saved copy of the policy, so that decisions are not delayed.
+# The tree
 
-    Clusters that the policy does not walk through are listed too, with the sum of the evidence of their arms.
+
+def whole(data: bytes) -> Policy:
+    """Return a copy of a saved policy with the same evidence on the whole tree, for looking.
+
+    Clusters that the policy does not walk through are in it too, with the sum of the evidence of their arms.
     """
-    policy = _whole(from_bytes(data))
-    with policy.held(changes=False) as state:
-        rewards = state.rows.rewards(np.arange(state.tree.shape.n_nodes)).tolist()
-    found = []
-    for row, reward in zip(policy.table(), rewards, strict=True):
-        if depth is None or len(row.path) <= depth:
-            interval = list(row.interval) if isinstance(row.interval, tuple) else None
-            values = {"plays": row.plays, "reward": reward, "mean": row.mean, "interval": interval}
-            found.append({"path": list(row.path)} | values)
-    return found
-
-
-def _whole(policy: Policy) -> Policy:
-    """Return a policy with the same evidence on the whole tree."""
+    policy = from_bytes(data)
     with policy.held(changes=False) as state:
         if state.tree == state.given or policy.dim is not None:
             return policy
@@ -51,48 +50,227 @@ def _whole(policy: Policy) -> Policy:
         plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
         tried = np.flatnonzero(plays > 0)
         arms = [state.arms[position] for position in tried.tolist()]
-    whole = Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None)
+    copy = Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None)
     if arms:
-        whole.update_many(arms, rewards[tried], plays=plays[tried])
-    return whole
+        copy.update_many(arms, rewards[tried], plays=plays[tried])
+    return copy
 
 
-def traffic(counted: Traffic, most: int = 10) -> dict[str, Any]:
-    """Count decisions by category over time; the smaller categories are counted together."""
-    pieces = [piece.copy() for piece in counted.pieces]
-    ranked = [category for category, _ in sum(pieces, Counter()).most_common()]
-    shown = ranked if len(ranked) <= most else ranked[: most - 1]
-    lines = {category: [piece[category] for piece in pieces] for category in shown}
+def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: str = "") -> dict[str, Any]:
+    """List the nodes of the tree below ``under``, itself first: level by level, until there are too many.
+
+    ``depth`` is how many levels to list; ``search`` lists only nodes with this text in their names.
+    """
+    with policy.held(changes=False) as state:
+        tree, shape = state.tree, state.tree.shape
+        start = 0
+        for name in under:
+            child = tree.child_cluster(start, name)
+            if child is None:
+                raise Refused(404, f"there is no cluster {' / '.join(under)}")
+            start = child
+        listed, level, left_out, steps = [start], [start], 0, 0
+        while level and (depth is None or steps < depth):
+            level = [child for node in level for child in range(*_children(shape, node))]
+            steps += 1
+            room = MAX_NODES - len(listed)
+            listed += level[:room] if not search else level
+            left_out += max(0, len(level) - room) if not search else 0
+            if left_out:
+                break
+        if search:
+            wanted = search.casefold()
+            listed = [node for node in listed if node and wanted in str(tree.name(node)).casefold()][:1000]
+            if not listed:
+                return {"nodes": [], "left_out": 0}
+        chosen = np.array(listed, np.intp)
+        rewards = state.rows.rewards(chosen).tolist()
+        plays, means, intervals = _beliefs(state.rows, chosen)
+        rows = []
+        for place, node in enumerate(listed):
+            first, last = _children(shape, node)
+            rows.append(
+                {
+                    "path": [str(name) for name in tree.path_of_node(node)],
+                    "plays": plays[place],
+                    "reward": rewards[place],
+                    "mean": means[place],
+                    "interval": None if intervals is None else list(intervals[place]),
+                    "children": last - first,
+                }
+            )
+    return {"nodes": rows, "left_out": left_out}
+
+
+def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[float], list[Any] | None]:
+    """Return plays, mean and interval of some nodes; with contexts, the mean is that of the rewards seen."""
+    plays = rows.plays(chosen)
+    if rows.dim is not None:
+        return plays.tolist(), (rows.rewards(chosen) / np.where(plays > 0, plays, 1)).tolist(), None
+    low, high = rows.interval(chosen, None)
+    return plays.tolist(), rows.mean(chosen, None)[:, 0].tolist(), list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _children(shape: Any, node: int) -> tuple[int, int]:
+    return (0, 0) if shape.content[node] >= 0 else (int(shape.start[node]), int(shape.start[node + 1]))
+
+
+def arms(state: State) -> dict[str, Any]:
+    """List the arms and the clusters above them."""
+    return {"arms": {str(path[-1]): [str(name) for name in path[:-1]] for path in state.policy.tree.paths()}}
+
+
+# Traffic and report
+
+
+def traffic(state: State) -> dict[str, Any]:
+    """Count decisions by category and group over time; the smaller categories are counted together."""
+    counted = state.traffic
+    pieces = counted.pieces
+    ranked = [category for category, _ in sum((piece.categories for piece in pieces), Counter()).most_common()]
+    shown = ranked if len(ranked) <= MAX_CATEGORIES else ranked[: MAX_CATEGORIES - 1]
+    lines = {category: [piece.categories[category] for piece in pieces] for category in shown}
     if len(shown) < len(ranked):
-        rest = [piece.total() - sum(piece[name] for name in shown) for piece in pieces]
+        rest = [piece.categories.total() - sum(piece.categories[name] for name in shown) for piece in pieces]
         lines[f"{len(ranked) - len(shown)} others"] = rest
-    return {"start": iso(counted.first * counted.width), "seconds": counted.width / 1e6, "categories": lines}
+    groups = {
+        group(None if cohort == ALL else cohort): {
+            "decisions": [piece.decisions[cohort] for piece in pieces],
+            "rewards": [float(piece.rewards[cohort]) for piece in pieces],
+        }
+        for cohort in (ALL, POLICY, CONTROL)
+        if any(piece.decisions[cohort] for piece in pieces)
+    }
+    lifts = [
+        compare(piece.moments(POLICY), piece.moments(CONTROL)).to_dict() if CONTROL in piece.sums else None
+        for piece in pieces
+    ]
+    return {
+        "start": iso(counted.first * counted.width),
+        "seconds": counted.width / 1e6,
+        "categories": lines,
+        "groups": groups,
+        "lift": [None if lift is None or lift["interval"] is None else lift for lift in lifts],
+    }
 
 
-def log_rows(log: EventLog) -> Iterator[dict[str, Any]]:
-    """Yield one row per decision, in the order of the log, and close it."""
+def report(state: State) -> dict[str, Any]:
+    """Say what the experiment is worth: rewards per decision in each group, and the lift."""
+    sums = state.account.moments_at(now())
+    has_control = CONTROL in sums or state.settings.control > 0
+    names = (POLICY, CONTROL) if has_control else (ALL,)
+    groups = {group(None if name == ALL else name): _group(sums.get(name, Moments())) for name in names}
+    if state.settings.control == 0 and not has_control:
+        lift = None
+    else:
+        lift = compare(sums.get(POLICY, Moments()), sums.get(CONTROL, Moments())).to_dict()
+    sentences = []
+    if state.is_paused:
+        sentences.append("Paused: the control policy decides for everybody, and nothing is learned.")
+    if lift is not None:
+        sentences.append(lift["sentence"])
+    return {
+        "experiment": state.name,
+        "policy": state.settings.policy,
+        "paused": state.is_paused,
+        "settings": {"policy": state.settings.policy} | state.settings.to_dict(),
+        "groups": groups,
+        "lift": lift,
+        "sentences": sentences,
+    }
+
+
+def _group(sums: Moments) -> dict[str, Any]:
+    reward = sums.r / sums.d if sums.d else None
+    return {"decisions": round(sums.d), "units": sums.units, "reward": reward}
+
+
+def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
+    """Say which arms of a saved policy are probably the best, and how much is still to be gained by knowing."""
+    policy: Any = from_bytes(data)
+    if not hasattr(policy, "chances"):
+        return {"best": None, "remaining": None, "done": False, "sentences": []}
+    try:
+        chances, remaining = policy.chances(), policy.remaining()
+    except BanditreeError as error:
+        return {
+            "best": None,
+            "remaining": None,
+            "done": False,
+            "sentences": [f"{str(error)[:1].upper()}{str(error)[1:]}."],
+        }
+    ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:MAX_BEST]
+    done = stop_at is not None and remaining.high < stop_at
+    arm, chance = ranked[0]
+    sentences = [
+        f"{arm} is best with {chance:.0%}; at most {remaining.high:.2g} reward per decision is still to gain (95%)."
+    ]
+    if done:
+        sentences.append(f"That is below {stop_at:g}: there is little left to learn. The policy goes on deciding.")
+    return {
+        "best": [{"arm": str(arm), "chance": float(chance)} for arm, chance in ranked],
+        "remaining": {"mean": float(remaining.mean), "high": float(remaining.high)},
+        "done": done,
+        "sentences": sentences,
+    }
+
+
+def describe(state: State) -> dict[str, Any]:
+    """Describe an experiment in the list of all."""
+    return {
+        "name": state.name,
+        "policy": state.settings.policy,
+        "arms": state.policy.tree.n_arms,
+        "decisions": state.decisions,
+        "paused": state.is_paused,
+    }
+
+
+# The log
+
+
+def log_columns(features: Sequence[str]) -> list[str]:
+    """Return the columns of the log; contexts have one for each feature, or one list without features by name."""
+    contexts = [_column(name) for name in features] or ["context"]
+    return [*ANSWERED, *contexts, *ASKED, *VERSIONS]
+
+
+def _column(feature: str) -> str:
+    return f"context_{feature}" if feature in (*ANSWERED, *ASKED, *VERSIONS) else feature
+
+
+def log_rows(log: EventLog, experiment: str, features: Sequence[str], voids: Voids) -> Iterator[dict[str, Any]]:
+    """Yield one row per decision that counts, in the order of the log, and close it."""
     after = 0
     with closing(log):
-        while part := log.events(after, AT_ONCE):
+        while part := log.events(after, AT_ONCE, experiment):
             after = part[-1].n
-            decisions = [event for event in part if event.kind == DECISION]
-            known = log.find(event.id for event in decisions if event.id is not None)
+            decisions = [event for event in part if event.kind == DECISION and not voids.cover(event)]
+            known = log.find(experiment, [event.id for event in decisions if event.id is not None])
             for decision in decisions:
-                yield _row(known.get(decision.id or "", [decision]))
+                yield _row(known.get(decision.id or "", [decision]), features)
 
 
-def _row(known: list[Event]) -> dict[str, Any]:
+def _row(known: list[Event], features: Sequence[str]) -> dict[str, Any]:
     decision, body = known[0], known[0].body or {}
-    rewards = earned(known)
+    rewards, request = rewards_of(known), body["request"]
     row: dict[str, Any] = {"id": decision.id, "at": iso(decision.at), "arm": decision.arm}
     row |= {"propensity": body["propensity"], "reward": rewards.get(0)}
     row |= {"path": body["path"], "steps": body["steps"], "arms": body["arms"]}
+    row["propensities"] = body.get("propensities", [body["propensity"]])
     row["rewards"] = [rewards.get(position) for position in range(len(body["arms"]))]
     shown = [event.arm for event in known[1:] if event.arm is not None] if body.get("shadow") else [decision.arm]
     row["shown"] = shown[0] if shown else None
     row["withdrawn"] = any(event.kind == WITHDRAWAL for event in known)
-    row |= {what: body["request"].get(what) for what in ASKED}
-    return row | {"policy": body["policy"], "tree": body["tree"]}
+    row |= {"group": group(decision.cohort), "unit": decision.unit}
+    context = request.get("context")
+    if features:
+        values = context if isinstance(context, Mapping) else {}
+        row |= {_column(name): values.get(name) for name in features}
+    else:
+        row["context"] = context
+    row |= {what: request.get(what) for what in ASKED}
+    return row | {what: body[what] for what in VERSIONS}
 
 
 def as_ndjson(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -101,11 +279,11 @@ def as_ndjson(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row) + "\n"
 
 
-def as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+def as_csv(rows: Iterator[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """Write a header and one line per row; lists are JSON, and missing values are empty cells."""
-    yield _line(list(COLUMNS))
+    yield _line(list(columns))
     for row in rows:
-        yield _line([json.dumps(value) if isinstance(value, list | bool) else value for value in row.values()])
+        yield _line([json.dumps(value) if isinstance(value, list | dict | bool) else value for value in row.values()])
 
 
 def _line(cells: list[Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from banditree.tree.build import Name
 from banditree.tree.values import by_arm, numbers
 
 Floats = NDArray[np.float64]
-Means = Mapping[Name, float] | Sequence[float] | Floats  # by arm, or in the order of tree.arms
+Means = Mapping[Any, float] | Sequence[float] | Floats  # by arm, or in the order of tree.arms
 
 NEAR_CHANGE = 0.2  # below this relative change the logarithm loses digits, and the series is used
 ODD_RECIPROCALS = 1 / np.arange(3.0, 23.0, 2.0)  # (10,) 1/3, 1/5, ...: enough for double precision up to NEAR_CHANGE

@@ -13,18 +13,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from banditree.output.files import write_whole
-from banditree.paper.claims.appendix import APPENDIX
-from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding
-from banditree.paper.claims.claim import Claim, Verdict
-from banditree.paper.claims.contextual import CONTEXTUAL
-from banditree.paper.claims.cost import COST
-from banditree.paper.claims.data import Data, Missing, Source
-from banditree.paper.claims.dominance import DOMINANCE
-from banditree.paper.claims.hierarchy import HIERARCHY
+from banditree.files import write_whole
+from banditree.paper.claims.appendix import APPENDIX, COST
+from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding, Missing
+from banditree.paper.claims.claim import Claim, Data, Source, Verdict
+from banditree.paper.claims.figure_1 import DOMINANCE, HIERARCHY, LEMMA
+from banditree.paper.claims.figure_2 import CONTEXTUAL, VIOLATION
 from banditree.paper.claims.instances import INSTANCES
-from banditree.paper.claims.lemma import LEMMA
-from banditree.paper.claims.violation import VIOLATION
 from banditree.paper.figures import DEFAULT, FIGURES
 
 CLAIMS: dict[str, Claim] = {
@@ -54,15 +49,15 @@ def judge_claim(claim: Claim, results: Source, *, jobs: int | None = -1) -> Verd
         claim,
         finding,
         half=None if half is None else half.verdict,
-        variants={name: found for name, found in variants.items() if found is not None},
+        variants={name: finding for name, finding in variants.items() if finding is not None},
     )
 
 
 def write_claims(verdicts: list[Verdict], out: Path) -> Path:
     """Write claims.json, a list with one object per claim."""
     path = Path(out) / "claims.json"
-    found = [verdict.to_dict() for verdict in verdicts]
-    write_whole(path, [json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False).encode(), b"\n"])
+    described = [verdict.to_dict() for verdict in verdicts]
+    write_whole(path, [json.dumps(described, indent=2, allow_nan=False, ensure_ascii=False).encode(), b"\n"])
     return path
 
 
@@ -76,4 +71,4 @@ def _try(claim: Claim, data: Data) -> Finding | None:
 def _variants(claim: Claim) -> list[str]:
     """Return the variants that all figures of a claim have."""
     known = [list(FIGURES[name].variants) for name in claim.figures]
-    return [variant for variant in known[0] if variant != DEFAULT and all(variant in each for each in known)]
+    return [variant for variant in known[0] if variant != DEFAULT and all(variant in variants for variants in known)]

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from banditree.errors import BadFile, InvalidValue
-from banditree.output.files import write_whole
+from banditree.files import write_whole
 from banditree.paper.claims import NOT_JUDGED, Verdict, judge, write_claims
 from banditree.paper.report.markdown import claims_table
-from banditree.paper.report.page import page
+from banditree.paper.report.page import Report
 from banditree.paper.report.theory import Theory, theory
 from banditree.paper.results import Results, load_results
 
 HEADLINES = ("2b", "2c", "1f")  # the pictures that the README and the documentation show
 START, END = "<!-- claims: start -->", "<!-- claims: end -->"
 
-__all__ = ["HEADLINES", "Theory", "update_docs", "write_report"]
+__all__ = ["HEADLINES", "Report", "Theory", "update_docs", "write_report"]
 
 
 def write_report(
@@ -38,7 +38,8 @@ def write_report(
     write_whole(folder / "claims.md", [claims_table(verdicts).encode()])
     bounds = theory(results, jobs=jobs)
     path = folder / "report.html"
-    write_whole(path, [page(results, verdicts, bounds, seconds=time.perf_counter() - started).encode()])
+    report = Report(results, verdicts, bounds, seconds=time.perf_counter() - started)
+    write_whole(path, [report.to_html().encode()])
     return path
 
 

@@ -1,28 +1,45 @@
-"""Fill in the template of the page, from top to bottom."""
+"""The report of a reproduction as a document: figures, claims, theory, what goes beyond the paper, how it was made."""
 
 from __future__ import annotations
 
-import base64
 import platform
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
+from math import isinf
 from pathlib import Path
+from typing import Any
 
 import banditree
-from banditree.output.html import number
-from banditree.output.pages import render
 from banditree.paper import beyond
-from banditree.paper.claims import VERDICTS, Verdict
+from banditree.paper.claims import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Finding, Verdict
+from banditree.paper.claims.checks import needed_errors
+from banditree.paper.claims.claim import parameter
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
-from banditree.paper.pictures import draw, drawn
-from banditree.paper.report.cards import SIGNS, behind, checks, facts
+from banditree.paper.pictures import draw, is_drawn
 from banditree.paper.report.markdown import margin
-from banditree.paper.report.numbers import Grid, numbers
 from banditree.paper.report.theory import HORIZON, N_HIERARCHY, Theory
 from banditree.paper.results import Results, stem
-from banditree.report.words import count
+from banditree.report import words
+from banditree.report.document import (
+    Badge,
+    Bullets,
+    Code,
+    Document,
+    Grid,
+    Inline,
+    Link,
+    Note,
+    Part,
+    Picture,
+    Quote,
+    Section,
+)
+from banditree.report.result import Result
+from banditree.report.words import UNKNOWN, count
+from banditree.simulation.runs import Runs
 
 PAPER = (
     'Carlsson, Dubhashi and Johansson, "Thompson Sampling for Bandits with Clustered Arms", IJCAI 2021 '
@@ -42,164 +59,317 @@ HOW_JUDGED = (
 )
 
 
-@dataclass(frozen=True)
-class ShownRun:
-    """A figure as it was run: its picture, the caption and the numbers."""
-
-    picture: Path
-    caption: str
-    problem: str = ""
-    more: str = ""  # the number of other settings, in words
-    numbers: Grid | None = None
-
-
-@dataclass(frozen=True)
-class ShownFigure:
-    """A figure on the page, with the judged claims about it."""
-
-    figure: Figure
-    run: ShownRun | None  # with the default readings
-    others: dict[str, ShownRun] = field(default_factory=dict)  # {variant: its run}
-    verdicts: Sequence[Verdict] = ()
+SIGNS = {HOLDS: "✓", PART: "◐", FAILS: "✗", OPEN: "?", NOT_JUDGED: UNKNOWN}
+KINDS = {HOLDS: "holds", PART: "part", FAILS: "fails", OPEN: "open", NOT_JUDGED: "none"}
+BEYOND = (
+    "ATS, adaptive Thompson sampling, is not in the paper. It learns how far to trust the tree, so that there is no "
+    "depth to choose. Here it meets the instances of every figure without contexts, with the same seeds as the paper's "
+    "algorithms; it uses the whole tree, where they are told how much of it to use."
+)
+number = partial(words.number, digits=4)
 
 
-def page(results: Results, verdicts: Sequence[Verdict], theory: Theory, *, seconds: float) -> str:
-    """Return the page: one file without scripts or requests. ``seconds`` is the time that claims and theory took."""
-    judged = [verdict for verdict in verdicts if verdict.finding is not None]
-    figures = [_shown(results, FIGURES[name], judged) for name in dict.fromkeys(name for name, _ in results.kept)]
-    shown = {each.figure.name for each in figures}
-    counts = Counter(verdict.verdict for verdict in judged)
-    return render(
-        "banditree.paper.report",
-        "report.html",
-        {"checks_of": checks, "data_uri": data_uri, "facts": facts, "margin": margin, "numbers_behind": behind},
-        paper=PAPER,
-        scope=_scope(len(judged), len(verdicts)),
-        counts=[(verdict, counts[verdict]) for verdict in VERDICTS] if judged else [],
-        signs=SIGNS,
-        figures=figures,
-        shown=shown,
-        absent=[name for name in FIGURES if name not in shown],
-        judged=judged,
-        waiting=_waiting([verdict for verdict in verdicts if verdict.finding is None], shown),
-        how_judged=HOW_JUDGED,
-        theory=theory,
-        about_theory=_about(theory),
-        n_hierarchy=N_HIERARCHY,
-        beyond=_beyond(results),
-        **_made(results, seconds),
-    )
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Result):
+    """What a reproduction found. ``seconds`` is the time that the claims and the theory took."""
 
+    results: Results
+    verdicts: Sequence[Verdict]
+    theory: Theory
+    seconds: float
 
-def data_uri(path: Path) -> str:
-    """Return a PNG file as a data URI."""
-    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    def facts(self) -> dict[str, Any]:
+        return {"figures": list(self._names), "claims": [verdict.to_dict() for verdict in self.verdicts]}
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name, _ in self.results.kept))
 
-def _scope(n_judged: int, n_claims: int) -> str:
-    if n_judged == n_claims:
-        return f"{count(n_claims, 'claim')} of its experiments and appendix, judged by computed statistics:"
-    about = f"{n_judged} of {count(n_claims, 'claim')} of its experiments and appendix can be judged from these figures"
-    return f"{about}{':' if n_judged else '.'}"
+    @property
+    def _judged(self) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.finding is not None]
 
+    def document(self) -> Document:
+        counts = Counter(verdict.verdict for verdict in self._judged)
+        chips: list[Inline] = []
+        for verdict in VERDICTS if self._judged else ():
+            chips += [badge(verdict), f" {counts[verdict]}   "]
+        parts: list[Part] = [PAPER, self._scope()]
+        parts += [tuple(chips)] if chips else []
+        parts += [self._figures(), self._claims(), self._theory(), *self._beyond(), self._made()]
+        return Document("The paper, re-run", parts, has_contents=True)
 
-def _waiting(verdicts: Sequence[Verdict], shown: set[str]) -> str:
-    """Say what else could be judged: claims about these figures by name, the others by number."""
-    near = [verdict for verdict in verdicts if shown & set(verdict.claim.figures)]
-    said = [f"“{verdict.claim.title}” is not judged: it needs runs of {verdict.missing} too." for verdict in near]
-    if others := len(verdicts) - len(near):
-        what = count(others, "claim is", "claims are")
-        said.append(f"{what} about other figures; banditree reproduce without a name runs all of them.")
-    return " ".join(said)
+    def _scope(self) -> str:
+        n_judged, n_claims = len(self._judged), len(self.verdicts)
+        if n_judged == n_claims:
+            return f"{count(n_claims, 'claim')} of its experiments and appendix, judged by computed statistics:"
+        claims = f"{n_judged} of {count(n_claims, 'claim')} of its experiments and appendix"
+        return f"{claims} can be judged from these figures{':' if n_judged else '.'}"
 
+    # Figures
 
-def _shown(results: Results, figure: Figure, judged: Sequence[Verdict]) -> ShownFigure:
-    variants = [variant for variant in figure.variants if (figure.name, variant) in results]
-    runs = {variant: _run(results, figure, variant) for variant in variants}
-    default = runs.pop(DEFAULT, None)
-    return ShownFigure(figure, default, runs, [each for each in judged if figure.name in each.claim.figures])
+    def _figures(self) -> Section:
+        parts: list[Part] = [
+            "Bars and bands are one standard deviation over seeds, as in the paper; the tables give the standard error "
+            "too."
+        ]
+        parts += [self._figure(FIGURES[name]) for name in self._names]
+        absent = [name for name in FIGURES if name not in self._names]
+        parts += [Note(f"Not run: {', '.join(absent)}.")] if absent else []
+        return Section("Figures", parts, anchor="figures")
 
+    def _figure(self, figure: Figure) -> Section:
+        variants = [variant for variant in figure.variants if (figure.name, variant) in self.results]
+        parts: list[Part] = [self._picture(figure, DEFAULT)] if DEFAULT in variants else []
+        about = [verdict for verdict in self._judged if figure.name in verdict.claim.figures]
+        parts += [(badge(verdict.verdict), " ", Link(verdict.claim.title, f"claim-{verdict.id}")) for verdict in about]
+        numbers = self._numbers(figure, DEFAULT) if DEFAULT in variants else []
+        parts += [Section("Numbers", numbers, is_folded=True)] if numbers else []
+        parts.append(Section("How the paper was read", [Bullets(figure.readings)], is_folded=True))
+        for variant in variants:
+            if variant != DEFAULT:
+                title = f"Another reading: {figure.variants[variant]} ({variant})"
+                other = [self._picture(figure, variant), *self._numbers(figure, variant)]
+                parts.append(Section(title, other, is_folded=True))
+        return Section(figure.title, parts, anchor=f"figure-{figure.name}", is_card=True)
 
-def _run(results: Results, figure: Figure, variant: str) -> ShownRun:
-    runs, how = results.runs(figure.name, variant), results.kept[figure.name, variant]
-    path = results.out / stem(figure.name, variant)
-    if not drawn(path):
-        draw(figure, variant, runs, path)
-    picture = path.parent / f"{path.name}.png"
-    if not runs:
-        return ShownRun(picture, figure.caption)
-    return ShownRun(
-        picture,
-        f"{figure.caption} T = {figure.horizon:,}, {how.seeds} seeds, {how.seconds:.1f} s.",
-        problem=next(iter(runs.values())).problem,
-        more=f" and {len(runs) - 1} more settings" if len(runs) > 1 else "",
-        numbers=numbers(figure.name, runs),
-    )
+    def _picture(self, figure: Figure, variant: str) -> Picture:
+        runs, how = self.results.runs(figure.name, variant), self.results.kept[figure.name, variant]
+        path = self.results.out / stem(figure.name, variant)
+        if not is_drawn(path):
+            draw(figure, variant, runs, path)
+        caption = figure.caption
+        if runs:
+            caption += f" T = {figure.horizon:,}, {how.seeds} seeds, {how.seconds:.1f} s."
+        return _from_file(path.parent / f"{path.name}.png", caption, f"{figure.title}. {figure.caption}")
 
+    def _numbers(self, figure: Figure, variant: str) -> list[Part]:
+        runs = self.results.runs(figure.name, variant)
+        if not runs:
+            return []
+        more = f" and {len(runs) - 1} more settings" if len(runs) > 1 else ""
+        problem = Code(next(iter(runs.values())).problem)
+        return [Note(("Problem: ", problem, more)), tabulate_figure(figure.name, runs)]
 
-@dataclass(frozen=True)
-class Beyond:
-    """The section on ATS: what was found in words, a table and a picture per figure."""
+    # Claims
 
-    said: str
-    table: Grid
-    pictures: dict[str, Path]
-    captions: dict[str, str]
+    def _claims(self) -> Section:
+        parts: list[Part] = []
+        if self._judged:
+            rows = [
+                (
+                    Link(verdict.claim.title, f"claim-{verdict.id}"),
+                    badge(verdict.verdict),
+                    margin(verdict.margin),
+                    ", ".join(verdict.claim.figures),
+                )
+                for verdict in self._judged
+            ]
+            columns = ("claim", "verdict", "margin", "figures")
+            parts.append(Grid(columns, rows, names=(0, 1, 3), label="All claims", most=None))
+        waiting = self._waiting()
+        parts += [Note(waiting)] if waiting else []
+        parts.append(Section("How a claim is judged", [HOW_JUDGED], is_folded=True))
+        return Section("Claims", [*parts, *map(self._card, self._judged)], anchor="claims")
 
+    def _waiting(self) -> str:
+        """Say what else could be judged: claims about these figures by name, the others by number."""
+        verdicts = [verdict for verdict in self.verdicts if verdict.finding is None]
+        near = [verdict for verdict in verdicts if set(self._names) & set(verdict.claim.figures)]
+        lines = [f"“{verdict.claim.title}” is not judged: it needs runs of {verdict.missing} too." for verdict in near]
+        if others := len(verdicts) - len(near):
+            what = count(others, "claim is", "claims are")
+            lines.append(f"{what} about other figures; banditree reproduce without a name runs all of them.")
+        return " ".join(lines)
 
-def _beyond(results: Results) -> Beyond | None:
-    found = beyond.kept(results.out, results)
-    if not found:
-        return None
-    rows = [row for name, runs in found.items() for row in beyond.compared(name, runs)]
-    cells = [
-        (
-            row.figure,
-            row.setting or "–",
-            row.best,
-            row.policy,
-            *map(number, (row.best_regret, row.regret)),
-            f"{row.ratio:.2f} ± {row.se:.2f}",
+    def _card(self, verdict: Verdict) -> Section:
+        claim, finding = verdict.claim, verdict.finding
+        assert finding is not None
+        figures: list[Inline] = ["Figure " if len(claim.figures) == 1 else "Figures "]
+        for i, name in enumerate(claim.figures):
+            figures += [", "] if i else []
+            figures.append(Link(name, f"figure-{name}") if name in self._names else name)
+        parts: list[Part] = [verdict.sentence, Quote(claim.quote, tuple(figures)), Note(describe_margin(verdict))]
+        for name, other in verdict.variants.items():
+            differs = "differs: " if other.verdict != finding.verdict else ""
+            words = f" {differs}{other.sentence} Margin {margin(other.margin)}."
+            parts.append((f"Reading {name!r}: ", badge(other.verdict), words))
+        details: list[Part] = [
+            claim.statistic,
+            tabulate_checks(finding),
+            Grid(
+                ("number", "value"), [(name, number(value)) for name, value in finding.numbers.items()], label="Numbers"
+            ),
+            Note(("In the files it is called ", Code(claim.id), ".")),
+        ]
+        parts.append(Section("What decides, and the numbers", details, is_folded=True))
+        return Section(claim.title, parts, anchor=f"claim-{claim.id}", badge=badge(verdict.verdict), is_card=True)
+
+    # The rest
+
+    def _theory(self) -> Section:
+        theory = self.theory
+        about = (
+            "The bounds are computed on the first instance of the defaults of figures 1a to 1e: N = 100, K = 10, "
+            f"A* = 10, w* = 0.1, d = 0.1. TS and TSC ran on that instance up to T = {HORIZON:,} with {theory.seeds} "
+            "seeds. Bounds multiply log T and leave out terms that grow more slowly, so the curves may cross them; "
+            "they bound the growth."
         )
-        for row in rows
+        alt = (
+            "Regret of TS and TSC over time on one instance, with the bounds of Theorems 3 and 5 and of Lai and Robbins"
+        )
+        level = f"The balanced binary tree of figure 1f with N = {N_HIERARCHY}: the bound on regret of HTS over log T."
+        parts: list[Part] = [
+            about,
+            _from_file(theory.picture, "Regret on a logarithmic time axis, and the bounds.", alt),
+            theory.bounds,
+            Section("Growth measured", [theory.growth]),
+            Section("Theorem 7, level by level", [level, theory.levels]),
+        ]
+        return Section("Theory", parts, anchor="theory")
+
+    def _beyond(self) -> list[Section]:
+        joined = beyond.load_joined(self.results.out, self.results)
+        if not joined:
+            return []
+        comparisons = [row for name, runs in joined.items() for row in beyond.compare(name, runs)]
+        rows = [
+            (
+                row.figure,
+                row.setting or UNKNOWN,
+                row.best,
+                row.policy,
+                number(row.best_regret),
+                number(row.regret),
+                f"{row.ratio:.2f} ± {row.se:.2f}",
+            )
+            for row in comparisons
+        ]
+        columns = ("figure", "setting", "best of the paper's", "ATS", "its regret", "regret of ATS", "ratio ± se")
+        table = Grid(columns, rows, names=range(4), label="ATS beside the paper's algorithms", most=None)
+        parts: list[Part] = [
+            BEYOND,
+            f"{beyond.summarise(comparisons)} The runs of ATS took {beyond.total_seconds(self.results.out):,.0f} s. "
+            "The best of the paper's algorithms is chosen for each setting by these same seeds, which favours it.",
+        ]
+        for name, runs in joined.items():
+            title = beyond.FIGURES[name].title
+            picture = beyond.draw(name, runs, self.results.out)
+            parts.append(_from_file(picture, Link(title, f"figure-{name}"), title))
+        parts.append(Section("Numbers", [table], is_folded=True))
+        return [Section("Beyond the paper", parts, anchor="beyond")]
+
+    def _made(self) -> Section:
+        versions = [(name, version) for name in PACKAGES if (version := installed_version(name))]
+        versions += [("Python", platform.python_version()), ("engine", banditree.engine())]
+        versions.append(("machine", platform.machine()))
+        kept = self.results.kept.values()
+        rows = [
+            (how.figure, how.variant, str(how.seeds or UNKNOWN), f"{how.seconds:.1f}", how.engine, str(how.jobs))
+            for how in kept
+        ]
+        figures = sum(how.seconds for how in kept)
+        columns = ("figure", "variant", "seeds", "seconds", "engine", "workers")
+        parts: list[Part] = [
+            (
+                "Everything can be run again: ",
+                Code("banditree reproduce 2b"),
+                ", with ",
+                Code("--seeds 500"),
+                " for more seeds and ",
+                Code("--variant 1f:even"),
+                " for another reading. Numbers depend on the seeds alone, not on the machine's cores or on what else "
+                "is run.",
+            ),
+            f"The figures took {figures:,.0f} s of wall time, the claims and the theory {self.seconds:,.0f} s: "
+            f"{figures + self.seconds:,.0f} s in all.",
+            Grid(columns, rows, names=(0, 1, 4), label="Runs", most=None),
+            Grid(("software", "version"), versions, names=(0, 1), label="Versions"),
+        ]
+        return Section("How it was made", parts, anchor="made")
+
+
+def badge(verdict: str) -> Badge:
+    """Show a verdict; the sign says it too, so that it never depends on the colour alone."""
+    return Badge(verdict, SIGNS[verdict], KINDS[verdict])
+
+
+def describe_margin(verdict: Verdict) -> str:
+    """Say how far the weakest check is from its threshold, and what that is based on."""
+    finding = verdict.finding
+    assert finding is not None
+    if isinf(finding.margin):
+        lines = ["Decided by counting"]
+    else:
+        side = "the paper's side" if finding.margin >= 0 else "the other side"
+        lines = [
+            f"The weakest check is {abs(finding.margin):.1f} standard errors on {side} of its threshold, where "
+            f"{needed_errors(finding.seeds):.1f} decide"
+        ]
+    lines += [f"{finding.seeds} seeds", f"T = {finding.horizon:,}"]
+    if verdict.half is not None:
+        lines.append(f"at half of T it {'also ' if verdict.half == verdict.verdict else ''}{verdict.half}")
+    return "; ".join(lines) + "."
+
+
+def tabulate_checks(finding: Finding) -> Grid:
+    """Return one row per check."""
+    rows = [
+        (
+            check.what,
+            {"yes": "passes", "no": "fails", "open": "open"}[check.result],
+            "shown" if check.proof else "not refuted",
+            "yes" if check.core else "no",
+            f"{number(check.estimate.value)} ± {number(check.estimate.se)}",
+            f"{'>' if check.above else '<'} {number(check.threshold)}",
+            margin(check.margin),
+        )
+        for check in finding.checks
     ]
-    columns = ("figure", "setting", "best of the paper's", "ATS", "regret of the best", "regret of ATS", "ratio ± se")
-    return Beyond(
-        f"{beyond.said(rows)} The runs of ATS took {beyond.seconds(results.out):,.0f} s.",
-        Grid(columns, cells, "ATS beside the paper's algorithms", words=4),
-        {name: beyond.draw(name, runs, results.out) for name, runs in found.items()},
-        {name: beyond.FIGURES[name].title for name in found},
-    )
+    columns = ("check", "result", "passes when", "a part by itself", "number ± se", "threshold", "margin")
+    return Grid(columns, rows, names=range(4), label="Checks", most=None)
 
 
-def _about(theory: Theory) -> str:
-    return (
-        "The bounds are computed on the first instance of the defaults of figures 1a to 1e: N = 100, K = 10, A* = 10, "
-        f"w* = 0.1, d = 0.1. TS and TSC ran on that instance up to T = {HORIZON:,} with {theory.seeds} seeds. Bounds "
-        "multiply log T and leave out terms that grow more slowly, so the curves may cross them; they bound the growth."
-    )
+def tabulate_figure(figure: str, runs: Mapping[str, Runs]) -> Grid:
+    """Return regret at T over seeds: one row per policy, or one per setting if there are several."""
+    label = f"Numbers of figure {figure}"
+    if list(runs) == [""]:
+        columns: tuple[str, ...] = ("policy", "regret at T", "sd", "se", "belief draws per step", "µs per step")
+        rows = [
+            (row.policy, *map(number, (row.mean, row.sd, row.se, row.evaluations, row.microseconds)))
+            for row in runs[""].table()
+        ]
+        return Grid(columns, rows, label=label, most=None)
+    if all("depth=" in setting for setting in runs):
+        return _tabulate_depths(label, runs)
+    policies = next(iter(runs.values())).policies
+    columns = ("setting", *(f"{name} {what}" for name in policies for what in ("regret at T", "sd", "se")))
+    rows = []
+    for setting, of_setting in runs.items():
+        by_policy = {row.policy: row for row in of_setting.table()}
+        cells = (number(by_policy[name][what]) for name in policies for what in ("mean", "sd", "se"))
+        rows.append((setting.replace("=", " = "), *cells))
+    return Grid(columns, rows, label=label, most=None)
 
 
-def _made(results: Results, seconds: float) -> dict[str, Grid | str]:
-    versions = [(name, version) for name in PACKAGES if (version := _version(name))]
-    versions += [("Python", platform.python_version()), ("engine", banditree.engine()), ("machine", platform.machine())]
-    runs = [
-        (how.figure, how.variant, str(how.seeds or "–"), f"{how.seconds:.1f}", how.engine, str(how.jobs))
-        for how in results.kept.values()
-    ]
-    figures = sum(how.seconds for how in results.kept.values())
-    took = (
-        f"The figures took {figures:,.0f} s of wall time, the claims and the theory {seconds:,.0f} s: "
-        f"{figures + seconds:,.0f} s in all."
-    )
-    return {
-        "took": took,
-        "made": Grid(("figure", "variant", "seeds", "seconds", "engine", "workers"), runs, "Runs", words=2),
-        "versions": Grid(("software", "version"), versions, "Versions", words=2),
-    }
+def _tabulate_depths(label: str, runs: Mapping[str, Runs]) -> Grid:
+    """Return mean regret and its standard error: one row per number of arms, one column per depth."""
+    cells: dict[int, dict[int, str]] = {}
+    for setting, of_setting in runs.items():
+        row = of_setting.table()[0]
+        n_arms, depth = int(parameter(setting, "n_arms")), int(parameter(setting, "depth"))
+        cells.setdefault(n_arms, {})[depth] = f"{number(row.mean)} ± {number(row.se)}"
+    depths = range(max(max(by_depth) for by_depth in cells.values()) + 1)
+    rows = [(str(n), *(by_depth.get(depth, "") for depth in depths)) for n, by_depth in cells.items()]
+    return Grid(("N", *(f"L = {depth}" for depth in depths)), rows, label=label, most=None)
 
 
-def _version(name: str) -> str | None:
+def _from_file(path: Path, caption: str | Link, alt: str) -> Picture:
+    return Picture(path.read_bytes, caption, alt)
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of a package, or None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from banditree import TS, TSC, plots, problems
 from banditree import theory as bounds
-from banditree.output.html import number
-from banditree.paper.report.numbers import Grid
 from banditree.paper.results import Results
+from banditree.report.document import Grid
+from banditree.report.words import number
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.tree import Tree
@@ -73,7 +73,9 @@ def _bounds(tree: Tree, means: NDArray[np.float64]) -> Grid:
         ("Theorem 6", f"√((A* + K) T) at T = {HORIZON:,}", bounds.minimax_lower(tree, means, horizon=HORIZON)),
         ("Lai and Robbins", "regret of TS over log T", bounds.lai_robbins(means)),
     ]
-    return Grid(("from", "what", "number"), [(*words, number(value)) for *words, value in rows], "Bounds", words=2)
+    return Grid(
+        ("from", "what", "number"), [(*words, number(value)) for *words, value in rows], names=(0, 1), label="Bounds"
+    )
 
 
 def _levels() -> Grid:
@@ -85,7 +87,7 @@ def _levels() -> Grid:
         (str(depth), *(number(upper(depth=depth, form=form)) for form in ("kl", "pinsker", "printed")))
         for depth in range(instance.tree.depth + 1)
     ]
-    return Grid(("depth L", "divergence", "Pinsker", "as printed"), rows, "Theorem 7")
+    return Grid(("depth L", "divergence", "Pinsker", "as printed"), rows, label="Theorem 7")
 
 
 def _growth(runs: Runs) -> Grid:
@@ -96,4 +98,4 @@ def _growth(runs: Runs) -> Grid:
         early, late = float(regret[:, before].mean()), float(regret[:, -1].mean())
         rows.append((name, *map(number, (early, late, (late - early) / log(10)))))
     columns = ("policy", f"regret at {HORIZON // 10:,}", f"at {HORIZON:,}", "growth over log T")
-    return Grid(columns, rows, "Growth measured")
+    return Grid(columns, rows, label="Growth measured")

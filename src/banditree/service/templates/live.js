@@ -3,11 +3,11 @@
 {
   const COLOURS = ["#2a6fdb", "#e07b39", "#3a9d5d", "#b8458b", "#8a6fd1", "#c2a21d", "#3fa7b5", "#d1495b", "#7a8793", "#5b7f2b"];
   const SHOWN = 20, CHILDREN = 50;
+  const NS = "http://www.w3.org/2000/svg";
   const at = (id) => document.getElementById(id);
-  const open = new Set([""]);
-  const latest = new Map();
+  const open = new Set(), below = new Map(), latest = new Map();
   let token = sessionStorage.getItem("banditree-token") || "";
-  let last = "", decisions = 0, stale = true, nodes = [];
+  let last = "", stale = true, reported = 0, root = null, experiment = "", known = [];
 
   const make = (name, text, cls) => {
     const element = document.createElement(name);
@@ -15,8 +15,19 @@
     if (cls) element.className = cls;
     return element;
   };
-  const short = (x) => (x === null || x === undefined ? "" : Number(x).toPrecision(3).replace(/\.?0+$/, ""));
+  const draw = (name, shape) => {
+    const element = document.createElementNS(NS, name);
+    for (const [what, value] of Object.entries(shape)) element.setAttribute(what, value);
+    return element;
+  };
+  const short = (x) => {
+    if (x === null || x === undefined) return "";
+    const text = Number(x).toPrecision(3);
+    return text.includes("e") ? text : text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  };
   const count = (x) => Number(Math.round(x * 10) / 10).toLocaleString("en");
+  const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+  const percent = (x) => (x > 0.995 && x < 1 ? ">99%" : x < 0.005 && x > 0 ? "<1%" : `${Math.round(100 * x)}%`);
   const ask = (path, more) => {
     const headers = { ...(token ? { authorization: "Bearer " + token } : {}), ...more };
     return fetch(path, { headers, cache: "no-store" });
@@ -26,68 +37,139 @@
     if (!answer.ok) throw new Error(String(answer.status));
     return answer.json();
   };
-
+  const base = () => `/v1/experiments/${encodeURIComponent(experiment)}`;
   const key = (path) => JSON.stringify(path);
+
+  // The tree: only the children of open clusters are fetched
+  async function fetchBelow(path) {
+    const found = (await getJson(`${base()}/tree?depth=1&under=${encodeURIComponent(key(path))}`)).nodes;
+    below.set(key(path), found.slice(1));
+    return found[0];
+  }
+  function treeRow(node, depth, name) {
+    const row = make("tr"), cell = make("td", undefined, "name"), mine = key(node.path);
+    cell.style.paddingLeft = 0.5 + depth + "rem";
+    if (node.children) {
+      const button = make("button", name);
+      button.setAttribute("aria-expanded", String(open.has(mine)));
+      button.onclick = async () => {
+        if (open.has(mine)) open.delete(mine);
+        else { open.add(mine); await fetchBelow(node.path); }
+        showTree();
+      };
+      cell.append(button);
+    } else cell.textContent = name;
+    const bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
+    bar.style.width = (100 * node.plays) / Math.max(root.plays, 1) + "%";
+    track.append(bar);
+    const interval = node.interval ? node.interval.map(short).join(" – ") : "";
+    row.append(cell, make("td", count(node.plays), "number"), track, make("td", node.plays ? short(node.reward / node.plays) || "0" : "–", "number"),
+      make("td", short(node.mean), "number"), make("td", interval, "number"));
+    return row;
+  }
+  const note = (text) => {
+    const row = make("tr"), cell = make("td", text, "soft");
+    cell.colSpan = 6;
+    row.append(cell);
+    return row;
+  };
   function showTree() {
-    const below = new Map(), root = nodes.find((node) => node.path.length === 0);
-    for (const node of nodes) {
-      if (!node.path.length) continue;
-      const parent = key(node.path.slice(0, -1));
-      if (!below.has(parent)) below.set(parent, []);
-      below.get(parent).push(node);
-    }
-    const rows = [], total = Math.max(root ? root.plays : 0, 1);
-    const add = (parent, depth) => {
-      const children = (below.get(parent) || []).slice().sort((a, b) => b.plays - a.plays);
+    const rows = [];
+    const add = (path, depth) => {
+      const children = (below.get(key(path)) || []).slice().sort((a, b) => b.plays - a.plays);
       for (const node of children.slice(0, CHILDREN)) {
-        const mine = key(node.path), name = node.path[node.path.length - 1], row = make("tr");
-        const cell = make("td", undefined, "name");
-        cell.style.paddingLeft = 0.5 + depth + "rem";
-        if (below.has(mine)) {
-          const button = make("button", name);
-          button.setAttribute("aria-expanded", String(open.has(mine)));
-          button.onclick = () => { open.has(mine) ? open.delete(mine) : open.add(mine); showTree(); };
-          cell.append(button);
-        } else cell.textContent = name;
-        const bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
-        bar.style.width = (100 * node.plays) / total + "%";
-        track.append(bar);
-        const interval = node.interval ? node.interval.map(short).join(" – ") : "";
-        row.append(cell, make("td", count(node.plays), "number"), track, make("td", short(node.mean), "number"), make("td", interval, "number"));
-        rows.push(row);
-        if (open.has(mine)) add(mine, depth + 1);
+        rows.push(treeRow(node, depth, node.path[node.path.length - 1]));
+        if (open.has(key(node.path))) add(node.path, depth + 1);
       }
-      if (children.length > CHILDREN) {
-        const row = make("tr"), cell = make("td", `and ${children.length - CHILDREN} more`, "soft");
-        cell.colSpan = 5;
-        row.append(cell);
-        rows.push(row);
-      }
+      if (children.length > CHILDREN) rows.push(note(`and ${count(children.length - CHILDREN)} more; search for them above`));
     };
-    add("[]", 0);
+    add([], 0);
     at("tree").replaceChildren(...rows);
-    if (root) {
-      at("plays").textContent = count(root.plays);
-      at("rate").textContent = root.plays ? short(root.reward / root.plays) : "–";
-      at("arms").textContent = count(nodes.filter((node) => !below.has(key(node.path)) && node.path.length).length);
-    }
-    const leaves = nodes.filter((node) => node.path.length && !below.has(key(node.path)) && node.plays > 0);
-    const groups = nodes.filter((node) => node.path.length === 1 && below.has(key(node.path)) && node.plays > 0);
-    const best = (list) => list.reduce((a, b) => (b.mean > a.mean ? b : a));
-    const said = (node) => `${node.path.join(" / ")} earns ${short(node.mean)} per play` +
-      (node.interval ? ` (95% interval ${node.interval.map(short).join(" to ")})` : "") + `, after ${count(node.plays)} plays`;
+  }
+  async function search() {
+    const text = at("search").value.trim();
+    if (!text) { showTree(); return; }
+    const found = (await getJson(`${base()}/tree?search=${encodeURIComponent(text)}`)).nodes;
+    if (at("search").value.trim() !== text) return;
+    found.sort((a, b) => b.plays - a.plays);
+    const rows = found.slice(0, CHILDREN).map((node) => treeRow(node, 0, node.path.join(" / ")));
+    if (found.length > CHILDREN) rows.push(note(`and ${count(found.length - CHILDREN)} more`));
+    if (!found.length) rows.push(note("Nothing has this in its name."));
+    at("tree").replaceChildren(...rows);
+  }
+
+  // What was learned, and what it is worth
+  function showLearned(report) {
+    at("plays").textContent = count(root.plays);
+    at("rate").textContent = root.plays ? short(root.reward / root.plays) || "0" : "–";
+    const groups = (below.get("[]") || []).filter((node) => node.children && node.plays > 0);
     const sentences = [];
-    if (groups.length > 1) sentences.push(`Best category so far: ${said(best(groups))}.`);
-    if (leaves.length) sentences.push(`Best arm so far: ${said(best(leaves))}.`);
-    at("learned").textContent = sentences.join(" ") || "Nothing yet: no reward has come in.";
+    if (groups.length > 1) {
+      const earned = (node) => node.reward / node.plays;
+      const best = groups.reduce((a, b) => (earned(b) > earned(a) ? b : a));
+      sentences.push(`Best category so far: ${best.path[0]} has earned ${short(earned(best)) || 0} per reward, after ${plural(best.plays, "reward")}; ` +
+        `a typical item of it is expected to earn ${short(best.mean)}.`);
+    }
+    const said = report.sentences.filter((sentence) => !report.lift || sentence !== report.lift.sentence);
+    if (report.best || root.plays) sentences.push(...said);
+    at("learned").textContent = sentences.join(" ") || "Nothing yet: no reward has come in. Below are the items that it chooses from.";
+    at("best").hidden = !report.best || !root.plays;
+    at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.0005).map((item) => {
+      const row = make("tr"), bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
+      bar.style.width = 100 * item.chance + "%";
+      track.append(bar);
+      row.append(make("td", item.arm, "name"), make("td", percent(item.chance), "number"), track);
+      return row;
+    }));
+  }
+  function showWorth(report, traffic) {
+    const names = Object.keys(report.groups);
+    at("worth").textContent = report.lift ? report.lift.sentence
+      : "There is no control group, so nobody can tell. Start the service with --control 0.1 to find out.";
+    at("groups").hidden = !report.lift;
+    at("groups").tBodies[0].replaceChildren(...names.map((name) => {
+      const row = make("tr"), group = report.groups[name];
+      row.append(make("td", name), make("td", count(group.decisions), "number"), make("td", count(group.units), "number"),
+        make("td", group.reward === null ? "–" : short(group.reward) || "0", "number"));
+      return row;
+    }));
+    const lifts = traffic.lift.concat(report.lift && report.lift.interval ? [report.lift] : []);
+    chart("lift", report.lift ? [{ cls: "policy", values: lifts.map((x) => x && x.difference), low: lifts.map((x) => x && x.interval[0]), high: lifts.map((x) => x && x.interval[1]) }] : []);
+    const lines = Object.entries(traffic.groups).map(([name, group]) => ({
+      cls: name, values: group.decisions.map((d, i) => (d ? group.rewards[i] / d : null)) }));
+    chart("over-time", report.lift || lines.some((line) => line.values.some((x) => x)) ? lines : []);
+    const settings = Object.entries(report.settings).map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`);
+    at("settings").textContent = settings.join(" · ");
+  }
+  function chart(id, lines) {
+    const figure = at(id).parentElement, all = lines.flatMap((line) => [...line.values, ...(line.low || []), ...(line.high || [])]).filter((x) => x !== null && x !== undefined);
+    figure.hidden = all.length < 2;
+    if (figure.hidden) return;
+    const WIDTH = 600, HEIGHT = 180, LEFT = 64, size = Math.max(...lines.map((line) => line.values.length), 2);
+    let low = Math.min(0, ...all), high = Math.max(0, ...all);
+    if (high === low) high = low + 1;
+    const x = (i) => LEFT + ((WIDTH - LEFT - 6) * i) / (size - 1), y = (value) => 8 + ((HEIGHT - 16) * (high - value)) / (high - low);
+    const svg = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": figure.querySelector("figcaption").textContent });
+    for (const value of [low, 0, high].filter((v, i, list) => list.indexOf(v) === i)) {
+      svg.append(draw("line", { x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value), class: value === 0 ? "zero" : "grid" }));
+      const text = draw("text", { x: LEFT - 8, y: y(value) + 6, "text-anchor": "end" });
+      text.textContent = short(value) || "0";
+      svg.append(text);
+    }
+    for (const line of lines) {
+      const there = line.values.map((value, i) => [value, i]).filter(([value]) => value !== null && value !== undefined);
+      if (line.low) {
+        const ends = [...there.map(([, i]) => `${x(i)},${y(line.high[i])}`), ...there.map(([, i]) => `${x(i)},${y(line.low[i])}`).reverse()];
+        svg.append(draw("polygon", { points: ends.join(" "), class: "band" }));
+      }
+      svg.append(draw("polyline", { points: there.map(([value, i]) => `${x(i)},${y(value)}`).join(" "), class: "line " + line.cls }));
+    }
+    at(id).replaceChildren(svg);
   }
 
   function showTraffic(traffic) {
     const names = Object.keys(traffic.categories), size = names.length ? traffic.categories[names[0]].length : 0;
-    const NS = "http://www.w3.org/2000/svg", svg = document.createElementNS(NS, "svg");
-    svg.setAttribute("viewBox", "0 0 600 160");
-    svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", "Share of traffic per category over time");
+    const svg = draw("svg", { viewBox: "0 0 600 160", role: "img", "aria-label": "Share of traffic per category over time" });
     const width = 600 / Math.max(size, 1);
     for (let i = 0; i < size; i++) {
       const total = names.reduce((sum, name) => sum + traffic.categories[name][i], 0);
@@ -96,13 +178,10 @@
         const height = total ? (160 * traffic.categories[name][i]) / total : 0;
         if (!height) return;
         y -= height;
-        const rect = document.createElementNS(NS, "rect");
-        const shape = { x: i * width, y, width: Math.max(width - 1, 0.5), height, fill: COLOURS[place % COLOURS.length] };
-        for (const [what, value] of Object.entries(shape)) rect.setAttribute(what, value);
-        svg.append(rect);
+        svg.append(draw("rect", { x: i * width, y, width: Math.max(width - 1, 0.5), height, fill: COLOURS[place % COLOURS.length] }));
       });
     }
-    at("traffic").replaceChildren(svg);
+    at("traffic").replaceChildren(...(size ? [svg] : []));
     at("legend").replaceChildren(...names.map((name, place) => {
       const item = make("li"), colour = make("i");
       colour.style.background = COLOURS[place % COLOURS.length];
@@ -113,26 +192,46 @@
   }
 
   function showLatest() {
-    const rows = [...latest.values()].reverse().map((decision) => {
+    const rows = [...latest.values()].filter((decision) => decision.experiment === experiment).reverse().map((decision) => {
       const row = make("tr"), reward = decision.reward === undefined ? "" : short(decision.reward) || "0";
       row.append(make("td", decision.at.slice(11, 19), "number"), make("td", decision.path.join(" / "), "name"),
         make("td", short(decision.propensity), "number"), make("td", reward, "number"));
       return row;
     });
     at("latest").replaceChildren(...rows);
-    at("decisions").textContent = count(decisions);
+  }
+
+  function showExperiments() {
+    const mine = known.find((each) => each.name === experiment);
+    at("list").hidden = known.length < 2;
+    at("experiments").replaceChildren(...known.map((each) => {
+      const row = make("tr"), cell = make("td", undefined, "name"), link = make("a", each.name + (each.paused ? " (paused)" : ""));
+      link.href = "#" + encodeURIComponent(each.name);
+      if (each.name === experiment) link.setAttribute("aria-current", "page");
+      cell.append(link);
+      row.append(cell, make("td", each.policy), make("td", count(each.arms), "number"), make("td", count(each.decisions), "number"));
+      return row;
+    }));
+    if (!mine) return;
+    at("about").textContent = `${mine.name === "main" ? "" : mine.name + " · "}${mine.policy}${mine.paused ? " · paused" : ""} · `;
+    at("decisions").textContent = count(mine.decisions);
+    at("arms").textContent = count(mine.arms);
+  }
+  function chosen() {
+    const wanted = decodeURIComponent(location.hash.slice(1));
+    const name = [wanted, "main", known.length ? known[0].name : ""].find((each) => known.some((one) => one.name === each)) || "";
+    if (name !== experiment) { open.clear(); below.clear(); reported = 0; at("search").value = ""; }
+    experiment = name;
   }
 
   const heard = {
     decision(event) {
-      decisions += 1;
       latest.set(event.id, event);
       while (latest.size > SHOWN) latest.delete(latest.keys().next().value);
     },
     reward(event) {
       if (latest.has(event.id) && event.position === 0) latest.get(event.id).reward = event.reward;
     },
-    arms() {},
   };
   function hear(block) {
     let name = "", data = "";
@@ -141,8 +240,9 @@
       else if (line.startsWith("event: ")) name = line.slice(7);
       else if (line.startsWith("data: ")) data += line.slice(6);
     }
-    if (!(name in heard) || !data) return;
-    heard[name](JSON.parse(data));
+    if (!data) return;
+    if (name in heard) heard[name](JSON.parse(data));
+    else reported = 0;
     stale = true;
   }
 
@@ -151,9 +251,10 @@
     for (;;) {
       try {
         const answer = await ask("/v1/events", last ? { "last-event-id": last } : {});
-        if (answer.status === 401) { stop("That is not the token of this service."); return; }
+        if (answer.status === 401 || answer.status === 403) { stop("That is not a token that may read."); return; }
         if (!answer.ok) throw new Error(String(answer.status));
         at("state").textContent = "live";
+        stale = true;
         const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
         let text = "";
         for (;;) {
@@ -168,19 +269,31 @@
       await pause(1);
     }
   }
+  let report = null;
   async function refresh() {
     for (;;) {
       if (!token && document.body.dataset.token === "yes") return;
       if (stale && !document.hidden) {
         stale = false;
         try {
-          nodes = (await getJson("/v1/tree")).nodes;
-          showTraffic(await getJson("/v1/traffic"));
-          showTree();
-          showLatest();
+          known = (await getJson("/v1/experiments")).experiments;
+          chosen();
+          showExperiments();
+          if (experiment) {
+            root = await fetchBelow([]);
+            for (const path of [...open]) await fetchBelow(JSON.parse(path)).catch(() => open.delete(path));
+            const traffic = await getJson(base() + "/traffic");
+            if (Date.now() - reported > 4000) { report = await getJson(base() + "/report"); reported = Date.now(); }
+            else stale = true;
+            showTraffic(traffic);
+            showWorth(report, traffic);
+            showLearned(report);
+            if (!at("search").value.trim()) showTree();
+            showLatest();
+          }
         } catch (error) { stale = true; }
       }
-      await pause(nodes.length > 2000 ? 10 : 1);
+      await pause(1);
     }
   }
   function stop(why) {
@@ -201,12 +314,14 @@
   at("ask").onsubmit = async (event) => {
     event.preventDefault();
     token = at("token").value;
-    const answer = await ask("/v1/traffic");
-    if (!answer.ok) { stop("That is not the token of this service."); return; }
+    const answer = await ask("/v1/experiments");
+    if (!answer.ok) { stop("That is not a token that may read."); return; }
     sessionStorage.setItem("banditree-token", token);
     at("wrong").textContent = "";
     start();
   };
+  at("search").oninput = () => search().catch(() => {});
+  window.onhashchange = () => { stale = true; };
   if (document.body.dataset.token === "yes" && !token) stop("");
   else start();
 }

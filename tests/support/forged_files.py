@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.output import container
+from banditree.policy import container
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -1,0 +1,291 @@
+"""What an experiment is worth: rewards per decision in each group, and an interval of the difference that stays valid.
+
+The interval is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform
+central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024): it holds at all times at
+once, so that one may look as often as one likes and stop whenever one likes. Units, not decisions, are what it counts:
+the decisions of one visitor are alike.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import heapq
+import math
+from array import array
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from banditree.report.words import count
+
+ALPHA = 0.05  # one minus the coverage of the interval
+TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
+MIN_UNITS = 30  # in each group before anything is said
+MAX_FORECAST = 1e9  # decisions; beyond it "how many more" says nothing
+
+
+@dataclass
+class Moments:
+    """Sums over the units of a group, where a unit has made ``d`` decisions and earned ``r``."""
+
+    units: int = 0
+    d: float = 0.0
+    r: float = 0.0
+    dd: float = 0.0
+    dr: float = 0.0
+    rr: float = 0.0
+    largest: float = 0.0  # the largest reward of a unit, in size
+
+    def move(self, d: float, r: float, more_d: float, more_r: float) -> None:
+        """Change one unit's sums from ``d`` and ``r`` by so much more."""
+        self.units += (d == 0) - (d + more_d == 0)
+        self.d += more_d
+        self.r += more_r
+        self.dd += more_d * (2 * d + more_d)
+        self.dr += (d + more_d) * (r + more_r) - d * r
+        self.rr += more_r * (2 * r + more_r)
+        self.largest = max(self.largest, abs(r + more_r))
+
+    @property
+    def mean(self) -> float:
+        """Reward per decision."""
+        return self.r / self.d if self.d else 0.0
+
+    @property
+    def variance(self) -> float:
+        r"""Variance of the mean by the delta method, a ratio of sums over units: :math:`\sum (r_u - m d_u)^2 / D^2`.
+
+        One more unit, as far from the mean as the largest reward, keeps it from being zero by chance.
+        """
+        residuals = self.rr - 2 * self.mean * self.dr + self.mean**2 * self.dd
+        return (max(residuals, 0.0) + self.largest**2) / self.d**2
+
+
+def radius(variance: float, units: float) -> float:
+    r"""Half the width of the interval, for a mean with this variance after so many units.
+
+    .. math:: \sqrt{v} \sqrt{\frac{2 (t \rho^2 + 1)}{t \rho^2} \log \frac{\sqrt{t \rho^2 + 1}}{\alpha}}
+    """
+    rho2 = (-2 * math.log(ALPHA) + math.log(-2 * math.log(ALPHA)) + 1) / TIGHTEST
+    growth = units * rho2 + 1
+    return math.sqrt(variance * 2 * growth / (units * rho2) * math.log(math.sqrt(growth) / ALPHA))
+
+
+@dataclass(frozen=True)
+class Lift:
+    """The policy's group compared with the control group."""
+
+    difference: float
+    interval: tuple[float, float] | None  # None until there are enough units
+    ratio: float | None
+    ratio_interval: tuple[float, float] | None
+    verdict: str  # better, worse, cannot tell
+    more_decisions: int | None  # about how many more until it can be told
+
+    @property
+    def sentence(self) -> str:
+        if self.interval is None:
+            return f"Cannot tell yet: fewer than {MIN_UNITS} units in a group, or no reward so far."
+        low, high = self.interval
+        relative = "" if self.ratio is None else f", {self.ratio - 1:+.1%}"
+        numbers = f"{self.difference:+.3g} per decision{relative} (95% interval {low:+.3g} to {high:+.3g})"
+        if self.verdict != "cannot tell":
+            return f"The policy is {self.verdict} than the control group: {numbers}."
+        more = (
+            ""
+            if self.more_decisions is None
+            else f" About {count(self.more_decisions, 'more decision')} may settle it."
+        )
+        return f"Cannot tell yet whether the policy is better than the control group: {numbers}.{more}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "difference": self.difference,
+            "interval": None if self.interval is None else list(self.interval),
+            "ratio": self.ratio,
+            "ratio_interval": None if self.ratio_interval is None else list(self.ratio_interval),
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "more_decisions": self.more_decisions,
+        }
+
+
+def compare(policy: Moments, control: Moments) -> Lift:
+    """Compare the two groups."""
+    difference = policy.mean - control.mean
+    ratio = policy.mean / control.mean if control.mean > 0 else None
+    units = policy.units + control.units
+    has_rewards = max(policy.largest, control.largest) > 0
+    if min(policy.units, control.units) < MIN_UNITS or not has_rewards:
+        return Lift(difference, None, ratio, None, "cannot tell", None)
+    largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
+    variances = [_with_largest(group, largest) for group in (policy, control)]
+    half = radius(sum(variances), units)
+    interval = difference - half, difference + half
+    verdict = "better" if interval[0] > 0 else "worse" if interval[1] < 0 else "cannot tell"
+    ratio_interval = None
+    if ratio is not None and ratio > 0:
+        relative = variances[0] / policy.mean**2 + variances[1] / control.mean**2
+        factor = math.exp(min(radius(relative, units), 700.0))
+        ratio_interval = ratio / factor, ratio * factor
+    more = (
+        _more_decisions(difference, sum(variances), units, policy.d + control.d) if verdict == "cannot tell" else None
+    )
+    return Lift(difference, interval, ratio, ratio_interval, verdict, more)
+
+
+def _with_largest(group: Moments, largest: float) -> float:
+    return group.variance + (largest**2 - group.largest**2) / group.d**2
+
+
+def _more_decisions(difference: float, variance: float, units: float, decisions: float) -> int | None:
+    """Estimate how many more decisions make the interval narrow enough, if the difference stays as it is."""
+    if difference == 0:
+        return None
+    low, high = 0.0, 60.0  # powers of 2 by which the data must grow
+    for _ in range(50):
+        middle = (low + high) / 2
+        growth = 2.0**middle
+        if radius(variance / growth, units * growth) < abs(difference):
+            high = middle
+        else:
+            low = middle
+    more = decisions * (2.0**high - 1)
+    return math.ceil(more) if more < MAX_FORECAST else None
+
+
+@dataclass
+class Group:
+    """One group: its sums over units, and the sums of each unit.
+
+    A decision without a unit is a unit of its own, whose sums are not kept: it is one decision, and has one reward.
+    """
+
+    moments: Moments = field(default_factory=Moments)
+    sums: dict[int, tuple[float, float]] = field(default_factory=dict)  # hash of the unit -> decisions and reward
+
+    def add(self, unit: int | None, d: float, r: float) -> None:
+        """Add decisions and their reward to a unit; None is a decision without one."""
+        alone = (0.0, 0.0) if d > 0 else (1.0, 0.0)
+        before = alone if unit is None else self.sums.get(unit, (0.0, 0.0))
+        self.moments.move(*before, d, r)
+        if unit is not None:
+            self.sums[unit] = (before[0] + d, before[1] + r)
+
+
+class Account:
+    """The groups of an experiment, folded from its decisions and rewards.
+
+    With a reward window, a decision counts once its window has closed, in whichever group it is, with the rewards that
+    came in until then. Without one, it counts at once.
+    """
+
+    def __init__(self, window: float | None) -> None:
+        self.window = None if window is None else round(window * 1e6)
+        self.groups: dict[str, Group] = {}
+        self._open: list[tuple[int, str]] = []  # heap of (time, id) of decisions whose window is open
+        self._pending: dict[str, tuple[str, int | None, float]] = {}  # id -> cohort, unit, reward so far
+
+    def decide(self, at: int, id_: str, cohort: str, unit: str | None, *, is_slate: bool) -> None:
+        """Count a decision, now or when its window closes."""
+        key = unit_hash(unit) if unit is not None else unit_hash(f"\0{id_}") if is_slate else None
+        if self.window is None:
+            self._group(cohort).add(key, 1.0, 0.0)
+        else:
+            heapq.heappush(self._open, (at, id_))
+            self._pending[id_] = (cohort, key, 0.0)
+
+    def reward(self, id_: str, cohort: str, unit: str | None, value: float, *, is_default: bool) -> None:
+        """Add a reward to its decision; one that comes after the window has closed counts only if it is a default."""
+        pending = self._pending.get(id_)
+        if pending is not None:
+            self._pending[id_] = (*pending[:2], pending[2] + value)
+        elif self.window is None or is_default:
+            self._group(cohort).add(self._key(cohort, id_, unit), 0.0, value)
+
+    def withdraw(self, id_: str, cohort: str, unit: str | None) -> None:
+        """Leave out a decision that was never shown."""
+        if self._pending.pop(id_, None) is None and self.window is None:
+            self._group(cohort).add(self._key(cohort, id_, unit), -1.0, 0.0)
+
+    def _key(self, cohort: str, id_: str, unit: str | None) -> int | None:
+        if unit is not None:
+            return unit_hash(unit)
+        key = unit_hash(f"\0{id_}")  # of a slate, which has several rewards
+        return key if key in self._group(cohort).sums else None
+
+    def close(self, at: int) -> None:
+        """Count the decisions whose window had closed at this time."""
+        while self._open and self.window is not None and self._open[0][0] + self.window < at:
+            _, id_ = heapq.heappop(self._open)
+            if (pending := self._pending.pop(id_, None)) is not None:
+                cohort, key, reward = pending
+                self._group(cohort).add(key, 1.0, reward)
+
+    def moments(self, cohort: str) -> Moments:
+        """Return the sums of a group."""
+        return self.groups[cohort].moments if cohort in self.groups else Moments()
+
+    def moments_at(self, at: int) -> dict[str, Moments]:
+        """Return the sums of the groups at a time, with the windows that have closed since the last event.
+
+        Nothing changes: windows close by the times of events, so that every process folds the same.
+        """
+        sums = {cohort: replace(group.moments) for cohort, group in self.groups.items()}
+        moved: dict[tuple[str, int], tuple[float, float]] = {}
+        places = [0]
+        while places and self.window is not None:
+            place = places.pop()
+            if place >= len(self._open) or self._open[place][0] + self.window >= at:
+                continue  # in a heap, all below it are later
+            places += [2 * place + 1, 2 * place + 2]
+            if (pending := self._pending.get(self._open[place][1])) is not None:
+                cohort, key, reward = pending
+                before = (0.0, 0.0)
+                if key is not None:
+                    known = self.groups[cohort].sums if cohort in self.groups else {}
+                    before = moved.get((cohort, key), known.get(key, before))
+                    moved[cohort, key] = before[0] + 1.0, before[1] + reward
+                sums.setdefault(cohort, Moments()).move(*before, 1.0, reward)
+        return sums
+
+    def _group(self, cohort: str) -> Group:
+        return self.groups.setdefault(cohort, Group())
+
+    # Snapshots
+
+    def to_dict(self) -> dict[str, Any]:
+        groups = {}
+        for cohort, group in self.groups.items():
+            keys, sums = array("Q", group.sums), array("d", (x for pair in group.sums.values() for x in pair))
+            groups[cohort] = {
+                "moments": vars(group.moments),
+                "units": base64.b64encode(keys.tobytes()).decode(),
+                "sums": base64.b64encode(sums.tobytes()).decode(),
+            }
+        pending = [[id_, *values] for id_, values in self._pending.items()]
+        return {"groups": groups, "open": sorted(self._open), "pending": pending}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any], window: float | None) -> Account:
+        account = cls(window)
+        for cohort, group in saved["groups"].items():
+            keys, sums = array("Q"), array("d")
+            keys.frombytes(base64.b64decode(group["units"]))
+            sums.frombytes(base64.b64decode(group["sums"]))
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            account.groups[cohort] = Group(Moments(**group["moments"]), dict(zip(keys, pairs, strict=True)))
+        account._open = [(at, id_) for at, id_ in saved["open"]]  # sorted, which is a heap
+        account._pending = {id_: (cohort, unit, reward) for id_, cohort, unit, reward in saved["pending"]}
+        return account
+
+
+def unit_hash(unit: str) -> int:
+    """Return a number of 64 bits for a unit, which takes less memory than its name."""
+    return int.from_bytes(hashlib.blake2b(unit.encode(), digest_size=8).digest(), "little")
+
+
+def in_control(experiment: str, salt: str, unit: str, share: float) -> bool:
+    """Whether a unit belongs to the control group: always the same, in every process and after every restart."""
+    digest = hashlib.blake2b(f"{salt}/{experiment}/{unit}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64 < share
