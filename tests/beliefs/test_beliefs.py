@@ -96,8 +96,9 @@ def test_linear_by_hand(engine: str) -> None:
     hats = node(policy, "hats")
     assert rows.gram[hats][0].tolist() == [[1, 2], [2, 5]]
     assert rows.moment[hats][0].tolist() == [3, 7]
-    assert rows.inverse(hats)[0] == pytest.approx(np.array([[6, -2], [-2, 2]]) / 8)
-    assert rows.coefficients[hats][0] == pytest.approx([(18 - 14) / 8, (-6 + 14) / 8])
+    coefficients, root = rows.posterior(hats)
+    assert root[0] @ root[0].T == pytest.approx(np.array([[6, -2], [-2, 2]]) / 8)
+    assert coefficients[0] == pytest.approx([(18 - 14) / 8, (-6 + 14) / 8])
     assert rows.mean(hats, at)[0, 0] == pytest.approx(1.5)
     assert rows.spread(hats, at)[0, 0] == pytest.approx(math.sqrt(0.5 * 4 / 8))
     assert rows.plays(hats)[0] == 2
@@ -110,8 +111,8 @@ def test_linear_by_hand(engine: str) -> None:
     assert blank.interval == "needs context="
     # A prior mean of (1, 0) worth precision 2: B = 2 I + x x', f = 2 (1, 0) + 3 x.
     rows = rows_of(learned(bt.Linear(2, mean=(1.0, 0.0), precision=2.0), [("h1", 3.0, x)]))
-    assert rows.coefficients[hats][0] == pytest.approx(np.linalg.solve([[3, 2], [2, 6]], [5, 6]))
-    assert rows.coefficients[node(policy, "shoes")][0].tolist() == [1, 0]
+    assert rows.posterior(hats)[0][0] == pytest.approx(np.linalg.solve([[3, 2], [2, 6]], [5, 6]))
+    assert rows.posterior(node(policy, "shoes"))[0][0].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("a", [1e-3, 0.05, 0.5, 1, 3.3, 40, 1e4, 1e7])

@@ -1,8 +1,7 @@
-"""Linear beliefs against exact rational arithmetic: contexts of any scale, repeated, collinear, with outliers.
+"""Linear beliefs against exact rational arithmetic: contexts of any scale, repeated or collinear.
 
-Two errors are allowed, and no more. Where contexts are not too alike, B is summed and inverted in doubles, with an
-error that is small against B in every direction: a part DELTA of the spread, and of the mean's own size in that
-direction. And contexts, and what they are multiplied with, are doubles: a few parts in 2^53 of each product.
+Means and spreads have a relative error below 1e-6: of the mean's own size in that direction, and of the spread.
+Contexts, and what they are multiplied with, are doubles, which adds a few parts in 2^53 of each product.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tests.support.helpers import ENGINES, make, needs_native, same, state
 
 Floats = NDArray[np.float64]
 
-DELTA = 1e-7
+DELTA = 1e-6
 EPS = float(np.finfo(float).eps)
 TREE = bt.Tree({"a": ["a1", "a2"], "b": ["b1"]})
 Reward = tuple[str, float, Floats]
@@ -90,9 +89,13 @@ def check(policy: bt.Policy, rewards: list[Reward], precision: float, contexts: 
         means, spreads = rows.mean(np.array([node]), contexts)[0], rows.spread(np.array([node]), contexts)[0]
         for mean, spread, context in zip(means, spreads, contexts, strict=True):
             exact.check(float(mean), float(spread), context)
+            if policy.engine == "native":
+                walk: Any = policy._state.walk
+                mean, spread = walk.moments(node, context.copy())
+                exact.check(mean, spread, context)
 
 
-KINDS = ("random", "repeated", "collinear", "outlier", "columns", "whole")
+KINDS = ("random", "repeated", "collinear", "multiples", "columns", "whole")
 
 
 def contexts_of(kind: str, n: int, dim: int, scale: float, rng: np.random.Generator) -> Floats:
@@ -102,21 +105,19 @@ def contexts_of(kind: str, n: int, dim: int, scale: float, rng: np.random.Genera
     elif kind == "collinear":  # an intercept and columns that add up to it
         X = np.eye(dim)[rng.integers(dim, size=n)]
         X[:, 0] = 1
-    elif kind == "outlier":
-        X[rng.integers(n)] *= scale
-        return X
+    elif kind == "multiples":  # of one context, large and small
+        X = X[:1] * 10.0 ** rng.uniform(-9, 0, (n, 1))
     elif kind == "columns":  # a scale for each column, as of times and shares
-        return np.asarray(X * 10.0 ** rng.uniform(-8, np.log10(scale) if scale > 1 else 12, dim))
-    elif kind == "whole":  # the numbers of the report: most entries small, some large and equal
-        X = np.where(rng.random((n, dim)) < 0.5, 1.0, 1 / scale)
-        X = X[rng.integers(min(n, 3), size=n)]
+        X *= 10.0 ** rng.uniform(-4, 0, dim)
+    elif kind == "whole":  # most entries small, some large and equal, the same context again and again
+        X = np.where(rng.random((1, dim)) < 0.5, 1.0, 1 / scale) * np.ones((n, 1))
     return np.asarray(X * scale)
 
 
 @given(
     kind=st.sampled_from(KINDS),
-    scale=st.sampled_from([1e-8, 1e-4, 1.0, 1e3, 1e5, 1e7, 1e8, 1e9, 1e10, 1e12]),
-    precision=st.sampled_from([1.0, 1e-6, 100.0]),
+    scale=st.sampled_from([1e-9, 1e-4, 1.0, 1e3, 1e5, 1e7, 1e8, 1e9]),
+    precision=st.sampled_from([1.0, 1e-2, 100.0]),
     dim=st.integers(1, 5),
     n=st.integers(1, 25),
     batch=st.sampled_from(["one by one", "at once", "in parts"]),
@@ -163,36 +164,18 @@ def test_the_report(engine: str) -> None:
     assert (row.interval[1] - row.interval[0]) / (2 * 1.96) == pytest.approx(0.5**0.5, abs=1e-5)
 
 
-def test_an_outlier_in_a_batch_leaves_the_others_their_weight(engine: str) -> None:
-    rng = np.random.default_rng(3)
-    X, rewards = rng.standard_normal((300, 4)), rng.standard_normal(300)
-    X[17] *= 1e12
-    policy = bt.LinTS(bt.Tree(1), dim=4, rng=0)
-    policy.update_many([0] * 300, rewards, contexts=X)
-    theta = [float(row.mean) for x in np.eye(4) for row in policy.table(x)[:1]]
-    # The outlier all but fixes one direction u: theta is the least squares of the others at right angles to u.
-    u = X[17] / np.linalg.norm(X[17])
-    P = np.eye(4) - np.outer(u, u)
-    others = np.delete(X, 17, axis=0)
-    b = np.eye(4) + others.T @ others
-    basis = np.linalg.svd(P)[0][:, :3]
-    f = np.delete(rewards, 17) @ others
-    assert theta == pytest.approx(basis @ np.linalg.solve(basis.T @ b @ basis, basis.T @ f), abs=1e-9)
-
-
 def trained(scale: float = 1e9, engine: str = "native", n: int = 12) -> tuple[bt.Policy, list[Reward]]:
-    """A policy whose nodes need sums without rounding."""
+    """A policy whose nodes have seen two contexts of three numbers, and large ones."""
     rng = np.random.default_rng(4)
     X = contexts_of("repeated", n, 3, scale, rng)
     rewards = [(str(arm), float(rng.standard_normal()), x) for arm, x in zip(rng.choice(TREE.arms, n), X, strict=True)]
     with engines.using(engine):
         policy = bt.LinHTS(TREE, dim=3, rng=0)
     learn(policy, rewards, "one by one")
-    assert policy._state.rows.rooted.any()  # type: ignore[attr-defined]
     return policy, rewards
 
 
-def test_moved_arms_take_their_digits_along(engine: str) -> None:
+def test_moved_arms_take_their_evidence_along(engine: str) -> None:
     policy, rewards = trained(engine=engine)
     probes = np.concatenate([[rewards[0][2]], np.eye(3)])
     policy.move_arms({"a2": ("b", "c")})
@@ -226,44 +209,22 @@ def rewritten(path: Path, **changes: Any) -> None:
     path.write_bytes(b"".join(container.encode("policy", content.header, arrays)))
 
 
-def test_a_file_of_version_0_1_with_a_lost_inverse_is_repaired(engine: str, tmp_path: Path) -> None:
-    policy, _ = trained(engine=engine)
+def test_a_file_of_version_0_2_is_read_without_what_it_derived(engine: str, tmp_path: Path) -> None:
+    policy, rewards = trained(engine=engine)
     policy.save(tmp_path / "old")
-    arrays = container.decode((tmp_path / "old").read_bytes(), "policy", "old").arrays
-    nan = np.full_like(arrays["rows.inverse"], np.nan)
-    rewritten(tmp_path / "old", **{"rows.exact": None, "rows.exact_nodes": None, "rows.inverse": nan})
+    content = container.decode((tmp_path / "old").read_bytes(), "policy", "old")
+    derived = {"rows.inverse": np.full((6, 3, 3), np.nan), "rows.coefficients": np.ones((6, 3))}
+    derived |= {"rows.exact": np.ones((1, 1, 4, 3)), "rows.exact_nodes": np.array([0])}
+    (tmp_path / "old").write_bytes(b"".join(container.encode("policy", content.header, content.arrays | derived)))
     again = bt.load(tmp_path / "old", rng=1)
-    assert np.isfinite(again._state.rows.spread(np.arange(3), np.eye(3))).all()
-    assert again.choose(np.ones(3)) in TREE.arms
+    check(again, rewards, 1.0, np.eye(3))
     again.update("a1", 1.0, np.full(3, 1e9))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"rows.exact_nodes": np.array([0, 99])},
-        {"rows.exact_nodes": np.array([0, -1])},
-        {"rows.exact_nodes": np.array([0, 0])},
-        {"rows.exact": np.ones((2, 3, 3, 3))},
-        {"rows.exact": np.full((2, 1, 4, 3), np.nan), "rows.exact_nodes": np.array([0, 1])},
-        {"rows.exact": np.ones((2, 0, 4, 3)), "rows.exact_nodes": np.array([0, 1])},
-        {"rows.exact": np.full((1, 1, 4, 3), 1e300), "rows.exact_nodes": np.array([0])},
-        {"rows.exact": np.full((1, 1, 4, 3), 1e200) - 2e200 * np.eye(4, 3), "rows.exact_nodes": np.array([0])},
-        {"rows.gram": np.full((6, 3, 3), np.nan), "rows.exact": None, "rows.exact_nodes": None},
-    ],
-)
-def test_exact_sums_that_cannot_be_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
-    policy, _ = trained(engine=ENGINES[0])
-    policy.save(tmp_path / "odd")
-    rewritten(tmp_path / "odd", **changes)
-    with pytest.raises(bt.errors.BadFile):
-        bt.load(tmp_path / "odd")
-
-
 @needs_native
-@pytest.mark.parametrize("scale", [1e5, 1e9, 1e12])
+@pytest.mark.parametrize("scale", [1e5, 1e9])
 @pytest.mark.parametrize("name", ["LinTSC", "LinUCBC", "LinHTS"])
-def test_both_engines_choose_alike_where_nodes_are_rooted(name: str, scale: float) -> None:
+def test_both_engines_choose_alike_where_contexts_are_collinear(name: str, scale: float) -> None:
     """On one stream the readable engine takes the steps of the native one, as everywhere else."""
     rng = np.random.default_rng(5)
     X = contexts_of("repeated", 60, 3, scale, rng)
@@ -275,29 +236,31 @@ def test_both_engines_choose_alike_where_nodes_are_rooted(name: str, scale: floa
         for at, x in enumerate(X):
             policy.update(TREE.arms[at % 3], float(at % 5), x)
         found.append([policy.choose(x) for x in probes])
-        assert policy._state.rows.rooted.any()  # type: ignore[attr-defined]
     assert found[0] == found[1]
 
 
-@needs_native
-def test_a_node_that_is_even_again_goes_back_to_the_fast_way() -> None:
-    """Large contexts are uneven at first; once they point everywhere, doubles have all the digits there are."""
-    with engines.using("native"):
-        policy = bt.LinTS(bt.Tree(1), dim=3, rng=0)
-    rng, rows = np.random.default_rng(6), policy._state.rows
-    X = rng.standard_normal((40, 3)) * 1e9
-    policy.update(0, 1.0, X[0])
-    assert rows.rooted.all()  # type: ignore[attr-defined]
-    for x in X[1:]:
-        policy.update(0, 1.0, x)
-    assert not rows.rooted.any()  # type: ignore[attr-defined]
-    assert rows.kept().keys() == {"count", "total", "gram", "moment", "coefficients", "inverse"}
+def test_large_contexts_are_refused_with_a_sentence(engine: str) -> None:
+    policy = bt.LinTS(bt.Tree(2), dim=2, rng=0)
+    with pytest.raises(bt.errors.InvalidValue, match="1e\\+30; scale your contexts"):
+        policy.update(0, 1.0, np.array([1.0, 1e31]))
+    with pytest.raises(bt.errors.InvalidValue, match="scale your contexts"):
+        policy.choose(np.array([1.0, -1e31]))
+    for prior in ({"precision": 1e31}, {"precision": 1e-31}, {"mean": 1e31}, {"v": 1e31}):
+        with pytest.raises(bt.errors.InvalidValue):
+            bt.Linear(2, **prior)
+    extreme = bt.LinTS(bt.Tree(2), prior=bt.Linear(2, precision=1e-30, mean=-1e30, v=1e30), rng=0)
+    for x in ([1e30, -1e30], [1e30, 1e30], [1e-30, 0.0]):
+        extreme.update(0, 1e100, np.array(x))
+        extreme.update_many([0, 1], [1e100, -1e100], plays=[1e15, 1e15], contexts=np.array([x, x]))
+        assert extreme.choose(np.array(x)) in (0, 1)
+        assert extreme.propensities(np.array(x)).sum() == pytest.approx(1)
+        assert np.isfinite([row.interval for row in extreme.table(np.array(x))]).all()
 
 
 @needs_native
-@pytest.mark.parametrize("precision", [1e-12, 1e-40])
-def test_simulations_learn_carefully_too(precision: float) -> None:
-    """With next to no prior the first contexts are steep: the native run leaves those updates to Python."""
+@pytest.mark.parametrize("precision", [1e-12, 1e-30])
+def test_simulations_with_next_to_no_prior(precision: float) -> None:
+    """The first contexts of a node leave directions in which nothing was seen."""
     policies: list[bt.Policy] = []
 
     def build(tree: bt.Tree, *, rng: Any) -> bt.Policy:
@@ -314,10 +277,10 @@ def test_simulations_learn_carefully_too(precision: float) -> None:
         rows: Any = policy._state.rows
         assert rows.count[0] == 300
         b = precision * np.eye(3) + rows.gram[0]
-        assert rows.coefficients[0] == pytest.approx(np.linalg.solve(b, rows.moment[0]), rel=1e-8)
+        assert rows.posterior(np.array([0]))[0][0] == pytest.approx(np.linalg.solve(b, rows.moment[0]), rel=1e-8)
 
 
-def test_refused_updates_change_nothing_where_nodes_are_rooted(engine: str) -> None:
+def test_refused_updates_change_nothing(engine: str) -> None:
     policy, _ = trained(engine=engine)
     before = state(policy)
     wrong = [partial(policy.update, "a1", 1.0, np.full(3, 1e101)), partial(policy.update, "a1", np.inf, np.ones(3))]

@@ -41,12 +41,12 @@ DIGESTS = {
     "UCBC": "ce7dff39556813df",
     "UCT": "affc94ff8575f019",
     "TSMax": "b03747f3ee9d160e",
-    "LinTS": "fd0f257c0d5c114b",
-    "LinTSC": "a1d738df4c3fd71b",
-    "LinHTS": "0c328372da13c9f6",
-    "LinUCB": "5beb26a7bfb3fbb8",
-    "LinUCBC": "2719d77605386340",
-    "LinUCT": "2777dacaa13d26b4",
+    "LinTS": "651e7509588aacd8",
+    "LinTSC": "b4132a82cfd51a35",
+    "LinHTS": "b45495505858882f",
+    "LinUCB": "aa3dc6cd98263504",
+    "LinUCBC": "c31e4a5f0489983a",
+    "LinUCT": "5e88007892f5e6b2",
 }
 
 

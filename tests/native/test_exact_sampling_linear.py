@@ -33,7 +33,7 @@ def twins(tree: bt.Tree, **options: Any) -> tuple[bt.Policy, bt.Policy]:
 @given(
     widths=st.lists(st.integers(1, 70), min_size=1, max_size=4),
     dim=st.integers(1, 10),
-    scale=st.sampled_from([1e-90, 1e-40, 1e-15, 1.0, 1e15, 1e40, 1e90]),
+    scale=st.sampled_from([1e-90, 1e-40, 1e-15, 1.0, 1e15, 1e25]),
     v=st.sampled_from([1e-20, 0.25, 1e20]),
     seed=st.integers(0, 2**32),
 )

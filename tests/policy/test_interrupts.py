@@ -26,12 +26,6 @@ HOME = Path(bt.__file__).parent
 OURS = tuple(str(HOME / part) for part in ("policy", "beliefs", "rules"))  # a tree never changes: it cannot be torn
 TREE = bt.Tree({"x": ["a", "b"], "y": ["c"]})
 RETREED = bt.Tree({"y": ["a"], "z": ["b", "c", "new"]})
-POLICIES: dict[str, dict[str, Any]] = {
-    "TSC": {},
-    "TSMax": {},
-    "LinTSC": {},
-    "UCBC": {"half_life": 3.0},
-}
 
 
 class Interrupt(Exception):
@@ -115,8 +109,15 @@ CHANGES: dict[str, Callable[[bt.Policy], None]] = {
 }
 
 
-def built(name: str) -> bt.Policy:
-    policy = make(name, TREE, 1, **POLICIES[name])
+FADING = ("TS", "TSMax", "UCBC", "LinUCB", "LinTSC")
+CASES: list[tuple[str, float | None, str]] = [
+    (name, None, change) for name in ("TSC", "TSMax", "LinTSC") for change in CHANGES
+]
+CASES += [(name, 3.0, change) for name in FADING for change in ("update", "update_many")]
+
+
+def built(name: str, half_life: float | None) -> bt.Policy:
+    policy = make(name, TREE, 1, half_life=half_life)
     policy.update_many(["a", "b", "c", "b"], [1.0, 0.0, 1.0, 1.0], contexts=contexts(policy, 4))
     return policy
 
@@ -129,23 +130,15 @@ def all_of(policy: bt.Policy) -> dict[str, Any]:
     return state(policy) | {"scale": policy._state.rows.scale.copy(), "paths": paths}
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        (name, change)
-        for name in POLICIES
-        for change in CHANGES
-        if name != "UCBC" or change in ("update_many", "update_many_slowly", "forget")
-    ],
-)
-def test_a_change_is_whole_or_not_at_all(name: str, change: str, engine: str) -> None:
+@pytest.mark.parametrize(("name", "half_life", "change"), CASES)
+def test_a_change_is_whole_or_not_at_all(name: str, half_life: float | None, change: str, engine: str) -> None:
     act = CHANGES[change]
-    policy = built(name)
+    policy = built(name, half_life)
     before = all_of(policy)
     act(policy)
     after = all_of(policy)
     assert not same(before, after)
-    policy, ends = built(name), {"before": 0, "after": 0}
+    policy, ends = built(name, half_life), {"before": 0, "after": 0}
     for at in count():
         interrupt = interrupted(partial(act, policy), at)
         if interrupt is None:
@@ -161,6 +154,6 @@ def test_a_change_is_whole_or_not_at_all(name: str, change: str, engine: str) ->
             update(policy)
             policy.update_many(["b"], [0.0], contexts=contexts(policy, 1))
             policy.add_arms({"one more": ("x",)})
-            policy = built(name)
+            policy = built(name, half_life)
     assert ends["before"] > 10
     assert same(all_of(policy), after)  # the call that ran to its end

@@ -9,7 +9,8 @@ from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.linear import Linear, LinearRows
 
 BELIEFS: dict[str, type[Belief]] = {
-    belief.__name__: belief for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian, AdaptiveLinear)
+    belief.__name__: belief
+    for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian, AdaptiveLinear)
 }
 
 __all__ = [

@@ -24,14 +24,14 @@ from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows,
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, real, whole
+from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, real
 from banditree.tree.shape import Shape
 
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths
 # are standard deviations in units of the noise.
 LEVEL_WIDTHS = 2.0 ** np.arange(2, -6, -1)  # of arms around their cluster
 WIDER_ABOVE = (1.0, 2.0, 4.0)  # factor by which widths grow with each level up
-SLOPE_SHARES = (0.02, 0.3, 1.0)  # width of slopes, per standard deviation of a feature, over that of levels
+SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
@@ -242,11 +242,11 @@ class AdaptiveLinearRows(Rows):
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         raise NotImplementedError("contexts are needed; see `columns`")
 
-    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None, weight: float = 1.0) -> Floats:
         assert context is not None
         x = np.append(1.0, context)
         gram = (count * x[:, None] * x)[self._lower]
-        return np.concatenate([[1.0 / self.scale[0], total * total / count], gram, total * x])
+        return np.concatenate([[weight, total * total / count], gram, total * x])
 
     def columns_of_arms(self, batch: Batch) -> Floats:
         assert batch.contexts is not None
@@ -276,7 +276,7 @@ class AdaptiveLinearRows(Rows):
         count = self.gram[:, 0]
         if (count < 0).any() or (self.draws > count * (1 + ROUNDING) * LARGEST).any():
             raise InvalidValue("gram counts fewer rewards than there are")
-        largest = {"gram": LARGEST**2, "moment": LARGEST**2, "squares": LARGEST**2}
+        largest = {"gram": LARGEST_CONTEXT**2, "moment": LARGEST * LARGEST_CONTEXT, "squares": LARGEST**2}
         for name, size in largest.items():
             check_sums(name, getattr(self, name), count, size)
         gram = self._square(self.gram)
@@ -308,24 +308,6 @@ class AdaptiveLinearRows(Rows):
         whole_matrix[..., self._lower[0], self._lower[1]] = triangle
         whole_matrix[..., self._lower[1], self._lower[0]] = triangle
         return whole_matrix
-
-    # SHIM
-    def lay_out(self, table, shapes):
-        self.table, first = table, 0
-        for name in self.EVIDENCE:
-            shape = shapes.get(name, ())
-            width = int(np.prod(shape, dtype=np.int64))
-            setattr(self, name, table[:-1, first : first + width].reshape(len(table) - 1, *shape))
-            first += width
-
-    def observed(self, nodes, total, count, context):
-        return [(self.table, nodes, self.table[nodes] + self.columns(count, total, context))]
-
-    def absorbed(self, shape, batch):
-        table = np.zeros((shape.n_nodes, self.table.shape[1]))
-        table[shape.node_of] = self.columns_of_arms(batch)
-        return [(self.table, slice(0, -1), self.table[:-1] + shape.sum_up(table))]
-    # END
 
     # Up: messages, and the weights of the copies
 
@@ -624,7 +606,7 @@ class AdaptiveLinearRows(Rows):
 
     def _remembered(self, key: Any, compute: Any) -> Any:
         """Return what was computed since the evidence last changed, or compute it."""
-        evidence = self.table.tobytes() + self.scale.tobytes()
+        evidence = self.table.tobytes()
         if self._memo[0] != evidence:
             self._memo = evidence, {}
         if key not in self._memo[1]:

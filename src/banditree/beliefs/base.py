@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from banditree.beliefs import winning
 from banditree.errors import InvalidType, InvalidValue
 from banditree.stream import native
-from banditree.tree.lazy import lazy
 from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -25,12 +25,9 @@ Nodes = slice | NDArray[Any]
 # 2 n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
 ROUNDING = 1e-6
 
+LARGEST_COUNT = 1e30  # of rewards: far more than can be learned, and far from overflow
+
 LEAST_SCALE = 2.0**-20  # the least weight of stored, fading evidence; below it the evidence is rescaled
-
-MOST = 2.0**53  # most rewards: beyond this, a float cannot count one more
-
-
-Write = tuple[Any, Any, Any]  # (array, where, values): array[where] = values
 
 
 @dataclass(frozen=True)
@@ -97,30 +94,52 @@ class Belief(ABC):
 class Rows(ABC):
     """The beliefs of all nodes of a tree: the prior and the evidence, as arrays with one row per node.
 
-    Evidence adds up: the evidence of an inner node is the sum over its arms. Below, k is a number of nodes and m a
-    number of decisions; results broadcast to (k, m), because with contexts a node's mean depends on the decision.
+    Evidence adds up: the evidence of an inner node is the sum over its arms. All of it is in one table, so that one
+    assignment is a whole change: an exception such as Ctrl-C, which may come between any two steps of Python, leaves a
+    reward learned by all nodes or by none. Whatever derives from the evidence is computed when it is needed.
+
+    Below, k is a number of nodes and m a number of decisions; results broadcast to (k, m), because with contexts a
+    node's mean depends on the decision.
     """
 
     native: ClassVar[str] = ""  # name of its twin in the native engine, if there is one; not inherited
     EVIDENCE: ClassVar[tuple[str, ...]]  # names of the evidence arrays, which add up, each (nodes, ...)
     NON_NEGATIVE: ClassVar[tuple[str, ...]] = ()  # names of the evidence arrays that cannot be negative
     PRIOR: ClassVar[tuple[str, ...]]  # names of the prior arrays, each (nodes, ...)
-    DERIVED: ClassVar[tuple[str, ...]] = ()  # names of the arrays that `refresh_derived` computes, each (nodes, ...)
+    NOT_READ: ClassVar[tuple[str, ...]] = ()  # names of arrays in files of older versions that are no longer used
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("scale",)  # names of arrays that a file may lack
-    joint: ClassVar[bool] = (
-        False  # whether a node's belief depends on the whole tree; then all arms compete at the root
-    )
+    joint: ClassVar[bool] = False  # whether all arms compete at the root, as a node's belief depends on the whole tree
     LAZY: ClassVar[bool] = False  # whether methods apply `scale`, so that evidence fades without touching every node
     dim: int | None = None
     walked_natively = False  # set when the native engine walks these rows
     fades = False  # set by a policy with a half-life
+    table: Floats  # (nodes + 1, columns) the evidence of each node; the row after the last starts with the scale
+    scale: Floats  # (1,) the weight of the stored evidence, which falls as evidence fades; a view of the table
 
-    @lazy
-    def scale(self) -> Floats:
-        """The weight of the stored evidence, which falls as evidence fades: (1,), shared with the native engine."""
-        return np.ones(1)
+    def lay_out(self, table: Floats, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        """Keep the evidence in this table, (nodes + 1, columns), with each array of EVIDENCE as a view of its columns.
+
+        ``shapes`` has the shape of a node's entry in those arrays that hold more than one number per node. A belief
+        that does not call this may make its arrays in ``__init__`` and leave it to `join_evidence`.
+        """
+        self.table, self.scale, first = table, table[-1, :1], 0
+        self.scale[:] = 1
+        for name in self.EVIDENCE:
+            shape = (shapes or {}).get(name, ())
+            width = int(np.prod(shape, dtype=np.int64))
+            setattr(self, name, table[:-1, first : first + width].reshape(len(table) - 1, *shape))
+            first += width
+
+    def join_evidence(self) -> None:
+        """Put the arrays of EVIDENCE into one table, if they are not views of one yet."""
+        if "table" in vars(self):
+            return
+        arrays = {name: np.asarray(getattr(self, name), np.float64) for name in self.EVIDENCE}
+        n, width = len(next(iter(arrays.values()))), sum(array[0].size for array in arrays.values())
+        self.lay_out(np.zeros((width, n + 1)).T, {name: array.shape[1:] for name, array in arrays.items()})
+        for name, array in arrays.items():
+            getattr(self, name)[...] = array
 
     def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
         """Take note of the tree that these nodes form, before anything else is asked."""
@@ -156,78 +175,93 @@ class Rows(ABC):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Return the ends of a 95% interval for the expected reward: (k,) each."""
 
-    def observed(self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None) -> list[Write]:
-        """Compute, without applying it, what ``count`` rewards with sum ``total`` change at every node of a path."""
-        return self._added(nodes, self.evidence(count, total))
-
-    def absorbed(self, shape: Shape, batch: Batch) -> list[Write]:
-        """Compute, without applying it, what many rewards change at their arms and all nodes above."""
-        arms = self.evidence(batch.count, batch.total)
-        sums = [self._from_arms(shape, name, values) for name, values in zip(self.EVIDENCE, arms, strict=True)]
-        return self._added(slice(None), sums)
-
-    def _added(self, nodes: Nodes, more: Any) -> list[Write]:
-        arrays = [getattr(self, name) for name in self.EVIDENCE]
-        return [(array, nodes, array[nodes] + values) for array, values in zip(arrays, more, strict=True)]
-
-    def forgotten(self, factor: float) -> list[Write]:
-        """Compute, without applying it, what changes when all evidence is multiplied by ``factor``."""
-        return [(array, slice(None), array * factor) for array in (getattr(self, name) for name in self.EVIDENCE)]
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""
+        raise InvalidType(f"{type(self).__name__} has no method `wins`, which choice probabilities need")
 
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""
         return native if self.walked_natively else winning
 
-    def rescaled(self) -> list[Write]:
-        """Compute, without applying it, the same evidence with ``scale`` set back to 1. No belief changes."""
-        return [*self.forgotten(float(self.scale[0])), (self.scale, slice(None), np.ones(1))]
+    # Learning
 
-    def observed_while_fading(
-        self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None, fade: float
-    ) -> list[Write]:
-        """Compute, without applying it, what rewards change when all earlier evidence is multiplied by ``fade``.
+    def columns(self, count: float, total: float, context: Floats | None, weight: float = 1.0) -> Floats:
+        """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,).
+
+        While evidence fades, count and total were multiplied by ``weight``, so that this row of rewards counts as much.
+        """
+        return np.array(self.evidence(count, total))
+
+    def columns_of_arms(self, batch: Batch) -> Floats:
+        """Return what many rewards add to the rows of their arms: (arms, columns)."""
+        return np.stack(self.evidence(batch.count, batch.total), axis=1)
+
+    def add(
+        self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None, fade: float = 1.0
+    ) -> None:
+        """Add ``count`` rewards with sum ``total`` to every node of a path; earlier evidence is multiplied by ``fade``.
 
         With LAZY, the stored evidence stays: ``scale`` falls instead, and the new rewards are divided by it.
         """
-        if self.LAZY:
-            scale = float(self.scale[0]) * fade
-            return [(self.scale, slice(None), scale), *self.observed(nodes, total / scale, count / scale, context)]
-        writes = []
-        for array, _, values in self.forgotten(fade):
-            writes.append((array, slice(None), values))
-        for (_, _, values), more in zip(writes, self.evidence(count, total), strict=True):
-            values[nodes] += more
-        return writes
+        if fade == 1:
+            self.table[nodes] += self.columns(count, total, context)
+        elif not self.LAZY:
+            table = self.table[:-1] * fade
+            table[nodes] += self.columns(count, total, context)
+            self.table[:-1] = table
+        elif (scale := float(self.scale[0]) * fade) >= LEAST_SCALE:
+            rows = np.append(nodes, -1)  # the row of the scale too
+            table = self.table[rows]
+            table[:-1] += self.columns(count / scale, total / scale, context, 1 / scale)
+            table[-1, 0] = scale
+            self.table[rows] = table
+        else:
+            table = self.table * self.scale
+            table[nodes] += self.columns(count / fade, total / fade, context, 1 / fade)
+            table[-1, 0] = fade
+            self.table[...] = table
 
-    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
-        """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""
-        raise InvalidType(f"{type(self).__name__} has no method `wins`, which choice probabilities need")
+    def add_batch(self, shape: Shape, batch: Batch) -> None:
+        """Add many rewards to their arms and all nodes above."""
+        table = np.zeros((shape.n_nodes, self.table.shape[1]))
+        table[shape.node_of] = self.columns_of_arms(batch)
+        self.table[:-1] += shape.sum_up(table)
 
-    def add_from_arms(self, shape: Shape, name: str, values: NDArray[Any], leaves: Any = None) -> None:
-        """Add evidence given per arm, (arms, ...), or for some leaves, to the leaves and all nodes above them."""
-        target = getattr(self, name)
-        target += self._from_arms(shape, name, values, leaves)
+    def forget(self, factor: float) -> None:
+        """Multiply all evidence by ``factor``."""
+        self.table[:-1] *= factor
 
-    def _from_arms(self, shape: Shape, name: str, values: NDArray[Any], leaves: Any = None) -> NDArray[Any]:
-        """Return what `add_from_arms` adds: (nodes, ...)."""
-        total = np.zeros_like(getattr(self, name))
-        total[shape.node_of if leaves is None else leaves] = values
-        return shape.sum_up(total)
+    def staged(self) -> Self:
+        """Return a copy with a table of its own, to which rewards can be added; `commit` takes them over at once."""
+        staged = copy(self)
+        staged.lay_out(self.table.copy(), {name: getattr(self, name).shape[1:] for name in self.EVIDENCE})
+        staged.scale[:] = self.scale
+        return staged
 
-    def inherit(self, old: Any, shape: Shape, here: NDArray[Any], there: NDArray[Any]) -> None:  # noqa: B027
-        """Copy state that is not in arrays from the rows of another tree, in which leaves ``here`` are at ``there``."""
+    def commit(self, staged: Rows) -> None:
+        """Take over the evidence of a staged copy."""
+        self.table[...] = staged.table
 
-    def refresh_derived(self, nodes: NDArray[np.intp]) -> None:  # noqa: B027 (most beliefs derive nothing)
-        """Recompute the derived arrays of these nodes from their evidence."""
+    def take_over(self, old: Rows, shape: Shape, new_leaves: NDArray[Any], old_leaves: NDArray[Any]) -> None:
+        """Start from the evidence that arms have in the rows of another tree; inner nodes are the sums over their arms.
+
+        The arms at ``new_leaves`` of this tree, whose ``shape`` it is, are at ``old_leaves`` there.
+        """
+        table = np.zeros((shape.n_nodes, self.table.shape[1]))
+        table[new_leaves] = old.table[old_leaves]
+        self.table[:-1] += shape.sum_up(table)
+        self.scale[:] = old.scale
+
+    # Files and the native engine
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all the arrays, by name."""
-        return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.PRIOR, *self.DERIVED)}
+        """Return the arrays of the evidence and of the prior, by name."""
+        return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.PRIOR)}
 
     def kept(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a file keeps, by name: the evidence, and what derives from it, to the last bit."""
-        kept = {name: getattr(self, name) for name in (*self.EVIDENCE, *self.DERIVED)}
+        """Return the arrays that a file keeps, by name."""
+        kept = {name: getattr(self, name) for name in self.EVIDENCE}
         return kept if self.scale[0] == 1 else kept | {"scale": self.scale}
 
     def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
@@ -235,6 +269,8 @@ class Rows(ABC):
         scale = kept.get("scale", np.ones(1))
         if scale.shape != (1,) or not LEAST_SCALE <= scale[0] <= 1:
             raise InvalidValue("scale is not one number from 2^-20 to 1")
+        if scale[0] < 1 and not self.fades:
+            raise InvalidValue("scale is below 1, and the policy has no half-life")
         for name, array in ({"scale": scale} | dict(kept)).items():
             getattr(self, name)[...] = array
 
@@ -244,8 +280,8 @@ class Rows(ABC):
             array = getattr(self, name)
             if not np.isfinite(array).all():
                 raise InvalidValue(f"{name} has entries that are not finite")
-            if name in self.NON_NEGATIVE and ((array < 0) | (array > MOST)).any():
-                raise InvalidValue(f"{name} has entries that are not from 0 to {MOST:g}")
+            if name in self.NON_NEGATIVE and ((array < 0) | (array > LARGEST_COUNT)).any():
+                raise InvalidValue(f"{name} has entries that are not from 0 to {LARGEST_COUNT:g}")
 
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
         """Return what rounding may leave in an array where terms of both signs cancel: (k,), or 0 where none can.
@@ -256,7 +292,7 @@ class Rows(ABC):
         return 0.0
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        """Return the same arrays for the native engine, contiguous; the prior, which never changes, may be a copy."""
+        """Return the evidence and the prior for the native engine, contiguous; the prior may be a copy."""
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]
 
 

@@ -51,14 +51,17 @@ class BetaRows(Rows):
     LAZY = True
     EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
+    successes: Floats  # (nodes,)
+    failures: Floats  # (nodes,)
     support = (0.0, 1.0)
     hint = "for unbounded rewards build the policy with prior=bt.Gaussian()"
 
     def __init__(self, a: Floats, b: Floats) -> None:
         # A node's numbers are adjacent in memory, because children are read together. The last two belong to the native
         # engine: constants of the posterior that it needs to draw from it.
-        self._table = np.zeros((len(a), 4))  # (nodes, 4)
-        self.successes, self.failures, *_ = self._table.T  # (nodes,) each
+        table = np.zeros((len(a) + 1, 4))
+        self.lay_out(table[:, :2])
+        self._table = table[:-1]  # (nodes, 4)
         self.a, self.b = a, b  # (nodes,) each
         # If a parameter is below 1, the density is infinite at an end: many draws would round to 0 or 1, and tie, but
         # their log odds do not.

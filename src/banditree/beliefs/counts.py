@@ -39,9 +39,11 @@ class CountsRows(Rows):
     EVIDENCE = ("count", "total")
     NON_NEGATIVE = ("count",)
     PRIOR = ()
+    count: Floats  # (nodes,)
+    total: Floats  # (nodes,)
 
     def __init__(self, n_nodes: int) -> None:
-        self.count, self.total = np.zeros(n_nodes), np.zeros(n_nodes)  # (nodes,)
+        self.lay_out(np.zeros((2, n_nodes + 1)).T)  # the counts of all nodes are adjacent in memory
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total

@@ -67,10 +67,12 @@ class GaussianRows(Rows):
     EVIDENCE = ("count", "total")
     NON_NEGATIVE = ("count",)
     PRIOR = ("sd", "prior_plays", "prior_total")
+    count: Floats  # (nodes,) rewards seen
+    total: Floats  # (nodes,) their sum
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         self.sd, self.prior_plays, self.prior_total = sd, prior_plays, prior_total  # (nodes,) each
-        self.count, self.total = np.zeros_like(sd), np.zeros_like(sd)  # (nodes,) rewards seen and their sum
+        self.lay_out(np.zeros((2, len(sd) + 1)).T)  # the counts of all nodes are adjacent in memory
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total

@@ -12,38 +12,29 @@ from banditree.beliefs.base import ROUNDING, Floats, Rows
 from banditree.errors import InvalidValue
 from banditree.tree.shape import Shape
 
-BLOCK = 4096  # nodes whose derived arrays are checked together
-
 
 def put_back(shape: Shape, rows: Rows, kept: Mapping[str, NDArray[Any]]) -> None:
-    """Replace the present arrays by saved ones from `Rows.kept`; if they cannot be right, raise and change nothing.
+    """Replace the present evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing.
 
-    The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding. Derived arrays are
-    kept to the last bit if they agree with the evidence, and recomputed if they are missing or do not.
+    The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding.
     """
-    present = rows.kept()
+    kept = {name: array for name, array in kept.items() if name not in rows.NOT_READ}
     for name in rows.EVIDENCE:
         if name not in kept:
             raise InvalidValue(f"{name} is missing")
-    for name, array in kept.items():
-        if name in rows.OPTIONAL:
-            continue  # Rows.put_back checks these
-        if name not in present:
-            raise InvalidValue(f"{name!r} is unknown; if a newer banditree saved it, upgrade banditree")
-        if array.shape != present[name].shape:
-            raise InvalidValue(f"{name} has shape {array.shape}; the tree needs {present[name].shape}")
-        if array.dtype != present[name].dtype:
-            raise InvalidValue(f"{name} holds {array.dtype}s, not {present[name].dtype}s")
-    before = {name: array.copy() for name, array in present.items()}
-    try:
-        with np.errstate(all="ignore"):  # the checks find values that are not finite
-            rows.put_back({name: array for name, array in before.items() if name not in rows.OPTIONAL} | dict(kept))
-            _check_sums(shape, rows)
-            rows.check_evidence()
-            _check_derived(rows)
-    except BaseException:
-        rows.put_back(before)
-        raise
+        present = getattr(rows, name)
+        if kept[name].shape != present.shape:
+            raise InvalidValue(f"{name} has shape {kept[name].shape}; the tree needs {present.shape}")
+        if kept[name].dtype != present.dtype:
+            raise InvalidValue(f"{name} holds {kept[name].dtype}s, not {present.dtype}s")
+    if unknown := sorted(kept.keys() - {*rows.EVIDENCE, "scale"}):
+        raise InvalidValue(f"{unknown[0]!r} is unknown; if a newer banditree saved it, upgrade banditree")
+    staged = rows.staged()
+    with np.errstate(all="ignore"):  # the checks find values that are not finite
+        staged.put_back(kept)
+        _check_sums(shape, staged)
+        staged.check_evidence()
+    rows.commit(staged)
 
 
 def _check_sums(shape: Shape, rows: Rows) -> None:
@@ -69,22 +60,3 @@ def _check_sums(shape: Shape, rows: Rows) -> None:
             size = shape.sum_up(sizes).reshape(len(stored), -1).max(axis=1)
             differs = ~(off <= ROUNDING * size + rows.residue(name, np.arange(len(stored))))
             stored[differs] = sums[differs]
-
-
-def _check_derived(rows: Rows) -> None:
-    """Recompute the derived arrays, and return to the stored values where the two agree."""
-    if not rows.DERIVED:
-        return
-    for start in range(0, len(getattr(rows, rows.DERIVED[0])), BLOCK):
-        nodes = np.arange(start, min(start + BLOCK, len(getattr(rows, rows.DERIVED[0]))))
-        stored = {name: getattr(rows, name)[nodes] for name in rows.DERIVED}
-        rows.refresh_derived(nodes)
-        agree = np.full(len(nodes), True)
-        for name, old in stored.items():
-            new = getattr(rows, name)[nodes]
-            if not np.isfinite(new).all():
-                raise InvalidValue(f"{name} cannot be computed from the evidence")
-            off, size = (np.abs(x).reshape(len(nodes), -1).max(axis=1) for x in (old - new, new))
-            agree &= off <= ROUNDING * size + rows.residue(name, nodes)
-        for name, old in stored.items():
-            getattr(rows, name)[nodes[agree]] = old[agree]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 
-LARGEST = 1e100  # largest reward or entry of a context: their sums and the sums of their squares stay finite
+LARGEST = 1e100  # largest reward: sums of rewards and of their squares stay finite
+LARGEST_CONTEXT = 1e30  # largest entry of a context: so do products with rewards, and what is solved from them
 MOST_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbers that floats hold exactly
 
 

@@ -65,7 +65,7 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
-    shown = plays.astype(int) if (plays == np.rint(plays)).all() else plays
+    shown = plays.astype(int) if ((plays == np.rint(plays)) & (plays < 2**53)).all() else plays
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
         named = NO_CONTEXT if features is None else f"{NO_CONTEXT} {', '.join(features.spec)}"

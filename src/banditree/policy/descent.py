@@ -5,16 +5,17 @@ Twin of ``native/policy/descent.hpp``: with the native random stream, both take 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Rows
-from banditree.beliefs.base import LEAST_SCALE, Batch, Floats, Write
+from banditree.beliefs.base import Batch, Floats
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST, MOST_PLAYS
+from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS
 from banditree.policy.limits import Limits, uniform_arm
 from banditree.rules import Rule, View
 from banditree.tree import Tree
@@ -24,8 +25,7 @@ from banditree.tree.shape import Shape
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 REAL = (int, float)  # types of rewards that are ready to use
-# Results of `Walk.learn`: done, or left to the readable walk; any other is the first row that is not allowed.
-LEARNED, DECLINED = -1, -2
+LEARNED = -1  # what `Walk.learn` returns; any other number is the first row that is not allowed
 
 
 class Standing:
@@ -40,13 +40,6 @@ class Standing:
             if node in self.instead:
                 found[at] = self.instead[node]
         return found
-
-
-class Change(NamedTuple):
-    """A change of the evidence, computed before it is applied."""
-
-    writes: list[Write]  # array[where] = values, for each
-    inner: list[int]  # inner nodes whose evidence changes, the lowest first
 
 
 def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
@@ -78,8 +71,9 @@ def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     return order
 
 
-def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32], inner: Any) -> None:
+def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, inner: Any) -> None:
     """Recompute the representatives of these inner nodes, the lowest first."""
+    assert summary is not None
     for node in inner:
         kept = rule.summarise(rows, int(node), summary[shape.start[node] : shape.start[node + 1]])
         assert kept is not None
@@ -117,8 +111,7 @@ class Walk:
         self.explore, self.fade = explore, fade
         self._lock = RLock()  # a step takes several Python operations, so threads take turns
         self.closed = False
-        self._unfinished: Change | None = None  # the change that an exception interrupted in `_apply`
-        self._undo: Change | None = None  # takes back what was made so far of several changes that belong together
+        self._is_summarised = True  # whether the representatives of nodes agree with the evidence
         self.evaluations = 0  # children scored so far: the paper's computational cost
         self.min_wide = 2**31 - 1  # the readable engine takes no shortcuts
 
@@ -132,15 +125,11 @@ class Walk:
         self._lock = RLock()
 
     def reset(self) -> None:
-        """Finish an interrupted change, or undo a batch applied in part. No other state derives from the evidence."""
-        if self._undo is None and self._unfinished is None:
-            return
-        with self._lock:
-            if self._undo is not None:
-                self._apply(self._undo)
-                self._undo = None
-            if self._unfinished is not None:
-                self._apply(self._unfinished)
+        """Recompute what derives from the evidence, where an exception has left it behind."""
+        if not self._is_summarised:
+            with self._lock:
+                summarise(self.shape, self.rows, self.rule, self.summary, self.shape.inner[::-1])
+                self._is_summarised = True
 
     def limits(self, arms: NDArray[np.int64], only: bool) -> Limits:
         return Limits(self.shape, arms, only)
@@ -311,8 +300,8 @@ class Walk:
             return False
         with self._lock:
             self.reset()
-            path = self.shape.path_up(int(self.shape.node_of[position]))
-            self._learn_one(path, float(reward), 1.0, context)
+            path = self._path_up(position)
+            self._change(lambda: self.rows.add(path, float(reward), 1.0, context, self.fade), path[1:])
             return True
 
     def learn_lists(self, arms: Any, rewards: Any, contexts: Any) -> bool:
@@ -331,51 +320,34 @@ class Walk:
             if bad is not None:
                 return bad
             if self.fade < 1:  # each reward lets the others fade: in the order given
-                self._undo = self._as_it_is()
+                staged = self.rows.staged()
                 for i, arm in enumerate(arms.tolist()):
                     count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
-                    self._learn_one(self.shape.path_up(int(self.shape.node_of[arm])), float(rewards[i]), count, x)
-                self._undo = None
+                    staged.add(self._path_up(arm), float(rewards[i]), count, x, self.fade)
+                self._change(lambda: self.rows.commit(staged), self.shape.inner[::-1])
                 return LEARNED
             batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
             touched = self.shape.touched(batch.count)
-            inner = touched[self.shape.content[touched] < 0][::-1].tolist()
-            self._apply(Change(self.rows.absorbed(self.shape, batch), inner))
+            inner = touched[self.shape.content[touched] < 0][::-1]
+            self._change(lambda: self.rows.add_batch(self.shape, batch), inner)
             return LEARNED
-
-    def _learn_one(self, path: list[int], total: float, count: float, context: Any) -> None:
-        nodes = np.array(path)
-        if self.fade == 1:
-            self._apply(Change(self.rows.observed(nodes, total, count, context), path[1:]))
-            return
-        if self.rows.scale[0] * self.fade < LEAST_SCALE:
-            self._apply(Change(self.rows.rescaled(), []))
-        writes = self.rows.observed_while_fading(nodes, total, count, context, self.fade)
-        self._apply(Change(writes, path[1:]))
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``."""
         with self._lock:
             self.reset()
-            self._apply(Change(self.rows.forgotten(factor), self.shape.inner[::-1].tolist()))
+            self._change(lambda: self.rows.forget(factor), self.shape.inner[::-1])
 
-    def _as_it_is(self) -> Change:
-        """The change back to the evidence of now."""
-        arrays = [*self.rows.arrays().values(), self.rows.scale]
-        return Change([(array, slice(None), array.copy()) for array in arrays], self.shape.inner[::-1].tolist())
+    def _path_up(self, position: int) -> NDArray[np.intp]:
+        return np.array(self.shape.path_up(int(self.shape.node_of[position])))
 
-    def _apply(self, change: Change) -> None:
-        """Make a change that was computed beforehand: all of it, or none of it.
-
-        An exception such as Ctrl-C may come between any two steps of Python. Before the change is noted, nothing has
-        happened; afterwards, `reset`, which the policy then calls, applies all of it again, with the same result.
-        """
-        self._unfinished = change
-        for array, where, values in change.writes:
-            array[where] = values
+    def _change(self, change: Callable[[], None], inner: Any) -> None:
+        """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
+        self._is_summarised = self.summary is None
+        change()
         if self.summary is not None:
-            summarise(self.shape, self.rows, self.rule, self.summary, change.inner)
-        self._unfinished = None
+            summarise(self.shape, self.rows, self.rule, self.summary, inner)
+            self._is_summarised = True
 
 
 def first_not_allowed(
@@ -395,4 +367,4 @@ def fits(context: Any, dim: int | None) -> bool:
     if dim is None or context is None:
         return dim is None and context is None
     ready = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
-    return ready and bool((np.abs(context) <= LARGEST).all())  # false for NaN
+    return ready and bool((np.abs(context) <= LARGEST_CONTEXT).all())  # false for NaN

@@ -131,7 +131,6 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         flag=rule.native_flag,
         summary=readable.summary,
         stream=options.stream,
-        careful=readable.learn_one,
         explore=options.explore,
         scale=rows.scale,
         fade=options.fade,

@@ -13,7 +13,7 @@ from banditree import features
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, MOST_PLAYS, ready, refuse_masked, shown
+from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS, ready, refuse_masked, shown
 from banditree.features import Features
 
 PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
@@ -221,11 +221,11 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {what} holds values of type {array.dtype}")
     array = np.array(array, np.float64, order="C")
-    ready = np.abs(array) <= LARGEST  # false for NaN
+    ready = np.abs(array) <= LARGEST_CONTEXT  # false for NaN
     if not ready.all():
         where = tuple(int(i) for i in np.argwhere(~ready)[0])
         why = "all must be finite"
         if np.isfinite(array[where]):
-            why = f"the largest allowed is {LARGEST:g}; scale your contexts"
+            why = f"the largest allowed is {LARGEST_CONTEXT:g}; scale your contexts"
         raise InvalidValue(f"{what} has {array[where]} at {where if len(where) > 1 else where[0]}; {why}")
     return array

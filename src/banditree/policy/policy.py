@@ -18,7 +18,7 @@ from banditree.errors.checks import real, whole
 from banditree.features import Features
 from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
 from banditree.policy.decision import Decision
-from banditree.policy.holding import Closed, Held
+from banditree.policy.holding import Held
 from banditree.policy.state import State, build, priors_of_new, transferred
 from banditree.report.tables import Row, Table
 from banditree.rules import Rule
@@ -276,9 +276,7 @@ class Policy(Held):
             if self.features is None:
                 vector = self._contexts.one(context)
             ready = inputs.reward(reward, state.rows, arm), vector
-            if not state.walk.learn_one(position, *ready):
-                with Closed(self, outermost=True, changes=True):  # the native engine would lose digits with it
-                    state.readable.learn_one(position, *ready)
+            state.walk.learn_one(position, *ready)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
@@ -304,9 +302,6 @@ class Policy(Held):
                 positions = tree.positions(arms) if positions is arms else positions
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
             answer = state.walk.learn(positions, *ready)
-            if answer == descent.DECLINED:
-                with Closed(self, outermost=True, changes=True):
-                    answer = state.readable.learn(positions, *ready)
             if answer >= 0:
                 inputs.refuse_row(answer, positions, ready[0], ready[1], state.arms, state.rows)
 

@@ -41,6 +41,7 @@ class State:
 
 def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
     """Build the state of a policy with these beliefs over a tree."""
+    rows.join_evidence()
     rows.fades = options.fade < 1
     rows.attach(walked.shape)
     summary = descent.new_summary(walked.shape, rows, rule)
@@ -56,15 +57,7 @@ def transferred(old: State, new: State) -> State:
     """
     new.walk.min_wide = old.walk.min_wide
     here, there = _common_leaves(new, old)
-    rows, old_rows = new.rows, old.rows
-    rows.scale[:] = old_rows.scale
-    for name in old_rows.EVIDENCE:
-        rows.add_from_arms(new.tree.shape, name, getattr(old_rows, name)[there], here)
-    for name in old_rows.DERIVED:
-        getattr(rows, name)[here] = getattr(old_rows, name)[there]
-    rows.inherit(old_rows, new.tree.shape, here, there)
-    inner = new.tree.shape.inner
-    rows.refresh_derived(inner[rows.plays(inner) > 0])
+    new.rows.take_over(old.rows, new.tree.shape, here, there)
     new.refresh(new.readable.rule)
     new.walk.reset()
     new.walk.close()

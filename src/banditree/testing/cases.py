@@ -136,16 +136,15 @@ def update_many(policy: Any, events: Sequence[Event]) -> None:
 def beliefs(policy: Any) -> dict[str, Any] | None:
     """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead.
 
-    Evidence that fades is given with its current weight, without what an engine derives from it only when needed.
+    Evidence that fades is given with its current weight.
     """
     if not isinstance(policy, Policy):
         return None
     state = policy._state
     rows = state.rows
     kept = {} if state.summary is None else {"summary": state.summary.copy()}
-    names = (*rows.EVIDENCE, *rows.PRIOR) if rows.fades else tuple(rows.arrays())
     scale = {name: float(rows.scale[0]) for name in rows.EVIDENCE}
-    return {name: getattr(rows, name) * scale.get(name, 1.0) for name in names} | kept
+    return {name: array * scale.get(name, 1.0) for name, array in rows.arrays().items()} | kept
 
 
 def table_text(policy: Any, context: Any) -> str | None:

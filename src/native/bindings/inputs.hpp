@@ -59,7 +59,7 @@ inline bool to_context(nanobind::handle value, BoundWalk& self, const double*& o
     self.context.assign(given.data(), given.data() + size);
     out = self.context.data();
     for (std::size_t i = 0; i < size; ++i)
-        if (!(std::fabs(out[i]) <= largest)) return false;  // NaN too
+        if (!(std::fabs(out[i]) <= largest_context)) return false;  // NaN too
     return true;
 }
 
@@ -86,7 +86,7 @@ inline const double* rows_of(nanobind::object contexts, std::size_t n, std::size
     require(keep.ndim() == 2 && keep.shape(0) == n && keep.shape(1) == dim && aligned(keep.data()),
             "contexts must have one row each");
     for (std::size_t i = 0; i < n * dim; ++i)
-        require(std::fabs(keep.data()[i]) <= largest, "contexts must be finite, and not too large");
+        require(std::fabs(keep.data()[i]) <= largest_context, "contexts must be finite, and not too large");
     return keep.data();
 }
 

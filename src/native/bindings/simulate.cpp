@@ -94,18 +94,8 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
         require_support(world, *walk);
         require((walk->dim() == world.shown() || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
                 "a player does not fit the problem");
-        // Rare, and safe: any other thread that wants the policy waits until the run is over.
-        auto careful = [walk, &learn = nb::cast<BoundWalk&>(player[0]).careful](std::int32_t arm, double reward,
-                                                                                   const double* x) {
-            nb::gil_scoped_acquire acquire;
-            nb::object context = nb::none();
-            if (x)
-                context = nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(x, {walk->dim()}), nb::rv_policy::copy);
-            learn(arm, reward, context);
-            walk->reset();
-        };
         ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs one number per time"),
-                         numbers<std::int64_t>(player[4], world.n_arms, "plays needs one number per arm"), careful});
+                         numbers<std::int64_t>(player[4], world.n_arms, "plays needs one number per arm")});
     }
     const auto change = [&](std::int64_t k) {
         nb::gil_scoped_acquire acquire;

@@ -96,7 +96,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
-    const std::size_t n_own = kind == "Beta" ? 3 : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 9;
+    const std::size_t n_own = kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
     require(nb::len(arrays) == n_own + (adaptive ? 4 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
@@ -126,25 +126,24 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4), scale}, rule, c, flag, summary);
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1), scale}, rule, c, flag, summary);
     if (belief == "Linear")
-        return with_rule(LinearRows{array(0), array(1), array(2, dim * dim), array(3, dim), array(4), array(5, dim),
-                                    array(6, dim * (dim + 1) / 2), array(7, dim), array(8), dim, v, scale, fades, n_nodes},
-                         rule, c, flag, summary);
+        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, v, scale, n_nodes}, rule, c,
+                         flag, summary);
     throw nb::value_error("no such belief");
 }
 
-// Results of `learn`; any other is the first row that is not allowed. Twins of the names in banditree/policy/descent.py.
-constexpr std::int64_t learned = -1, declined = -2;
+constexpr std::int64_t learned = -1;  // result of `learn`; any other is the first row that is not allowed
 
 constexpr std::size_t most_listed = 256;  // SHORT in policy/inputs.py: most rewards that `learn_lists` takes
 
-// Learns one reward. False if something is not ready to use, or if the readable engine has to learn it.
+// Learns one reward. False if something is not ready to use.
 bool learn_one(BoundWalk& self, std::int64_t position, nb::handle reward, nb::handle context) {
     double r;
     const double* x;
     if (position < 0 || position >= self.walk->tree.n_arms || !to_double(reward, r) || !self.walk->supports(r) ||
         !to_context(context, self, x))
         return false;
-    return self.walk->update(static_cast<std::int32_t>(position), r, x);
+    self.walk->update(static_cast<std::int32_t>(position), r, x);
+    return true;
 }
 
 // Calls take(arm, sum, plays) for each row, up to the first whose arm or sum is not allowed. Returns its number, or `learned`.
@@ -185,7 +184,8 @@ std::int64_t learn(BoundWalk& self, Positions arms, nb::object rewards, nb::obje
         where.push_back(arm), total.push_back(sum), count.push_back(many);
     });
     if (bad != learned) return bad;
-    return walk.learn(where.data(), total.data(), counts ? count.data() : nullptr, x, n) ? learned : declined;
+    walk.learn(where.data(), total.data(), counts ? count.data() : nullptr, x, n);
+    return learned;
 }
 
 nb::object positions_of(const std::vector<std::int32_t>& found) {
@@ -230,7 +230,7 @@ void bind_walk(nb::module_& m) {
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, nb::tuple arms, nb::dict position_of,
                const std::string& belief, nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream, nb::object careful, double explore, nb::object scale,
+               nb::object summary, nb::object stream, double explore, nb::object scale,
                double fade) {
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
@@ -259,12 +259,12 @@ void bind_walk(nb::module_& m) {
                 walk->explore = explore;
                 walk->fade = fade;
                 nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream, scale);
-                new (self) BoundWalk{std::move(walk), keep, arms, position_of, careful};
+                new (self) BoundWalk{std::move(walk), keep, arms, position_of};
             },
             nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
             nb::arg("node_of").noconvert(), nb::arg("arms"), nb::arg("position_of"), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
-            nb::arg("summary").none(), nb::arg("stream"), nb::arg("careful").none() = nb::none(), nb::arg("explore"),
+            nb::arg("summary").none(), nb::arg("stream"), nb::arg("explore"),
             nb::arg("scale"), nb::arg("fade"))
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
@@ -296,6 +296,15 @@ void bind_walk(nb::module_& m) {
                 return doubles_of(out, {m, 5, n});
             },
             nb::arg("context").noconvert(), nb::arg("copies").noconvert(), nb::arg("nodes").noconvert(), nb::arg("sharp"))
+        .def(
+            "moments",
+            [](BoundWalk& self, std::int32_t node, nb::handle context) {
+                const double* x;
+                require(node >= 0 && node < self.walk->tree.n_nodes && to_context(context, self, x), "no such node, or context");
+                const auto [mean, sd] = self.walk->moments(node, x);
+                return nb::make_tuple(mean, sd);
+            },
+            nb::arg("node"), nb::arg("context").none())
         .def_prop_rw(
             "min_wide", [](BoundWalk& self) { return self.walk->min_wide(); },
             [](BoundWalk& self, std::int32_t children) {
@@ -347,7 +356,8 @@ void bind_walk(nb::module_& m) {
                         !to_double(PyList_GET_ITEM(rewards.ptr(), at), sums[i]) || !self.walk->supports(sums[i]))
                         return false;
                 }
-                return self.walk->learn(where.data(), sums.data(), nullptr, x, n);
+                self.walk->learn(where.data(), sums.data(), nullptr, x, n);
+                return true;
             },
             nb::arg("arms").none(), nb::arg("rewards").none(), nb::arg("contexts").none())
         .def("learn", &learn, nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())

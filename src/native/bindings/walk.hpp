@@ -15,7 +15,6 @@ struct BoundWalk {
     nanobind::object keep;
     nanobind::tuple arms;         // (arms,) their ids
     nanobind::dict position_of;   // id -> position
-    nanobind::object careful;  // Python function (position, reward, context) that learns what the walk refuses to
     std::vector<double> context = {};  // scratch: a copy of the current context, or contexts
     bool closed = false;  // refuses steps while the tree or the evidence is being changed
 };

@@ -126,32 +126,28 @@ struct Walker final : CommonWalk<Rows> {
         return true;
     }
 
+    std::pair<double, double> moments(std::int32_t node, const double* context) override {
+        if constexpr (Rows::contextual) {
+            rows.moments(node, 1, prepare(context, nullptr, 1).context(0));
+            return {rows.means[0], std::sqrt(rows.variances[0])};
+        }
+        return Walk::moments(node, context);
+    }
+
     void reset() override {
         rows.reset();
         shortcut.reset();
     }
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
-    bool update(std::int32_t arm, double reward, const double* context) override {
-        if constexpr (Rows::contextual) {
-            find(arm);
-            if (!rows.meet(context, nullptr, 1) && !rows.even(path)) return false;
-        }
+    void update(std::int32_t arm, double reward, const double* context) override {
         observe_one(arm, reward, 1.0, context);
         for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
-        return true;
     }
 
-    bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                std::size_t n) override {
-        if constexpr (Rows::contextual) {
-            if (many(n)) return false;  // NumPy multiplies large matrices faster: Python learns this batch
-            const bool sure = rows.meet(contexts, plays, n);
-            for (std::size_t i = 0; i < n && !sure; ++i) {
-                find(static_cast<std::int32_t>(arms[i]));
-                if (!rows.even(path)) return false;
-            }
-        }
+        if (Rows::contextual && many(n)) rows.reset();  // so that nodes are solved once, and not updated with each row
         std::vector<std::int32_t> touched;
         for (std::size_t i = 0; i < n; ++i) {
             observe_one(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
@@ -161,7 +157,6 @@ struct Walker final : CommonWalk<Rows> {
         std::sort(touched.begin(), touched.end(), std::greater<>());  // a child has a higher number than its parent
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
-        return true;
     }
 
     bool learns_sums(std::size_t n) const override { return !Rows::contextual && many(n); }

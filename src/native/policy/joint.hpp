@@ -62,18 +62,14 @@ struct JointWalker final : CommonWalk<Rows> {
         return true;
     }
 
-    bool update(std::int32_t arm, double reward, const double* context) override {
-        observe(arm, reward, 1.0, context);
-        return true;
-    }
+    void update(std::int32_t arm, double reward, const double* context) override { observe(arm, reward, 1.0, context); }
 
-    bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                std::size_t n) override {
         if (n > Rows::largest_batch + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
         for (std::size_t i = 0; i < n; ++i)
             observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
                     contexts ? contexts + i * rows.dim() : nullptr);
-        return true;
     }
 
     bool copies(std::vector<double>& weight, std::vector<double>& variance) override {

@@ -13,8 +13,7 @@
 
 namespace banditree {
 
-// LARGEST in errors/checks.py, for rewards and entries of contexts: their sums and the sums of their squares stay finite.
-constexpr double largest = 1e100;
+constexpr double largest = 1e100, largest_context = 1e30;  // LARGEST and LARGEST_CONTEXT in errors/checks.py
 constexpr double least_scale = 0x1p-20;  // LEAST_SCALE in beliefs/base.py
 constexpr double most_plays = 1e15;  // MOST_PLAYS in errors/checks.py: in one row of a batch
 
@@ -35,10 +34,9 @@ struct Walk {
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
     // Chooses k different arms, best first, with one draw per node: (k,). There are at least k; limits may be null.
     virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
-    // Returns false, with nothing changed, if the belief would lose digits: the readable engine learns such a reward.
-    virtual bool update(std::int32_t arm, double reward, const double* context) = 0;
+    virtual void update(std::int32_t arm, double reward, const double* context) = 0;
     // The same for n rows, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to end.
-    virtual bool learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+    virtual void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                        std::size_t n) = 0;
     // Whether n rows are learned faster by summing them per arm and then making one pass over the tree, by `learn_sums`.
     virtual bool learns_sums(std::size_t) const { return false; }
@@ -48,6 +46,8 @@ struct Walk {
     virtual bool copies(std::vector<double>&, std::vector<double>&) { return false; }
     // What one copy believes in a context about n nodes: (5, n) mean and sd, those of a stray, and the chance to be one.
     virtual bool believed(const double*, std::size_t, const std::int64_t*, std::size_t, bool, double*) { return false; }
+    // Mean and standard deviation of a node's belief in a context, as the walk has derived them; for tests.
+    virtual std::pair<double, double> moments(std::int32_t, const double*) { return {std::nan(""), std::nan("")}; }
     // Forgets what was derived from the evidence, because Python has changed it.
     virtual void reset() = 0;
     // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off

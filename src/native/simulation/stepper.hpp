@@ -124,22 +124,17 @@ struct Player {
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
-    std::function<void(std::int32_t, double, const double*)> careful;  // learns what the walk refuses to
     double sum = 0.0, seconds = 0.0;  // seconds are -1 if the walk could not go on because a score was not a number
     std::size_t next = 0;  // position in times
     std::deque<Reward> late = {};        // rewards that have not been learned yet, the oldest first
     std::deque<double> contexts = {};    // those of them, end to end
-
-    void learn(std::int32_t arm, double reward, const double* x) {
-        if (!walk->update(arm, reward, x)) careful(arm, reward, x);
-    }
 
     // Learns the rewards that have arrived before step t, in the order of the steps.
     void learn_arrived(std::int64_t t, std::int64_t delay, std::vector<double>& x) {
         while (!late.empty() && late.front().step + delay < t) {
             const std::size_t dim = walk->dim();
             x.assign(contexts.begin(), contexts.begin() + static_cast<std::ptrdiff_t>(dim));
-            learn(late.front().arm, late.front().value, dim ? x.data() : nullptr);
+            walk->update(late.front().arm, late.front().value, dim ? x.data() : nullptr);
             contexts.erase(contexts.begin(), contexts.begin() + static_cast<std::ptrdiff_t>(dim));
             late.pop_front();
         }
@@ -191,7 +186,7 @@ inline void simulate(World& world, std::vector<Player>& players, Stream* context
                 const double mean = world.expected(arm, here);
                 const double reward = world.reward(mean, *player.rewards);
                 if (at_once) {
-                    player.learn(place, reward, known);
+                    player.walk->update(place, reward, known);
                 } else if (schedule.arrives(t + 1)) {
                     player.late.push_back({t + 1, place, reward});
                     if (known) player.contexts.insert(player.contexts.end(), known, known + world.shown());
