@@ -91,8 +91,8 @@ def check(policy: bt.Policy, rewards: list[Reward], precision: float, contexts: 
             exact.check(float(mean), float(spread), context)
             if policy.engine == "native":
                 walk: Any = policy._state.walk
-                mean, spread = walk.moments(node, context.copy())
-                exact.check(mean, spread, context)
+                of_engine = walk.moments(node, context.copy())
+                exact.check(of_engine[0], of_engine[1], context)
 
 
 KINDS = ("random", "repeated", "collinear", "multiples", "columns", "whole")

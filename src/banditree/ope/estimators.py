@@ -34,6 +34,7 @@ from banditree.tables.cells import Floats
 
 N_SETTINGS = 12  # that SLOPE chooses from
 SLOPE_REACH = 2.0  # standard errors to either side
+PRIOR_ROWS = 10.0  # of weight 1, before a log's first row
 
 # ---------------------------------------------------------------- the formulas
 
@@ -457,6 +458,18 @@ def scales(target: ByRow, behaviour: ByRow, *, contexts: bool) -> Floats:
     if contexts:
         spread = _mean_before(spread)
     return np.asarray(1 / np.sqrt(np.maximum(spread, np.finfo(float).tiny)))
+
+
+def estimated_scales(weights: Floats) -> Floats:
+    r"""Estimate `scales` where only the propensity of the arm that was shown is logged: (n,).
+
+    The expectation of w_s^2 over the arm of row s is the sum in `scales`. So the average of w_s^2 over the earlier rows
+    takes its place, with ten rows of weight 1 before the first; it is known before the row's arm was chosen, as a
+    row's weight must be, and at least 1, as the sum is.
+    """
+    before = np.cumsum(weights**2) - weights**2
+    spread = (PRIOR_ROWS + before) / (PRIOR_ROWS + np.arange(len(weights)))
+    return np.asarray(1 / np.sqrt(np.maximum(spread, 1.0)))
 
 
 def _mean_before(values: Floats) -> Floats:

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "numerics/math.hpp"
 #include "numerics/sums.hpp"
 #include "numerics/vectors.hpp"
 #include "policy/descent.hpp"
@@ -39,7 +40,7 @@ struct World {
 
     // The expected reward where theta.x is `score`.
     double linked(double score) const {
-        return rewards == Rewards::clicks ? 1.0 / (1.0 + std::exp(-std::max(score, -700.0))) : score;
+        return rewards == Rewards::clicks ? 1.0 / (1.0 + exp(-std::max(score, -700.0))) : score;
     }
 
     double expected(std::int32_t arm, const double* x) const {
