@@ -35,9 +35,9 @@ SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation 
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
-SHARPNESS = 3.0  # draws have the variance of this many times the evidence: plain draws explore too much
-AT_STAKE = 5.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
-STRAYS = 0.2  # how many arms are expected to have a level that does not follow their cluster, before any reward
+SHARPNESS = 4.0  # draws have the variance of this many times the evidence: plain draws explore too much
+AT_STAKE = 10.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
+STRAYS = 0.5  # how many arms are expected to have a level that does not follow their cluster, before any reward
 GROWTH = 10.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.1  # the largest chance that an arm is a stray, before its own rewards are considered
 STRAY_WIDTH, STRAY_FACTOR = 1.0, 4.0  # of a stray's level: at least this, and this many times that of other arms
@@ -60,7 +60,7 @@ class AdaptiveLinear(Belief):
     """
 
     common = ("dim",)
-    has_intercept = True
+    has_intercept = learns_noise = True
 
     size: int
     level: float = 0.0
@@ -242,11 +242,11 @@ class AdaptiveLinearRows(Rows):
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         raise NotImplementedError("contexts are needed; see `columns`")
 
-    def columns(self, count: float, total: float, context: Floats | None, weight: float = 1.0) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         assert context is not None
         x = np.append(1.0, context)
         gram = (count * x[:, None] * x)[self._lower]
-        return np.concatenate([[weight, total * total / count], gram, total * x])
+        return np.concatenate([[rows, total * total / count], gram, total * x])
 
     def columns_of_arms(self, batch: Batch) -> Floats:
         assert batch.contexts is not None
@@ -277,8 +277,8 @@ class AdaptiveLinearRows(Rows):
         if (count < 0).any() or (self.draws > count * (1 + ROUNDING) * LARGEST).any():
             raise InvalidValue("gram counts fewer rewards than there are")
         largest = {"gram": LARGEST_CONTEXT**2, "moment": LARGEST * LARGEST_CONTEXT, "squares": LARGEST**2}
-        for name, size in largest.items():
-            check_sums(name, getattr(self, name), count, size)
+        for name, most in largest.items():
+            check_sums(name, getattr(self, name), count, most)
         gram = self._square(self.gram)
         size = np.sqrt(np.maximum(np.einsum("kii->ki", gram), 0.0))  # (nodes, p) a zero row has no entries
         size = np.where(size > 0, size, 1.0)
@@ -370,13 +370,13 @@ class AdaptiveLinearRows(Rows):
         n_clusters, copies = int((shape.content < 0).sum()), len(self.log_prior)
         gram, moment = np.zeros((n_clusters, copies, p, p)), np.zeros((n_clusters, copies, p))
         logs, fits, sends = np.zeros(copies), np.zeros(copies), np.zeros(shape.n_nodes, bool)
-        known = (self.prior_plays > 0).any(axis=1)
+        known: NDArray[np.bool_] = np.any(self.prior_plays > 0, axis=1)
         leaf = shape.content >= 0
         sends[leaf] = (self.gram[leaf, 0] > 0) | known[leaf]
         inner = np.flatnonzero(known & ~leaf)
         plays, known_moment, _ = self._known(inner, standard)
         at = ~shape.content[inner]
-        above = at > 0  # the root's are in its prior
+        above = np.flatnonzero(at > 0)  # the root's are in its prior
         gram[at[above]] += (plays[above, :, None] * np.eye(p))[:, None]
         moment[at] += known_moment[:, None]
         sends[inner] = True
@@ -631,7 +631,7 @@ def _message(gram: Floats, moment: Floats, level: Floats, slope: Floats) -> tupl
 def _inverse(gram: Floats, w: Floats) -> Floats:
     """Return P = (w^-2 + A)^-1."""
     scaled = np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :]
-    inverse: Floats = np.linalg.inv(scaled)
+    inverse = np.asarray(np.linalg.inv(scaled), np.float64)
     return w[..., :, None] * inverse * w[..., None, :]
 
 

@@ -65,6 +65,7 @@ class Belief(ABC):
 
     can_sample: ClassVar[bool] = True  # whether there is a prior to sample from
     common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which all nodes must share
+    learns_noise: ClassVar[bool] = False  # whether rewards also tell how much they vary, which sums of rewards do not
     has_intercept: ClassVar[bool] = False  # whether contexts need no constant because the belief has a level of its own
 
     @property
@@ -186,10 +187,10 @@ class Rows(ABC):
 
     # Learning
 
-    def columns(self, count: float, total: float, context: Floats | None, weight: float = 1.0) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,).
 
-        While evidence fades, count and total were multiplied by ``weight``, so that this row of rewards counts as much.
+        ``rows`` is what the row itself counts: more than 1 while evidence fades, as for count and total.
         """
         return np.array(self.evidence(count, total))
 

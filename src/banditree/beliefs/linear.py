@@ -120,7 +120,7 @@ class LinearRows(Rows):
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
-    def columns(self, count: float, total: float, context: Floats | None, weight: float = 1.0) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         assert context is not None
         gram = count * context[:, None] * context
         return np.concatenate([[count, total], gram.ravel(), total * context])
