@@ -14,11 +14,11 @@ FOR_TESTS := '.[all,dev]'
 FOR_ALL := '.[all,dev,site]'
 READY := $(VENV)/.ready-$(ENGINE)
 
-TYPED := $(foreach dir,src tests benchmarks examples tools,$(if $(wildcard $(dir)/*.py $(dir)/*/*.py),$(dir)))
+TYPED := $(foreach dir,src tests benchmarks contest examples tools,$(if $(wildcard $(dir)/*.py $(dir)/*/*.py),$(dir)))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test coverage check format docs site bench reproduce advice-table advice-picture trust-picture \
+.PHONY: help setup test coverage check format docs site bench contest reproduce advice-table advice-picture trust-picture \
   estimator-table robustness clean fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
@@ -60,6 +60,9 @@ trust-picture: setup ## the picture of docs/adaptive.md: how ATS learns to trust
 
 bench: setup ## the benchmark table
 	$(BIN)/python -m benchmarks
+
+contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form
+	$(BIN)/python -m contest $(if $(QUICK),--quick)
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --beyond --out reproduction
@@ -117,7 +120,7 @@ constraints: test-newest ## take the newest versions, now tested, into constrain
 	  .venv-newest/bin/python -m pip freeze --exclude banditree; } > constraints.txt
 
 clean: ## remove .venv and everything built
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-sanitize build dist reproduction htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) .venv-contest .venv-lowest .venv-newest .venv-peers .venv-sanitize build dist reproduction htmlcov .coverage .coverage.* \
 	  .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks.process import ROOT, Failed, environ
 from benchmarks.words import short
@@ -12,15 +13,15 @@ from benchmarks.words import short
 HOME = ROOT / ".venv-peers"
 
 
-def python_of(peer: str, requires: Sequence[str], *, patience: float) -> str:
+def python_of(peer: str, requires: Sequence[str], *, patience: float, folder: Path = HOME) -> str:
     """The Python of a peer's environment, which is made at the first call. Raises Failed with pip's last words."""
-    home = HOME / peer
+    home = folder / peer
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     ready = home / "ready"
     if ready.exists() and ready.read_text() == " ".join(requires):
         return str(python)
-    HOME.mkdir(exist_ok=True)
-    (HOME / ".gitignore").write_text("*\n")
+    folder.mkdir(exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")
     print(f"installing {peer} ...", flush=True)
     _call([sys.executable, "-m", "venv", "--clear", str(home)], patience)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requires]

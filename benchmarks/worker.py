@@ -20,7 +20,8 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            job = import_module(f"benchmarks.jobs.{request['job']}")
+            name = request["job"]
+            job = import_module(name if "." in name else f"benchmarks.jobs.{name}")
             answer = job.run(contestant, **request["arguments"])
         except Exception as error:  # told to the parent, which reports it and goes on
             answer = {"error": f"{type(error).__name__}: {error}"}

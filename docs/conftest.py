@@ -1,12 +1,10 @@
-"""Examples on these pages are run where they stand; the settings of the site are not Python to test."""
+"""Examples on these pages are run in an empty folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-
-collect_ignore = ["website/conf.py"]
 
 
 @pytest.fixture(autouse=True)

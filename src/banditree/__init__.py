@@ -37,7 +37,7 @@ from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
-    from banditree import adapters, ope, plots, problems, testing, theory
+    from banditree import adapters, catalogue, ope, plots, problems, report, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.ope import evaluate, read_log, replay
     from banditree.simulation import Runs, Sweep, on, simulate, sweep
@@ -48,10 +48,12 @@ __version__ = "0.2.0"
 # Loaded on first use, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
 _MODULES = {
     "adapters": "adapters",
+    "catalogue": "catalogue",
     "clustering": "tree.clustering",
     "ope": "ope",
     "plots": "plots",
     "problems": "problems",
+    "report": "report",
     "testing": "testing",
     "theory": "theory",
 }
@@ -120,6 +122,7 @@ __all__ = [
     "View",
     "adapters",
     "advise",
+    "catalogue",
     "clustering",
     "engine",
     "errors",
@@ -133,6 +136,7 @@ __all__ = [
     "read_catalogue",
     "read_log",
     "replay",
+    "report",
     "simulate",
     "sweep",
     "testing",

@@ -136,3 +136,17 @@ def test_output_in_an_encoding_without_our_characters(encoding: str, tmp_path: P
 def test_an_error_names_the_option_and_what_to_do(command: list[str], words: str, items: Path) -> None:
     Path("log.csv").write_text("item,click,p\na,1,0.5\nb,0,0.5\n")
     refused(call(*command), words)
+
+
+def test_ctrl_c_while_the_command_is_imported_is_no_traceback(tmp_path: Path) -> None:
+    """A module named numpy stands for the moment: it is imported first, and there Ctrl-C is pressed."""
+    (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise RuntimeError\n")
+    source = Path(__file__).parents[2] / "src"
+    done = subprocess.run(
+        [sys.executable, "-c", "from banditree_command import main; main()", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(source)])},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")

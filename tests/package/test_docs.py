@@ -156,6 +156,7 @@ MODULES = (
     "ope",
     "plots",
     "problems",
+    "report",
     "tables",
     "testing",
     "theory",

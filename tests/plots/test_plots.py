@@ -321,3 +321,29 @@ def test_without_matplotlib_the_error_names_the_extra(runs: bt.Runs, monkeypatch
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"'\.\[plot\]'"):
         runs.plot()
+
+
+TITLES = [f"The Adventures of Priscilla, Queen of the Desert, director's cut ({1980 + i})" for i in range(40)]
+
+
+@pytest.mark.parametrize("kind", ["support", "intervals", "regret", "regret below"])
+def test_long_names_leave_room_for_the_picture(kind: str) -> None:
+    """Names of 70 characters: no warning of Matplotlib's, which is an error here, axes of some size, labels inside."""
+    rng = np.random.default_rng(0)
+    if kind == "support":
+        ax = plots.support(TITLES, rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(40)), ax=plots.sheet())
+    elif kind == "intervals":
+        ax = plots.intervals(TITLES[:6], rng.random(6), rng.random(6), reference=(0.5, 0.1), ax=plots.sheet(height=3.0))
+    else:
+        problem = bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3])
+        runs = bt.simulate(dict.fromkeys(TITLES[:4], bt.TS), problem, horizon=50, seeds=2)
+        ax = plots.regret(runs, ax=plots.sheet(4.8, 4.4), legend="below" if "below" in kind else "beside")
+    ax.figure.draw_without_rendering()
+    box, figure = ax.get_window_extent(), ax.figure.bbox
+    assert box.width > 0.25 * figure.width
+    assert box.height > 0.25 * figure.height
+    for text in (*ax.get_xticklabels(), *ax.get_yticklabels(), *ax.get_legend().get_texts()):
+        extent = text.get_window_extent()
+        assert extent.x0 >= figure.x0 - 1
+        assert extent.y0 >= figure.y0 - 1
+        assert extent.x1 <= figure.x1 + 1

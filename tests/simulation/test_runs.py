@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
 import json
 import sys
 from functools import partial
@@ -19,7 +21,7 @@ import banditree as bt
 from banditree.errors import BadFile, BanditreeError, InvalidType, InvalidValue, MissingExtra
 from banditree.report.intervals import student
 from banditree.report.tables import Table
-from banditree.simulation.runs import HEADER, Run, Runs
+from banditree.simulation.runs import Run, Runs
 from tests.simulation.test_simulate import OwnProblem
 
 TREE = bt.Tree({"a": [0, 1], "b": [2], "c": {"deep": [3]}})
@@ -184,8 +186,24 @@ def test_a_file_keeps_everything(problem: Any, tmp_path: Path) -> None:
     loaded = bt.Runs.load(tmp_path / "runs.csv")
     assert equal(runs, loaded)
     assert repr(loaded) == repr(runs)
-    table = pd.read_csv(tmp_path / "runs.csv", comment="#")
+    table = pd.read_csv(tmp_path / "runs.csv")
+    assert list(table.columns) == ["policy", "seed", "time", "regret", "details"]
     assert len(table) == 2 * 2 * len(runs.times)
+    assert table.regret.sum() == pytest.approx(sum(values.sum() for values in runs.regret.values()))
+
+
+def test_a_file_of_version_2_is_read(tmp_path: Path) -> None:
+    runs = by_hand()
+    runs.save(tmp_path / "runs.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "runs.csv").read_text(encoding="utf-8"), newline="")))
+    details = "".join(row.pop("details") for row in rows)
+    text = io.StringIO()
+    text.write(f"# banditree runs 1 {details}\n")
+    writer = csv.DictWriter(text, ["policy", "seed", "time", "regret"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    (tmp_path / "old.csv").write_text(text.getvalue(), encoding="utf-8")
+    assert equal(runs, bt.Runs.load(tmp_path / "old.csv"))
 
 
 def test_odd_numbers_are_kept(tmp_path: Path) -> None:
@@ -199,36 +217,49 @@ def test_odd_numbers_are_kept(tmp_path: Path) -> None:
     assert np.isnan(loaded.evaluations["own"]).all()
 
 
+def written(details: object, rows: list[list[str]]) -> str:
+    """A saved file with other details, all in the first row."""
+    text = io.StringIO()
+    columns = ["policy", "seed", "time", "regret", "details"]
+    said = [json.dumps(details), *[""] * len(rows)]
+    csv.writer(text).writerows([columns, *([*row[:4], piece] for row, piece in zip(rows, said, strict=False))])
+    return text.getvalue()
+
+
 def damaged(text: str) -> dict[str, str | bytes]:
-    first, _, rest = text.partition("\n")
-    header, lines = json.loads(first.removeprefix(HEADER)), rest.splitlines(keepends=True)
-    without = {key: HEADER + json.dumps({k: v for k, v in header.items() if k != key}) + "\n" + rest for key in header}
+    _, *rows = csv.reader(io.StringIO(text, newline=""))
+    details = json.loads("".join(row[4] for row in rows))
     files: dict[str, str | bytes] = {
         "empty": "",
         "other": "policy,seed,time,regret\na,1,2,3\n",
         "binary": b"\x80\x81\x82\n",
-        "cut header": first[:60],
-        "no rows": first + "\n",
-        "no columns": first + "\n" + "".join(lines[1:]),
+        "cut header": text[:10],
+        "no rows": text.partition("\n")[0],
+        "no columns": text.partition("\n")[2],
         "cut": text[: len(text) - 20],
-        "a policy less": HEADER
-        + json.dumps(header | {"evaluations": dict([*header.get("evaluations", {}).items()][1:])})
-        + "\n"
-        + rest,
-        "the clusters of a seed less": HEADER
-        + json.dumps(header | {"clusters": {name: each[1:] for name, each in header["clusters"].items()}})
-        + "\n"
-        + rest,
-        "a row less": first + "\n" + "".join(lines[:-1]),
-        "a seed less": first + "\n" + "".join(line for line in lines if ",8," not in line),
-        "swapped": first + "\n" + "".join([lines[0], *lines[:0:-1]]),
+        "a policy less": written(details | {"evaluations": dict([*details["evaluations"].items()][1:])}, rows),
+        "the clusters of a seed less": written(
+            details | {"clusters": {name: seeds[1:] for name, seeds in details["clusters"].items()}}, rows
+        ),
+        "a row less": written(details, rows[:-1]),
+        "a seed less": written(details, [row for row in rows if row[1] != "8"]),
+        "swapped": written(details, rows[::-1]),
         "not a number": text.replace("12.0", "twelve"),
-        "a list": HEADER + "[1, 2]\n" + rest,
+        "a list": written([1, 2], rows),
+        "old, cut": "# banditree runs 1 {",
+        "old, no rows": f"# banditree runs 1 {json.dumps(details)}\n",
     }
-    return files | {f"no {key}": value for key, value in without.items()}
+    return files | {
+        f"no {key}": written({name: value for name, value in details.items() if name != key}, rows)
+        for key in ("engine", "clusters", "seconds", "arms", "evaluations", "plays", "problem")
+    }
 
 
-DAMAGES = list(damaged(HEADER + '{"engine": {}, "clusters": {}, "seconds": {}, "arms": []}\npolicy\n'))
+DAMAGES = [
+    "empty", "other", "binary", "cut header", "no rows", "no columns", "cut", "a policy less",
+    "the clusters of a seed less", "a row less", "a seed less", "swapped", "not a number", "a list", "old, cut",
+    "old, no rows", "no engine", "no clusters", "no seconds", "no arms", "no evaluations", "no plays", "no problem",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
@@ -265,7 +296,7 @@ def test_names_of_any_kind_are_kept(tmp_path: Path) -> None:
     loaded = Runs.load(tmp_path / "runs.csv")
     assert loaded.policies == tuple(names)
     assert all((loaded.regret[name] == runs.regret[name]).all() for name in names)
-    frame = pd.read_csv(tmp_path / "runs.csv", skiprows=1, dtype={"policy": str})
+    frame = pd.read_csv(tmp_path / "runs.csv", dtype={"policy": str})
     assert list(dict.fromkeys(frame["policy"])) == names
     assert len(str(runs.table()).splitlines()) == 1 + len(names)
 

@@ -9,11 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
+
+from banditree.service.app import Service
+from banditree.service.engine import Engine, Plan
+from banditree.service.guard import Access, Connection
+from banditree.service.serve import open_log
 
 ITEMS = """item,kind,sort
 s1,shoes,low
@@ -111,6 +117,29 @@ def serving(folder: Path, *options: str, **how: Any) -> Iterator[Server]:
         if server.process.poll() is None:
             assert server.stop() == 0, "".join(server.errors)
         server.end()
+
+
+@contextmanager
+def inside(*plans: Plan, store: Path | str, access: Access | None = None) -> Iterator[tuple[Service, httpx.Client]]:
+    """A service in a thread of this process, which starts faster, and a client of it."""
+    with ExitStack() as opened:
+        log = opened.enter_context(closing(open_log(str(store))))
+        engine = Engine(log)
+        engine.start(plans)
+        opened.pop_all()  # the service closes it
+    service = Service(engine, access)
+    server = uvicorn.Server(uvicorn.Config(service.guarded, port=0, http=Connection, log_config=None, ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False) as http:
+            yield service, http
+    finally:
+        service.hub.close()
+        server.should_exit = True
+        thread.join(30)
 
 
 def until(true: Any, seconds: float = 60.0) -> Any:

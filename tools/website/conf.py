@@ -19,12 +19,14 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
     "tools.website.mathml",
     "tools.website.commands",
 ]
 root_doc = "index"
 default_role = "code"
 nitpicky = False
+napoleon_google_docstring = False
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]

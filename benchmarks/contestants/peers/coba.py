@@ -19,14 +19,14 @@ learner.learn(None, arm, 1, probability)
 
 
 def _ucb(setting: Setting) -> Agent:
-    from coba.learners import BanditUCBLearner  # type: ignore[import-not-found]
+    from coba.learners import BanditUCBLearner
 
     learner, arms = BanditUCBLearner(seed=setting.seed + 1), setting.arms
     return Agent(lambda: int(learner.predict(None, arms)[0]), lambda arm, reward: learner.learn(None, arm, reward, 1))
 
 
 def _linear(setting: Setting, *, learner: str, **settings: Any) -> Agent:
-    from coba import learners  # type: ignore[import-not-found]
+    from coba import learners
 
     built = getattr(learners, learner)(features=["ax"], seed=setting.seed + 1, **settings)
     arms = [tuple(int(i == arm) for i in range(setting.n_arms)) for arm in range(setting.n_arms)]

@@ -20,23 +20,26 @@ policy.update(policy.pull(range(100)), True)
 
 
 def _ts(setting: Setting) -> Agent:
-    from river import bandit, proba  # type: ignore[import-not-found]
+    from river import bandit, proba
 
-    policy, arms = bandit.ThompsonSampling(reward_obj=proba.Beta(), seed=setting.seed), setting.arms
+    policy: Any = bandit.ThompsonSampling(reward_obj=proba.Beta(), seed=setting.seed)
+    arms = setting.arms
     return Agent(lambda: int(policy.pull(arms)), lambda arm, reward: policy.update(arm, bool(reward)))
 
 
 def _ucb(setting: Setting) -> Agent:
     from river import bandit
 
-    policy, arms = bandit.UCB(delta=1, seed=setting.seed), setting.arms
+    policy: Any = bandit.UCB(delta=1, seed=setting.seed)
+    arms = setting.arms
     return Agent(lambda: int(policy.pull(arms)), policy.update)
 
 
 def _linucb(setting: Setting) -> Agent:
     from river import bandit
 
-    policy, arms = bandit.LinUCBDisjoint(alpha=C, seed=setting.seed), setting.arms
+    policy: Any = bandit.LinUCBDisjoint(alpha=C, seed=setting.seed)
+    arms = setting.arms
 
     def update(arm: int, reward: float, x: Any) -> None:
         policy.update(arm, x, reward)

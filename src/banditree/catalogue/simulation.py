@@ -17,7 +17,7 @@ from banditree.report import words
 from banditree.report.document import Bar, Bullets, Document, Grid, Part, Picture, Section
 from banditree.report.result import Result
 from banditree.report.tables import Table
-from banditree.report.words import count, number, percent
+from banditree.report.words import count, duration, number, percent
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
@@ -146,19 +146,27 @@ def simulate(
     >>> simulation.traffic["cluster"]
     ['hats', 'shoes']
     """
-    horizon = whole("horizon", horizon, 1, why="how many decisions")
-    tree = tree_of(catalogue)
-    chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+    horizon, chosen, seeds = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
     runs = run(
         {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen},
         catalogue.world(),
         horizon=horizon,
-        seeds=default_seeds(horizon * candidates.cost(chosen), quick=quick) if seeds is None else seeds,
+        seeds=seeds,
         rng=rng,
         jobs=jobs,
         progress=progress,
     )
     return Simulation(catalogue, horizon, tuple(chosen), runs, tabulate_traffic(catalogue, runs))
+
+
+def plan_simulation(
+    catalogue: Catalogue, *, horizon: int, policies: PolicyNames | None, seeds: int | None, quick: bool
+) -> tuple[int, list[Candidate], int]:
+    """Return the horizon, the candidates, and the number of seeds, chosen by the size of the work if not given."""
+    horizon = whole("horizon", horizon, 1, why="how many decisions")
+    tree = tree_of(catalogue)
+    chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+    return horizon, chosen, default_seeds(horizon * candidates.cost(chosen), quick=quick) if seeds is None else seeds
 
 
 def default_seeds(steps: int, *, quick: bool = False) -> int:
@@ -197,20 +205,7 @@ class Workload:
     def __str__(self) -> str:
         each = f", {self.runs} runs in each" if self.runs > 1 else ""
         size = f"{count(self.worlds, 'world')} x {count(self.policies, 'policy', 'policies')}{each}"
-        return f"{about_time(self.seconds)}: {size}, {count(self.horizon, 'decision')} each"
-
-
-def about_time(seconds: float) -> str:
-    """Say roughly how long something takes.
-
-    >>> about_time(0.4), about_time(42), about_time(700), about_time(9000)
-    ('a few seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours')
-    """
-    if seconds < 10:
-        return "a few seconds"
-    if seconds < 90:
-        return f"about {round(seconds, -1):.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+        return f"{duration(self.seconds)}: {size}, {count(self.horizon, 'decision')} each"
 
 
 def estimate_workload(

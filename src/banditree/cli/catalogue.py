@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from banditree import plots
-from banditree.catalogue.advice import advise
+from banditree.catalogue.advice import Plan, advise
 from banditree.catalogue.inspection import inspect
-from banditree.catalogue.simulation import simulate
+from banditree.catalogue.items import Catalogue
+from banditree.catalogue.simulation import Workload, estimate_workload, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
@@ -67,6 +68,7 @@ def simulate_command(
         if plot is not None:
             files.check(plot)
         catalogue = source.read()
+        output.announce(_simulation_workload(catalogue, seeds, simulated.options))
         try:
             simulation = simulate(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         except Interrupted as stopped:  # keep the finished runs
@@ -102,9 +104,22 @@ def advise_command(
     """
     with exit_on_error():
         output.check(source.items, curves=True)
-        advice = advise(source.read(), seeds=seeds, progress=output.progress, **simulated.options)
+        catalogue = source.read()
+        output.announce(_advice_workload(catalogue, seeds, simulated.options))
+        advice = advise(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         output.show(advice)
         output.write_page(advice, source.items)
+
+
+def _simulation_workload(catalogue: Catalogue, seeds: int | None, options: dict[str, Any]) -> Workload:
+    chosen = {name: options[name] for name in ("horizon", "policies", "quick")}
+    horizon, candidates, worlds = plan_simulation(catalogue, seeds=seeds, **chosen)
+    return estimate_workload(catalogue, candidates, horizon=horizon, worlds=worlds, runs=1, jobs=options["jobs"])
+
+
+def _advice_workload(catalogue: Catalogue, seeds: int | None, options: dict[str, Any]) -> Workload:
+    chosen = {name: options[name] for name in ("horizon", "policies", "quick")}
+    return Plan.of(catalogue, seeds=seeds, **chosen).workload(catalogue, options["jobs"])
 
 
 def example_command(

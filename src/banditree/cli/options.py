@@ -16,6 +16,7 @@ from rich.text import Text
 from banditree import plots
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
+from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
 from banditree.files import write_whole
@@ -23,6 +24,7 @@ from banditree.report import html
 from banditree.report.document import Document
 from banditree.report.text import brief_lines, styled_lines
 from banditree.report.words import UNSEEN
+from banditree.simulation.progress import LONG_SECONDS, Progress, ProgressLines, say
 
 STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
 
@@ -114,6 +116,7 @@ class Simulated:
             "--policy", metavar="NAMES", help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
         ),
     ] = None
+    quick: Annotated[bool, typer.Option("--quick", help="Simulate fewer worlds, for a first answer.")] = False
     rng: Rng = 0
     jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")] = -1
 
@@ -121,7 +124,13 @@ class Simulated:
     def options(self) -> dict[str, Any]:
         """The options as `simulate` and `advise` take them."""
         policies = split_names("--policy", self.policy or []) or None
-        return {"horizon": self.horizon, "policies": policies, "rng": self.rng, "jobs": self.jobs}
+        return {
+            "horizon": self.horizon,
+            "policies": policies,
+            "quick": self.quick,
+            "rng": self.rng,
+            "jobs": self.jobs,
+        }
 
 
 @dataclass(kw_only=True)
@@ -133,9 +142,14 @@ class Output:
     quiet: Quiet = False
 
     @property
-    def progress(self) -> bool | None:
-        """Whether to show a progress bar; None if the terminal decides."""
-        return False if self.quiet else None
+    def progress(self) -> Progress:
+        """How to show progress: a bar on a terminal, else a line now and then; nothing with --quiet."""
+        return False if self.quiet else None if sys.stderr.isatty() else ProgressLines()
+
+    def announce(self, workload: Workload) -> None:
+        """Say before long work how long it takes."""
+        if not self.quiet and workload.seconds > LONG_SECONDS:
+            say(f"{str(workload).capitalize()}. For a first answer sooner: --quick")
 
     @property
     def silent(self) -> bool:

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 SIZE = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
 LEGENDS = "beside", "below"
+MAX_LABEL = 24  # characters of a name
 
 
 def regret(
@@ -180,7 +181,8 @@ def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
     """Put the legend beside or below the axes if the layout makes room for it, else where it covers least."""
     place: dict[str, Any] = {"loc": "best"}
     if ax.get_figure().get_layout_engine() is not None:
-        below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2}
+        is_narrow = all(len(text) <= MAX_LABEL // 2 for text in ax.get_legend_handles_labels()[1])
+        below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2 if is_narrow else 1}
         place = {"loc": "upper left", "borderaxespad": 0.0} | (
             below if where == "below" else {"bbox_to_anchor": (1.01, 1.0)}
         )
@@ -193,7 +195,16 @@ def _tick(value: float, _: int | None = None) -> str:
 
 
 def label(name: str) -> str:
-    """Escape a name: Matplotlib reads dollars as formulas, and leaves out labels that begin with an underscore."""
+    """Shorten a long name in the middle, so that a picture has room for its axes, and escape it.
+
+    Matplotlib reads dollars as formulas, and leaves out labels that begin with an underscore.
+
+    >>> label("The Adventures of Priscilla, Queen of the Desert (1994)")
+    'The Adventures … t (1994)'
+    """
+    if len(name) > MAX_LABEL:
+        start, end = 2 * MAX_LABEL // 3 - 1, MAX_LABEL // 3
+        name = f"{name[:start].rstrip()} … {name[-end:].lstrip()}"
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 
 

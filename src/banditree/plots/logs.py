@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banditree.plots.lines import add_legend, draw_mean, label, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
+from banditree.report.intervals import Z95, normal_interval
 from banditree.report.words import count
 
 Floats = NDArray[np.float64]
@@ -48,10 +49,10 @@ def intervals(
         at = np.arange(len(names))[::-1]
         if reference is not None:
             value, error = reference
-            ax.axvspan(value - 1.96 * error, value + 1.96 * error, color=GREY, alpha=0.18, linewidth=0)
+            ax.axvspan(*normal_interval(value, error), color=GREY, alpha=0.18, linewidth=0)
             ax.axvline(value, color=GREY, linewidth=1.2, linestyle="--", label="logging policy")
         known = np.isfinite(errors)
-        reach = np.where(known, 1.96 * np.nan_to_num(np.asarray(errors, float)), 0.0)
+        reach = np.where(known, Z95 * np.nan_to_num(np.asarray(errors, float)), 0.0)
         open_ones = np.zeros(len(names), bool) if faint is None else np.asarray(faint, bool)
         for some, fill in ((~open_ones, BLUE), (open_ones, "white")):
             ax.errorbar(np.asarray(values)[some], at[some], xerr=reach[some], fmt="o", color=BLUE, capsize=3,

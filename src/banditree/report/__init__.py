@@ -1,5 +1,23 @@
 """Show results: a result describes itself once as a document, which becomes text, HTML, a notebook's cell or JSON.
 
-`result.Result` is the base of every result, `document` has the parts of a document, `text` and `html` render it,
-`words` formats numbers, and `intervals` computes 95% intervals.
+`Result` is the base of every result, and the other classes are the parts of its document. `banditree.report.text` and
+`banditree.report.html` render them, `banditree.report.words` formats numbers, and `banditree.report.intervals` computes
+95% intervals.
 """
+
+from typing import Any
+
+__all__ = [
+    "Badge", "Bar", "Bullets", "Code", "Document", "Grid", "Line", "Link", "Note", "Outline", "Picture", "Quote",
+    "Range", "Result", "Row", "Section", "Table",
+]  # fmt: skip
+_MODULES = {"Result": "result", "Row": "tables", "Table": "tables"}  # the others are parts of a document
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is first asked for, so that `import banditree` costs little more than NumPy."""
+    from importlib import import_module
+
+    if name in __all__:
+        return getattr(import_module(f"banditree.report.{_MODULES.get(name, 'document')}"), name)
+    raise AttributeError(f"module 'banditree.report' has no attribute {name!r}")

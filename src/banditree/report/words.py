@@ -49,6 +49,19 @@ def interval(ends: Iterable[float], write: Callable[[float], str] = number) -> s
     return UNKNOWN if UNKNOWN in (low, high) else f"{low} to {high}"
 
 
+def duration(seconds: float) -> str:
+    """Say roughly how long something takes.
+
+    >>> duration(0.4), duration(42), duration(700), duration(9000)
+    ('a few seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours')
+    """
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 90:
+        return f"about {round(seconds, -1):.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
 def path(names: Iterable[Any]) -> str:
     """Write the path of a node, coarse to fine; the root is "(all)"."""
     return " / ".join(map(str, names)) or "(all)"

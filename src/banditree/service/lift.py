@@ -16,7 +16,12 @@ from array import array
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from banditree.report.words import count
+
+Number = float | NDArray[np.float64]
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
@@ -26,7 +31,7 @@ MAX_FORECAST = 1e9  # decisions; beyond it "how many more" says nothing
 
 @dataclass
 class Moments:
-    """Sums over the units of a group, where a unit has made ``d`` decisions and earned ``r``."""
+    """Sums over the units of a group, where a unit has got ``d`` decisions and earned ``r``."""
 
     units: int = 0
     d: float = 0.0
@@ -51,24 +56,35 @@ class Moments:
         """Reward per decision."""
         return self.r / self.d if self.d else 0.0
 
-    @property
-    def variance(self) -> float:
-        r"""Variance of the mean by the delta method, a ratio of sums over units: :math:`\sum (r_u - m d_u)^2 / D^2`.
 
-        One more unit, as far from the mean as the largest reward, keeps it from being zero by chance.
-        """
-        residuals = self.rr - 2 * self.mean * self.dr + self.mean**2 * self.dd
-        return (max(residuals, 0.0) + self.largest**2) / self.d**2
+def variance_of_difference(policy: Moments, control: Moments, largest: Number) -> tuple[Number, Number]:
+    r"""Variances of the groups' rewards per decision, ratios of sums over units: :math:`\sum (r_u - m d_u)^2 / D^2`.
+
+    A small group may have seen too few of the rare rewards that make up the variance; so each is taken to vary at least
+    as much as both groups do together. One more unit with the largest reward keeps it from being zero by chance.
+    """
+    residuals = [_residuals(sums) + largest**2 for sums in (policy, control)]
+    pooled = (residuals[0] + residuals[1]) / (policy.units + control.units)
+    of_policy, of_control = (
+        np.maximum(residual, pooled * sums.units) / sums.d**2
+        for residual, sums in zip(residuals, (policy, control), strict=True)
+    )
+    return of_policy, of_control
 
 
-def radius(variance: float, units: float) -> float:
+def _residuals(sums: Moments) -> Number:
+    mean = sums.r / sums.d
+    return np.maximum(sums.rr - 2 * mean * sums.dr + mean**2 * sums.dd, 0.0)
+
+
+def radius(variance: Number, units: Number) -> Number:
     r"""Half the width of the interval, for a mean with this variance after so many units.
 
     .. math:: \sqrt{v} \sqrt{\frac{2 (t \rho^2 + 1)}{t \rho^2} \log \frac{\sqrt{t \rho^2 + 1}}{\alpha}}
     """
     rho2 = (-2 * math.log(ALPHA) + math.log(-2 * math.log(ALPHA)) + 1) / TIGHTEST
     growth = units * rho2 + 1
-    return math.sqrt(variance * 2 * growth / (units * rho2) * math.log(math.sqrt(growth) / ALPHA))
+    return np.sqrt(variance * 2 * growth / (units * rho2) * np.log(np.sqrt(growth) / ALPHA))
 
 
 @dataclass(frozen=True)
@@ -119,23 +135,19 @@ def compare(policy: Moments, control: Moments) -> Lift:
     if min(policy.units, control.units) < MIN_UNITS or not has_rewards:
         return Lift(difference, None, ratio, None, "cannot tell", None)
     largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
-    variances = [_with_largest(group, largest) for group in (policy, control)]
-    half = radius(sum(variances), units)
+    variances = [float(variance) for variance in variance_of_difference(policy, control, largest)]
+    half = float(radius(sum(variances), units))
     interval = difference - half, difference + half
     verdict = "better" if interval[0] > 0 else "worse" if interval[1] < 0 else "cannot tell"
     ratio_interval = None
     if ratio is not None and ratio > 0:
         relative = variances[0] / policy.mean**2 + variances[1] / control.mean**2
-        factor = math.exp(min(radius(relative, units), 700.0))
+        factor = math.exp(min(float(radius(relative, units)), 700.0))
         ratio_interval = ratio / factor, ratio * factor
     more = (
         _more_decisions(difference, sum(variances), units, policy.d + control.d) if verdict == "cannot tell" else None
     )
     return Lift(difference, interval, ratio, ratio_interval, verdict, more)
-
-
-def _with_largest(group: Moments, largest: float) -> float:
-    return group.variance + (largest**2 - group.largest**2) / group.d**2
 
 
 def _more_decisions(difference: float, variance: float, units: float, decisions: float) -> int | None:

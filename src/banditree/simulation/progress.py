@@ -1,14 +1,16 @@
-"""Show a progress bar during long work: on a terminal, and nowhere else."""
+"""Show how far long work is: a bar on a terminal, and a line now and then in a pipe or a log."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from banditree.errors import missing_extra
+from banditree.report.words import duration
 from banditree.stream import native
 
 if TYPE_CHECKING:
@@ -20,8 +22,36 @@ ShowSteps = Callable[[int], None]  # called with the number of steps done
 Progress = bool | None | ShowShare  # whether to show a bar, or a function to call instead
 
 LONG_SECONDS = 10.0  # work that takes longer says that the native engine is missing
+LINE_SECONDS = 30.0  # between two lines
 ESTIMATE_SECONDS = 1.0  # after which the speed is known well enough to say how long the work will take
 NO_NATIVE = "This runs on the readable engine, about 20 times slower: the native one was not built (no C++ compiler?)."
+
+
+class ProgressLines:
+    """Say on stderr, now and then, how much of the work is done; for commands whose output goes to a pipe or a log.
+
+    Called with the share that is done, from 0 to 1. Work in several rounds starts again at 0.
+    """
+
+    def __init__(self, what: str = "") -> None:
+        self._what = what
+        self._started = self._said = time.monotonic()
+        self._share = 0.0
+
+    def __call__(self, share: float) -> None:
+        now = time.monotonic()
+        if share < self._share:  # another round
+            self._started = now
+        self._share = share
+        if share > 0 and now - self._said > LINE_SECONDS:
+            self._said = now
+            left = (now - self._started) * (1 - share) / share
+            say(f"{self._what}{100 * share:.0f}% done, {duration(left)} left")
+
+
+def say(text: str) -> None:
+    """Print a line on stderr."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -92,8 +122,12 @@ def tasks_bar(
 ) -> Iterator[Callable[[str], AbstractContextManager[ShowShare | None]]]:
     """Open a bar over ``{task: expected seconds}``; ``with show(task) as update`` surrounds the work on a task.
 
-    ``update`` is called with the share of the task that is done; it is None where no bar is shown.
+    ``update`` is called with the share of the task that is done; it is None where nothing is shown. Where there is no
+    terminal and ``progress`` is None, lines say how long it takes and how far it is.
     """
+    if progress is None and not sys.stderr.isatty():
+        yield _task_lines(tasks)
+        return
     with progress_bar(progress, seconds=20 * sum(tasks.values()), speed_estimate_period=120) as bar:
         if bar is None:
             yield lambda _: nullcontext()
@@ -108,3 +142,18 @@ def tasks_bar(
             bar.update(line, completed=before + cost)
 
         yield show
+
+
+def _task_lines(tasks: Mapping[str, float]) -> Callable[[str], AbstractContextManager[ShowShare | None]]:
+    total = sum(tasks.values())
+    if total > LONG_SECONDS:
+        say(f"{duration(total).capitalize()}: {', '.join(tasks)}")
+    update, done = ProgressLines(), 0.0
+
+    @contextmanager
+    def show(task: str) -> Iterator[ShowShare]:
+        nonlocal done
+        yield lambda share: update((done + tasks[task] * share) / total)
+        done += tasks[task]
+
+    return show

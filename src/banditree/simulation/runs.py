@@ -38,7 +38,9 @@ COLUMNS = ("policy", "seed", "time", "regret")  # of a saved file and of a frame
 BY_POLICY = ("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates")  # {policy: ...}
 BY_SEED = ("regret", "evaluations", "plays", "replicates")  # those that are arrays with one row per seed
 RELATIVE_ROUNDING = 1e-12  # regrets that differ by a smaller share are equal
-HEADER = "# banditree runs 1 "  # starts a saved file's first line; what has no column follows it as JSON
+DETAILS = "details"  # the column of a saved file with JSON, in pieces: what has no column of its own
+PIECE_SIZE = 1000  # characters of that in one row, more only if there are few rows
+OLD_HEADER = "# banditree runs 1 "  # started the first line of a file of 0.2, with that JSON after it
 
 
 @dataclass
@@ -421,7 +423,10 @@ class Runs(Result):
         return frame(dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV file that any tool can read; what does not fit its columns is in the first line, a comment."""
+        """Write a CSV file that any tool reads as it is: one row per policy, seed and time.
+
+        The column ``details`` holds, in pieces, what `load` needs beside the regret; it is empty in most rows.
+        """
         rest = {
             "problem": self.problem,
             "engine": self.engine,
@@ -432,22 +437,30 @@ class Runs(Result):
             "arms": self.arms,
             "built": self.built,
         }
+        records, details = list(self._records()), json.dumps(rest)
+        size = max(PIECE_SIZE, -(-len(details) // max(len(records), 1)))
+        pieces = (details[first : first + size] for first in range(0, len(details), size))
         text = io.StringIO()
-        text.write(HEADER + json.dumps(rest) + "\n")
         writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # names may hold anything
-        writer.writerow(COLUMNS)
-        writer.writerows(self._records())
+        writer.writerow((*COLUMNS, DETAILS))
+        writer.writerows((*record, next(pieces, "")) for record in records)
         write_whole(path, [text.getvalue().encode()])
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Runs:
         """Read what `save` wrote: everything except the instance and the replicates."""
-        first, _, text = read_whole(path).decode("utf-8", "replace").partition("\n")
-        if not first.startswith(HEADER):
-            raise BadFile(f"{path} was not written by Runs.save; its first line must start with {HEADER!r}")
+        text = read_whole(path).decode("utf-8", "replace")
+        details = None
+        if text.startswith(OLD_HEADER):
+            first, _, text = text.partition("\n")
+            details = first.removeprefix(OLD_HEADER)
+        reader = csv.DictReader(io.StringIO(text, newline=""))
         try:
-            rest = json.loads(first.removeprefix(HEADER))
-            rows = list(csv.DictReader(io.StringIO(text, newline="")))
+            columns = tuple(reader.fieldnames or ())
+            if columns != (COLUMNS if details is not None else (*COLUMNS, DETAILS)):
+                raise BadFile(f"{path} was not written by Runs.save; its columns must be those of a saved file")
+            rows = list(reader)
+            rest = json.loads("".join(row[DETAILS] for row in rows) if details is None else details)
             names = list(rest["engine"])
             seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
             times = list(dict.fromkeys(int(row["time"]) for row in rows))
@@ -473,6 +486,8 @@ class Runs(Result):
                 problem=rest["problem"],
                 built={name: (kind, dict(given)) for name, (kind, given) in rest.get("built", {}).items()},
             )
+        except BadFile:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
             raise BadFile(f"{path} is damaged: {error}") from None
 

@@ -1,0 +1,192 @@
+"""`python -m contest`: play every offer on every environment, and write the page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from queue import SimpleQueue
+from threading import local
+from time import perf_counter
+from typing import Any
+
+from benchmarks.environments import python_of
+from benchmarks.process import ROOT, Failed, Worker
+from contest import page
+from contest.contestants import MODULES
+from contest.environments import ENVIRONMENTS, Environment
+from contest.results import Row
+from contest.world import World
+
+HOME = ROOT / ".venv-contest"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much is played."""
+
+    seeds: int = 10
+    horizon: int = 1_000_000  # at most; every environment has its own
+    allowance: float = 8.0  # seconds for all worlds of an offer in an environment; the first is played in any case
+    patience: float = 90.0  # seconds after which a world is stopped
+    probes: int = 400  # decisions that test the stated probability
+
+    @classmethod
+    def quick(cls) -> Options:
+        return cls(seeds=1, horizon=60, allowance=0.2, patience=1.0, probes=40)
+
+
+@dataclass(frozen=True)
+class Package:
+    """A contestant's module, and the Python that it runs in."""
+
+    name: str
+    module: str
+    python: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Task:
+    package: Package
+    environment: Environment
+    offer: int
+    label: str
+    note: str
+
+
+def main() -> None:
+    given = _parser().parse_args()
+    options = Options.quick() if given.quick else Options()
+    if given.seeds is not None:
+        options = Options(**{**asdict(options), "seeds": given.seeds})
+    chosen = given.only.split(",") if given.only else [environment.name for environment in ENVIRONMENTS]
+    unknown = set(chosen) - {environment.name for environment in ENVIRONMENTS}
+    if unknown:
+        raise SystemExit(f"--only: there is no environment {unknown.pop()!r}")
+    environments = [environment for environment in ENVIRONMENTS if environment.name in chosen]
+    begin = perf_counter()
+    packages, failures = admitted(install=not given.here)
+    with tempfile.TemporaryDirectory() as folder:
+        worlds = drawn(environments, options, Path(folder))
+        rows = played(packages, environments, worlds, options, jobs=given.jobs)
+    is_whole = not (given.quick or given.only or given.here)
+    out = Path(given.out) if given.out else ROOT / ("docs" if is_whole else "build/contest")
+    out.mkdir(parents=True, exist_ok=True)
+    versions = {package.name: package.version for package in packages}
+    facts = {"seeds": options.seeds, "minutes": (perf_counter() - begin) / 60, "patience": options.patience}
+    kept = ROOT / "build/contest" if is_whole else out
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / "contest.json").write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+    text = page.written(environments, rows, versions, failures, facts)
+    (out / "contest.md").write_text(text, encoding="utf-8")
+    print(text)
+    print(f"{perf_counter() - begin:.0f} s; written to {out / 'contest.md'}")
+
+
+def admitted(*, install: bool) -> tuple[list[Package], dict[str, str]]:
+    """All packages with their Pythons, installed first if they may be; and why others are missing."""
+    packages: list[Package] = []
+    failures: dict[str, str] = {}
+    for module in (f"contest.contestants.{name}" for name in MODULES):
+        loaded = import_module(module)
+        try:
+            python = _python(loaded, install=install)
+            worker = Worker(python, module, {})
+            try:
+                version = worker.ask("version")["version"]
+            finally:
+                worker.close()
+            packages.append(Package(getattr(loaded, "NAME", loaded.PACKAGE), module, python, version))
+        except Failed as error:
+            failures[loaded.PACKAGE] = str(error)
+    return packages, failures
+
+
+def _python(contestant: Any, *, install: bool) -> str:
+    if not contestant.REQUIRES:
+        return sys.executable
+    if install:
+        return python_of(contestant.PACKAGE, contestant.REQUIRES, patience=900.0, folder=HOME)
+    if find_spec(contestant.PACKAGE) is None:
+        raise Failed("not installed")
+    return sys.executable
+
+
+def drawn(environments: Sequence[Environment], options: Options, folder: Path) -> dict[str, list[Path]]:
+    """Draw all worlds beforehand, into files: {environment: one path per seed}."""
+    worlds: dict[str, list[Path]] = {}
+    for number, environment in enumerate(environments):
+        worlds[environment.name] = [folder / f"{number}-{seed}.npz" for seed in range(options.seeds)]
+        for seed, path in enumerate(worlds[environment.name]):
+            environment.world(seed, options.horizon).save(path)
+    return worlds
+
+
+def played(
+    packages: Sequence[Package],
+    environments: Sequence[Environment],
+    worlds: dict[str, list[Path]],
+    options: Options,
+    *,
+    jobs: int,
+) -> list[Row]:
+    """Play all offers, ``jobs`` at a time, each in a process of its package that goes from task to task."""
+    tasks = [
+        Task(package, environment, offer, chosen.label, chosen.note)
+        for environment in environments
+        for package in packages
+        for offer, chosen in enumerate(import_module(package.module).offers(World.load(worlds[environment.name][0])))
+    ]
+    threads = local()
+    all_workers: SimpleQueue[Worker] = SimpleQueue()
+
+    def play(task: Task) -> Row:
+        workers: dict[str, Worker] = threads.__dict__.setdefault("workers", {})
+        if task.package.module not in workers:
+            workers[task.package.module] = Worker(task.package.python, task.package.module, {})
+            all_workers.put(workers[task.package.module])
+        row = Row(task.environment.name, task.package.name, task.label, task.note)
+        try:
+            answer = workers[task.package.module].ask(
+                "contest.play",
+                patience=20 * options.patience,
+                offer=task.offer,
+                worlds=[str(path) for path in worlds[task.environment.name]],
+                allowance=options.allowance,
+                patience_of_world=options.patience,
+                n_probes=options.probes,
+            )
+        except Failed as error:
+            workers.pop(task.package.module).close()
+            return Row(**{**asdict(row), "failure": str(error)})
+        print(f"{row.environment}: {row.name}", flush=True)
+        return Row(**{**asdict(row), **answer})
+
+    with ThreadPoolExecutor(jobs) as pool:
+        rows = list(pool.map(play, tasks))
+    while not all_workers.empty():
+        all_workers.get().close()
+    return rows
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m contest", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the same environments and offers, made short")
+    parser.add_argument("--seeds", type=int, help="worlds per environment")
+    parser.add_argument("--only", metavar="NAMES", help="some environments, with commas between them")
+    parser.add_argument("--here", action="store_true", help="install nothing: play with the packages of this Python")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--out", metavar="DIR", help="where the page goes (docs; build/contest for a partial run)")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

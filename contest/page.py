@@ -1,0 +1,175 @@
+"""The page `docs/contest.md`: every sentence with a number in it is computed from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import machine
+from benchmarks.findings import Table
+from benchmarks.report import markdown
+from benchmarks.words import figures
+from contest.environments import Environment
+from contest.results import TOLD, Row, Standing, comparable, default_of, standing
+
+INTRO = """# The contest
+
+banditree's policies and other libraries on the same problems. `make contest` writes this page in one run: it draws
+every world beforehand, with all random numbers, and lets each library play it in an environment of its own, by its
+own documented calls. Two libraries that choose the same arm in the same round get the same reward.
+
+**Regret** is what was lost against always choosing the arm with the highest mean reward in this context, plus or
+minus a standard error over the seeds played: lower is better. A slow library plays fewer seeds, and is ranked by how
+it compares with our default on those. **Seconds** are process time for all rounds of a world, for choosing and
+learning; ours compute the probability of a decision only when asked. **Probability** says whether the probability
+that a library states for its decisions is right: from one state it decides hundreds of times, and the shares must be
+what it said. "none": it states none, so that its log cannot be used to evaluate another policy.
+
+Every library plays with its defaults and with the settings that its documentation recommends for such problems; if it
+names none, it is *told the noise* of the rewards, from which the theory derives the right amount of exploration.
+LinATS and ATS are told nothing and have nothing to set. `meTS` is the algorithm of the mixed-effect paper, told
+exactly how the world was made, which nobody knows in practice: a yardstick, outside of the ranking.
+"""
+
+HOW = """## Run it yourself
+
+```
+make contest                                        # everything; rewrites this page
+make contest QUICK=1                                # a few minutes: the same, made short, into build/contest
+.venv/bin/python -m contest --only "mixed 20,articles"  # some environments, into build/contest
+```
+
+A contestant is one small file in `contest/contestants`, an environment a function in `contest/environments.py`.
+Corrections from the authors of a library are welcome.
+"""
+
+
+def written(
+    environments: Sequence[Environment],
+    rows: Sequence[Row],
+    versions: Mapping[str, str],
+    failures: Mapping[str, str],
+    facts: Mapping[str, Any],
+) -> str:
+    """Return the whole page."""
+    by_environment = {e.name: [row for row in rows if row.environment == e.name] for e in environments}
+    standings = {name: standing(some) for name, some in by_environment.items()}
+    parts = [
+        INTRO,
+        _setting(versions, failures, facts),
+        _summary(environments, standings),
+        _losses(environments, standings),
+    ]
+    parts += [_environment(e, by_environment[e.name]) for e in environments]
+    return "\n".join([*parts, HOW])
+
+
+def _setting(versions: Mapping[str, str], failures: Mapping[str, str], facts: Mapping[str, Any]) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "mixed-effect paper")
+    missing = "".join(f" {name} could not take part: {why}." for name, why in failures.items())
+    return (
+        f"Played on: {machine.describe()}; {facts['minutes']:.0f} minutes. {packages}.{missing} Up to {facts['seeds']} "
+        f"seeds, fewer for slow ones; a world that takes more than {facts['patience']:g} s is stopped.\n"
+    )
+
+
+def _summary(environments: Sequence[Environment], standings: Mapping[str, Standing | None]) -> str:
+    table_rows = []
+    for e in environments:
+        it = standings[e.name]
+        if it is None:
+            table_rows.append((e.name, "did not finish", "", "", "", ""))
+            continue
+        theirs = ("", "") if it.best is None else (_regret(it.best), it.best.name)
+        ratio = "" if it.best is None else f"{it.ratio:.2f}"
+        table_rows.append((e.name, f"{it.ours.label} {_regret(it.ours)}", *theirs, ratio, it.verdict))
+    header = ("environment", "our default", "best of the others", "which", "ratio", "our regret is")
+    return f"## In short\n\n{_aims(environments, standings)}\n\n{markdown.table(Table(header, table_rows))}\n"
+
+
+def _aims(environments: Sequence[Environment], standings: Mapping[str, Standing | None]) -> str:
+    grouped = [it for e in environments if e.arms_in_groups and (it := standings[e.name]) is not None]
+    flat = [it for e in environments if not e.arms_in_groups and e.is_linear and (it := standings[e.name]) is not None]
+    lowest = sum(it.wins for it in grouped)
+    near = sum(it.wins or it.ratio <= 1.05 for it in flat)
+    lines = []
+    if grouped:
+        share = lowest / len(grouped)
+        met = "met" if share >= 0.7 else "**missed**"
+        lines.append(
+            f"- Arms in groups: lowest regret in {lowest} of {len(grouped)} environments ({share:.0%}; aim 70%: {met})."
+        )
+        lost = [it for it in grouped if not it.wins]
+        if lost:
+            lines.append(
+                f"  Where it is not the lowest, the ratio to the best is at most {max(it.ratio for it in lost):.2f}."
+            )
+    if flat:
+        met = "met" if near == len(flat) else "**missed**"
+        lines.append(f"- Linear, no groups: within 5% of the best in {near} of {len(flat)} (aim: all; {met}).")
+    curved = [(e, it) for e in environments if not e.is_linear and (it := standings[e.name]) is not None]
+    if curved:
+        won = sum(it.wins for _, it in curved)
+        lines.append(
+            f"- Not linear: lowest in {won} of {len(curved)}; a linear model is the wrong one there by nature."
+        )
+    return "\n".join(lines)
+
+
+def _losses(environments: Sequence[Environment], standings: Mapping[str, Standing | None]) -> str:
+    """Every environment where another library has less regret, with what the numbers say about it."""
+    lines = []
+    for e in environments:
+        it = standings[e.name]
+        if it is None:
+            lines.append(f"- **{e.name}**: our default did not finish in time.")
+        elif it.best is not None and not it.wins:
+            lines.append(f"- **{e.name}**: {_explained(e, it)}")
+    text = "\n".join(lines) if lines else "None in this run."
+    return f"## Where another library has less regret\n\n{text}\n"
+
+
+def _explained(e: Environment, it: Standing) -> str:
+    assert it.best is not None
+    theirs = it.ours.mean - it.difference
+    size = (
+        f"{it.best.name} has {figures(theirs)} where {it.ours.label} has {figures(it.ours.mean)} ({it.ratio:.2f} times)"
+    )
+    reasons = []
+    if it.verdict == "a tie":
+        reasons.append("the difference is within two standard errors")
+    if not e.is_linear:
+        reasons.append(f"not linear: {e.why_not_linear}")
+    if "told the noise" in it.best.note:
+        reasons.append("the winner is told the noise, which LinATS has to learn")
+    if it.best.probability == "right" and "crossed" in it.best.note:
+        reasons.append("the winner shares one linear model by context, id and category")
+    if not e.arms_in_groups:
+        reasons.append("there are no groups to learn from")
+    return f"{size}; {'; '.join(reasons)}." if reasons else f"{size}."
+
+
+def _environment(e: Environment, rows: Sequence[Row]) -> str:
+    ours = default_of(list(rows))
+    finished = sorted((row for row in rows if row.regrets), key=lambda row: comparable(row, ours))
+    others = [row for row in rows if not row.regrets]
+    table_rows = []
+    for row in finished:
+        name = f"**{row.label}**" if row.is_ours else f"*{row.label}*" if row.label == TOLD else row.label
+        seconds = figures(float(np.mean(row.seconds)), 2)
+        table_rows.append((name, row.note, _regret(row), str(len(row.regrets)), seconds, row.probability))
+    for row in others:
+        why = f"failed: {row.failure}" if row.failure else f"stopped at round {row.reached:,}"
+        table_rows.append((row.label, row.note, why, "", "", ""))
+    kind = "groups" if e.arms_in_groups else "no groups"
+    linear = "linear" if e.is_linear else f"not linear: {e.why_not_linear}"
+    header = ("who", "settings", "regret", "seeds", "seconds", "probability")
+    text = f"{e.about[0].upper()}{e.about[1:]}. {e.horizon:,} rounds; {kind}; {linear}."
+    return f"## {e.name}\n\n{text}\n\n{markdown.table(Table(header, table_rows, left=2))}\n"
+
+
+def _regret(row: Row) -> str:
+    se = "" if not np.isfinite(row.se) else f" ± {figures(row.se, 2)}"
+    return f"{figures(row.mean, 4)}{se}"

@@ -1,0 +1,173 @@
+"""The contest: worlds are the same for all, stated probabilities are tested, and every loss is on the page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contest import page
+from contest.contestants import Agent
+from contest.contestants.mixed_effect import MixedEffectTS
+from contest.environments import ENVIRONMENTS, Environment
+from contest.play import NONE, RIGHT, WRONG, are_right, probed
+from contest.results import Row, comparable, difference, standing
+from contest.world import World
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
+def test_a_world_is_a_function_of_its_seed_and_survives_a_file(environment: Environment, tmp_path: Path) -> None:
+    worlds = [environment.world(seed, horizon=30) for seed in (1, 1, 2)]
+    worlds[0].save(tmp_path / "world.npz")
+    first, again, other = World.load(tmp_path / "world.npz"), worlds[1], worlds[2]
+    assert first.horizon == 30
+    assert first.paths.shape[0] == first.n_arms == len(first.means(0))
+    for t in (0, 29):
+        np.testing.assert_array_equal(first.means(t), again.means(t))
+        np.testing.assert_array_equal(first.context(t), again.context(t))
+        assert first.reward(t, float(first.means(t)[0])) == again.reward(t, float(again.means(t)[0]))
+    differs = any(not np.array_equal(first.means(t), other.means(t)) for t in range(30))
+    assert differs or not np.array_equal(first.draws, other.draws)
+
+
+def test_rewards_are_around_their_means() -> None:
+    for name in ("mixed 20", "shop 300"):
+        world = next(e for e in ENVIRONMENTS if e.name == name).world(3, horizon=2000)
+        means = np.array([world.means(t)[0] for t in range(world.horizon)])
+        rewards = np.array([world.reward(t, mean) for t, mean in enumerate(means)])
+        assert abs((rewards - means).mean()) < 4 * (rewards - means).std() / np.sqrt(world.horizon)
+
+
+# the stated probability
+
+
+def agent(state: Callable[[int], float | None]) -> Agent:
+    """Chooses arm 0 in 70% of the decisions, and states what it is told to."""
+    rng = np.random.default_rng(1)
+
+    def choose(x: object) -> tuple[int, float | None]:
+        arm = int(rng.random() > 0.7)
+        return arm, state(arm)
+
+    return Agent(choose, lambda *learned: None)
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict"),
+    [
+        (lambda arm: [0.7, 0.3][arm], RIGHT),
+        (lambda arm: [0.5, 0.5][arm], WRONG),
+        (lambda arm: 1.0, WRONG),  # the probability of what was drawn, given that it was drawn
+        (lambda arm: None, NONE),
+    ],
+)
+def test_probabilities_are_tested_by_deciding_again_and_again(
+    state: Callable[[int], float | None], verdict: str
+) -> None:
+    assert probed(agent(state), None, n_probes=400, limit=10.0)[0] == verdict
+
+
+def test_rare_arms_are_tested_together_and_one_that_comes_too_often_is_noticed() -> None:
+    p, n_arms, n = 0.0005, 2000, 40
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        counts = Counter(rng.integers(n_arms, size=n).tolist())
+        assert are_right(counts, dict.fromkeys(counts, p))
+    assert not are_right({7: n}, {7: p})
+    assert not are_right({1: 20, 2: 20}, {1: 0.9, 2: 0.001})
+
+
+# the mixed-effect paper's algorithm
+
+
+def test_mixed_effects_have_the_posterior_of_the_joint_normal_model() -> None:
+    rng = np.random.default_rng(2)
+    weights, noise = rng.dirichlet(np.ones(2), 4), 0.5
+    effect_sd, arm_sd = np.array([1.0, 2.0]), np.array([0.3, 0.6])
+    algorithm = MixedEffectTS(weights, effect_sd, arm_sd, noise)
+    rows, rewards = [], []
+    for _ in range(25):
+        arm, z, reward = int(rng.integers(4)), np.array([1.0, rng.normal()]), float(rng.normal())
+        algorithm.learn(arm, z, reward)
+        rows.append(np.kron(np.eye(4)[arm], z))
+        rewards.append(reward)
+    between = np.kron(weights, np.eye(2))  # (arms * d, effects * d)
+    effects = np.kron(np.eye(2), np.diag(effect_sd**2))
+    prior = between @ effects @ between.T + np.kron(np.eye(4), np.diag(arm_sd**2))
+    X = np.array(rows)
+    gain = np.linalg.solve(X @ prior @ X.T + noise**2 * np.eye(25), np.array(rewards))
+    np.testing.assert_allclose(algorithm.effects().ravel(), effects @ between.T @ X.T @ gain, atol=1e-9)
+    np.testing.assert_allclose(algorithm.arms(algorithm.effects()).ravel(), prior @ X.T @ gain, atol=1e-9)
+    posterior = prior - prior @ X.T @ np.linalg.solve(X @ prior @ X.T + noise**2 * np.eye(25), X @ prior)
+    draws = np.array([algorithm.draw(rng).ravel() for _ in range(4000)])
+    np.testing.assert_allclose(np.cov(draws.T), posterior, atol=6 * posterior.max() * np.sqrt(2 / 4000))
+
+
+# who wins
+
+
+def row(label: str, regrets: list[float], package: str = "other", note: str = "default", **more: object) -> Row:
+    return Row("mixed 20", package, label, note, regrets, [1.0] * len(regrets), **more)  # type: ignore[arg-type]
+
+
+def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:
+    ours = row("LinATS", [10.0, 30.0, 50.0], package="banditree")
+    lucky = row("lucky", [12.0])  # its only seed is the easy one
+    assert difference(lucky, ours)[0] == 2.0
+    assert comparable(lucky, ours) == 32.0
+    better = row("better", [9.0, 28.0, 49.0])
+    it = standing([ours, lucky, better])
+    assert it is not None
+    assert it.best is better
+    assert it.difference == pytest.approx(4 / 3)
+    assert it.ratio == pytest.approx(30 / (30 - 4 / 3))
+    assert not it.wins
+    assert it.verdict == "clearly higher"
+
+
+def test_what_is_told_the_world_or_did_not_finish_is_outside_of_the_ranking() -> None:
+    ours = row("LinATS", [10.0, 30.0], package="banditree")
+    it = standing([ours, row("meTS", [1.0, 1.0]), row("slow", [], reached=7), row("worse", [40.0, 40.0])])
+    assert it is not None
+    assert it.best is not None
+    assert (it.best.label, it.wins) == ("worse", True)
+    assert standing([row("worse", [1.0])]) is None
+
+
+def test_every_loss_is_on_the_page() -> None:
+    environment = next(e for e in ENVIRONMENTS if e.name == "mixed 20")
+    rows = [
+        row("LinATS", [10.0, 30.0], package="banditree", probability=RIGHT),
+        row("quick", [5.0, 20.0]),
+        row("slow", [], reached=12),
+        row("broken", [], failure="no memory"),
+    ]
+    text = page.written(
+        [environment], rows, {"other": "1"}, {"third": "no wheel"}, {"seeds": 2, "minutes": 1.0, "patience": 9}
+    )
+    assert "lowest regret in 0 of 1 environments (0%; aim 70%: **missed**)" in text
+    assert "**mixed 20**: quick (default) has 12.5 where LinATS has 20.0 (1.60 times)" in text
+    for expected in ("stopped at round 12", "failed: no memory", "third could not take part: no wheel"):
+        assert expected in text
+
+
+def test_the_quick_form_plays_everything_that_this_environment_has(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "contest", "--quick", "--here", "--jobs", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = json.loads((tmp_path / "contest.json").read_text(encoding="utf-8"))
+    assert {one["environment"] for one in rows} == {environment.name for environment in ENVIRONMENTS}
+    assert {"banditree", "coba", "river"} <= {one["package"] for one in rows}
+    stated = {(one["label"], one["probability"]) for one in rows if one["regrets"]}
+    assert ("coba LinTS", WRONG) in stated
+    assert not any(verdict == WRONG for label, verdict in stated if not label.startswith("coba"))
+    assert all(one["regrets"] for one in rows if one["package"] == "banditree")
+    assert "## In short" in (tmp_path / "contest.md").read_text(encoding="utf-8")

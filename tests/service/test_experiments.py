@@ -1,0 +1,410 @@
+"""Many experiments in one service, who may do what, pauses, voids, warm starts, contexts by name, and OpenFeature."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openfeature import api
+from openfeature.contrib.provider.ofrep import OFREPProvider
+from openfeature.evaluation_context import EvaluationContext
+
+from banditree.errors import InvalidValue
+from banditree.service.config import Source, read_config
+from banditree.service.engine import Plan
+from banditree.service.events import MAIN, iso, now
+from banditree.service.guard import Access
+from banditree.service.settings import Settings, parse_context
+from banditree.tree import Tree
+from tests.support.serving import ITEMS, inside
+
+ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats") for i in range(3)}
+TSC = Settings(policy="TSC")
+
+
+def play(http: httpx.Client, n: int, seed: int = 0, at: str = "/v1", **asked: Any) -> list[str]:
+    """Decide and reward; returns the ids."""
+    rng, ids = random.Random(seed), []
+    for _ in range(n):
+        decision = http.post(f"{at}/decisions", json=asked).json()
+        answer = http.put(f"{at}/decisions/{decision['id']}/reward", json={"reward": rng.randrange(2)})
+        assert answer.status_code == 200, answer.text
+        ids.append(decision["id"])
+    return ids
+
+
+# Experiments
+
+
+def test_experiments_have_their_own_arms_decisions_and_state(tmp_path: Path) -> None:
+    store = tmp_path / "decisions.db"
+    plans = Plan(ARMS, TSC), Plan({"red": [], "blue": []}, Settings(policy="TS"), "colour")
+    with inside(*plans, store=store) as (service, http):
+        asked: dict[str, Any] = {"arms": {"a": ["x"], "b": ["y"]}, "policy": "TS", "control": 0.2}
+        assert http.put("/v1/experiments/new", json=asked).status_code == 201
+        assert http.put("/v1/experiments/new", json=asked).status_code == 200
+        assert http.put("/v1/experiments/new", json=asked | {"policy": "TSC"}).status_code == 409
+        assert http.put("/v1/experiments/new2", json=asked | {"policy": "X"}).status_code == 422
+        assert http.put("/v1/experiments/a b", json=asked).status_code == 422
+        play(http, 5)
+        play(http, 3, at="/v1/experiments/colour")
+        play(http, 2, at="/v1/experiments/new")
+        for name in ("", "/experiments/colour"):  # the same id in both
+            assert http.post(f"/v1{name}/decisions", json={"id": "same"}).status_code == 201
+        assert http.get("/v1/decisions/same").json()["experiment"] == "main"
+        assert http.get("/v1/experiments/colour/decisions/same").json()["arm"] in ("red", "blue")
+        assert http.get("/v1/experiments/nobody/tree").status_code == 404
+        assert http.post("/v1/experiments/nobody/decisions").status_code == 404
+        listed = {each["name"]: each for each in http.get("/v1/experiments").json()["experiments"]}
+        assert {name: each["decisions"] for name, each in listed.items()} == {"main": 6, "colour": 4, "new": 2}
+        assert listed["colour"] == {"name": "colour", "policy": "TS", "arms": 2, "decisions": 4, "paused": False}
+        rows = http.get("/v1/experiments/colour/log").text.splitlines()
+        assert len(rows) == 4
+        before = {name: state.to_bytes() for name, state in service.engine.states.items()}
+    for _ in range(2):  # from the snapshot of the clean end; then from the log alone
+        with inside(*plans, store=store) as (service, http):
+            assert {name: state.to_bytes() for name, state in service.engine.states.items()} == before
+            for state in service.engine.states.values():
+                service.engine.log.drop_snapshot(f"{state.name}/{state.settings.key}")
+            service.engine._snapshot = service.engine.n
+
+
+def test_a_store_of_version_0_2_is_taken_over(tmp_path: Path) -> None:
+    import sqlite3
+
+    store = tmp_path / "decisions.db"
+    with sqlite3.connect(store) as old:
+        old.execute(
+            "CREATE TABLE banditree_events (n BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL, id TEXT, "
+            "position INTEGER NOT NULL, arm TEXT, value DOUBLE PRECISION, learned INTEGER NOT NULL, body TEXT)"
+        )
+        old.execute("CREATE UNIQUE INDEX banditree_once ON banditree_events (id, kind, position)")
+        old.execute("CREATE TABLE banditree_head (one INTEGER PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)")
+        body = {"request": {}, "arms": ["hats1"], "path": ["hats", "hats1"], "propensity": 0.2, "steps": [0.2]}
+        rows: list[Any] = [
+            (1, 1, "arms", None, 0, None, None, 0, json.dumps({"add": ARMS, "source": "items.csv"})),
+            (2, 2, "decision", "d", 0, "hats1", None, 0, json.dumps(body | {"policy": 0, "tree": 1})),
+            (3, 3, "reward", "d", 0, "hats1", 1.0, 1, None),
+        ]
+        old.executemany("INSERT INTO banditree_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        old.execute("INSERT INTO banditree_head VALUES (1, 3, 3)")
+    old.close()
+    with inside(Plan(ARMS, TSC), store=store) as (_, http):
+        assert http.get("/v1/decisions/d").json()["reward"] == 1
+        assert http.get("/v1/tree").json()["nodes"][0]["plays"] == 1
+        assert http.post("/v1/decisions", json={"id": "d"}).status_code == 200
+
+
+def test_a_config_file_has_a_table_for_each_experiment(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text(ITEMS)
+    config = tmp_path / "experiments.toml"
+    config.write_text(
+        '[experiments.main]\nitems = "items.csv"\narm = "item"\npath = "kind,sort"\ncontrol = 0.1\n'
+        'reward_window = "30m"\n\n[experiments.flat]\nitems = "items.csv"\narm = "item"\npolicy = "TS"\n'
+    )
+    main, flat = read_config(config, "refuse")
+    assert (main.name, main.settings.control, main.settings.reward_window) == ("main", 0.1, 1800)
+    assert main.arms["s1"] == ["shoes", "low"]
+    assert (flat.settings.policy, flat.arms["s1"]) == ("TS", [])
+    for wrong in ("", "[experiments.x]\n", '[experiments.x]\nitems = "items.csv"\narm = "item"\nonyl = 1\n', "x = 1\n"):
+        config.write_text(wrong)
+        with pytest.raises(InvalidValue, match=r"experiments"):
+            read_config(config, "refuse")
+    config.write_text('[experiments.x]\nitems = "items.csv"\narm = "item"\ncontrol = "much"\n')
+    with pytest.raises(InvalidValue, match="must be a number"):
+        read_config(config, "refuse")
+
+
+def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
+    """Of waiting commands, one of each experiment is taken in turn."""
+    from banditree.service.commands import Decide
+    from banditree.service.engine import Queue, Waiting
+
+    queue, future = Queue(), Any
+    for place in range(500):
+        queue.put(Waiting(Decide(f"busy{place}", {}), future, bool))  # type: ignore[arg-type]
+    queue.put(Waiting(Decide("calm", {}, experiment="calm"), future, bool))  # type: ignore[arg-type]
+    batch = queue.take(256, 0.0, 0)
+    assert len(batch) == 256
+    assert [waiting.command.experiment for waiting in batch].index("calm") <= 1
+
+
+# Who may
+
+
+def test_roles(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("# who may what\ndecide d-secret\nread r-secret\n\nadmin a-secret\n")
+    access = Access.of("all-secret", str(file))
+    requests: list[tuple[str, str, Any, set[str]]] = [
+        ("POST", "/v1/decisions", {"id": "d"}, {"decide"}),
+        ("PUT", "/v1/decisions/d/reward", {"reward": 1}, {"decide"}),
+        ("GET", "/v1/decisions/d", None, {"decide", "read"}),
+        ("POST", "/ofrep/v1/evaluate/flags/main", {"context": {"targetingKey": "v"}}, {"decide"}),
+        ("GET", "/v1/tree", None, {"read"}),
+        ("GET", "/v1/report", None, {"read"}),
+        ("GET", "/v1/log", None, {"read"}),
+        ("GET", "/metrics", None, {"read"}),
+        ("GET", "/v1/experiments/main/arms", None, {"read"}),
+        ("POST", "/v1/experiments/main/arms", {}, set()),
+        ("POST", "/v1/pause", None, set()),
+        ("POST", "/v1/resume", None, set()),
+        ("POST", "/v1/void", {"ids": ["x"]}, set()),
+        ("PUT", "/v1/experiments/e", {"arms": {"a": []}}, set()),
+    ]
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db", access=access) as (_, http):
+        for method, path, body, roles in requests:
+            for role in ("decide", "read", "admin", "all"):
+                headers = {"authorization": f"Bearer {role[0] if role != 'all' else role}-secret"}
+                code = http.request(method, path, json=body, headers=headers).status_code
+                allowed = role in (*roles, "admin", "all")
+                assert (code in (200, 201)) == allowed, (method, path, role, code)
+                assert allowed or code == 403
+            assert http.request(method, path, json=body).status_code == 401
+    for wrong in ("", "decide\n", "write secret\n", "decide \x00\n"):
+        file.write_text(wrong)
+        with pytest.raises(InvalidValue):
+            Access.of(None, str(file))
+
+
+# Pauses and voids
+
+
+def test_while_it_is_paused_the_control_policy_decides_and_nothing_is_learned(tmp_path: Path) -> None:
+    settings = Settings(policy="TSC", control=0.2, control_policy="item:hats1")
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (service, http):
+        play(http, 20)
+        waiting = http.post("/v1/decisions").json()["id"]
+        before = service.engine.states[MAIN].policy.to_bytes()
+        decisions = http.get("/v1/report").json()["groups"]
+        assert http.post("/v1/pause").json() == {"paused": True}
+        assert http.post("/v1/pause").json() == {"paused": True}
+        for _ in range(10):
+            decision = http.post("/v1/decisions").json()
+            assert (decision["arm"], decision["group"]) == ("hats1", "control")
+            http.put(f"/v1/decisions/{decision['id']}/reward", json={"reward": 1})
+        http.put(f"/v1/decisions/{waiting}/reward", json={"reward": 1})
+        assert service.engine.states[MAIN].policy.to_bytes() == before
+        assert http.get("/v1/experiments").json()["experiments"][0]["paused"] is True
+        report = http.get("/v1/report").json()
+        assert {name: each["decisions"] for name, each in report["groups"].items()} == {
+            name: each["decisions"] for name, each in decisions.items()
+        }
+        assert http.post("/v1/resume").json() == {"paused": False}
+        groups = {http.post("/v1/decisions").json()["group"] for _ in range(40)}
+        assert groups == {"policy", "control"}
+
+
+@pytest.mark.parametrize("policy", ["ATS", "TSC"])
+@pytest.mark.parametrize("way", ["ids", "unit", "time"])
+def test_what_is_voided_has_never_been(tmp_path: Path, way: str, policy: str) -> None:
+    """Two services see the same decisions and rewards, one of them also bots, which are then voided."""
+    settings = Settings(policy=policy, half_life=1000)
+    rng = random.Random(3)
+    rewards = [(f"d{i}", rng.choice(list(ARMS)), rng.randrange(2)) for i in range(40)]
+    bots = [(f"bot{i}", rng.choice(list(ARMS)), 1) for i in range(15)]
+    states = []
+    for place, with_bots in enumerate((True, False)):
+        with inside(Plan(ARMS, settings), store=tmp_path / f"{place}.db") as (service, http):
+
+            def show(some: list[Any], unit: str, http: httpx.Client = http) -> None:
+                for id_, arm, reward in some:
+                    http.post("/v1/decisions", json={"id": id_, "only": [arm], "unit": unit})
+                    http.put(f"/v1/decisions/{id_}/reward", json={"reward": reward})
+
+            show(rewards[:20], "human")
+            start = iso(now())
+            if with_bots:
+                show(bots, "bot")
+                http.post("/v1/decisions", json={"id": "later", "only": ["hats0"], "unit": "bot"})
+            end = iso(now())
+            show(rewards[20:], "human")
+            if with_bots:
+                ids = [id_ for id_, _, _ in bots] + ["later"]
+                asked = {"ids": {"ids": ids}, "unit": {"unit": "bot"}, "time": {"from": start, "to": end}}[way]
+                assert http.post("/v1/void", json=asked).json() == {"voided": 16}
+                assert http.post("/v1/void", json=asked).json() == {"voided": 0}
+                assert http.post("/v1/void", json={"ids": ids[:3]}).json() == {"voided": 0}
+                late = http.put("/v1/decisions/later/reward", json={"reward": 1})
+                assert late.json() == {"status": "late"}
+                assert len(http.get("/v1/log").text.splitlines()) == 40
+            state = service.engine.states[MAIN]
+            states.append(state.policy.to_bytes())
+            report = http.get("/v1/report").json()
+            assert report["groups"]["policy"]["decisions"] == 40
+    assert states[0] == states[1]
+    with inside(Plan(ARMS, settings), store=tmp_path / "0.db") as (service, _):  # also after a restart
+        assert service.engine.states[MAIN].policy.to_bytes() == states[1]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"from": "2026-01-01"},
+        {"ids": []},
+        {"ids": ["a"], "unit": "u"},
+        {"from": "soon", "to": "late"},
+        {"ids": [1]},
+    ],
+)
+def test_a_void_must_say_what(tmp_path: Path, asked: Any) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
+        assert http.post("/v1/void", json=asked).status_code == 422
+
+
+# A warm start
+
+
+def test_a_service_starts_from_counts_once_and_like_rewards_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    file.write_text("item,kind,shown,clicks\na,x,10,3\nb,x,0,0\nc,y,5,5\n")
+    source = Source(file, "item", ["kind"], plays="shown", successes="clicks")
+    plan = source.plan(MAIN, TSC, "refuse")
+    one_by_one = TSC.build(Tree({"x": ["a", "b"], "y": ["c"]}))
+    for arm, successes, failures in (("a", 3, 7), ("c", 5, 0)):
+        for reward in [1] * successes + [0] * failures:
+            one_by_one.update(arm, reward)
+    for _ in range(2):
+        with inside(plan, store=tmp_path / "decisions.db") as (service, http):
+            state = service.engine.states[MAIN]
+            assert [row.plays for row in state.policy.table()] == [row.plays for row in one_by_one.table()]
+            assert [row.mean for row in state.policy.table()] == [row.mean for row in one_by_one.table()]
+            assert http.get("/readyz").json()["events"] == 2
+    other = Source(file, "item", ["kind"], plays="shown", successes="clicks", weight=0.5).plan(MAIN, TSC, "refuse")
+    with pytest.raises(InvalidValue, match="started from other counts"), inside(other, store=tmp_path / "decisions.db"):
+        pass
+    with inside(other, store=tmp_path / "other.db") as (service, _):
+        assert service.engine.states[MAIN].policy["a"].plays == 5
+    ts = Plan(plan.arms, Settings(policy="TS"), evidence=plan.evidence)
+    with inside(ts, store=tmp_path / "decisions.db") as (service, _):  # another policy starts from the same
+        assert service.engine.states[MAIN].policy["a"].plays == 10
+
+
+def test_a_service_starts_from_a_past_log(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("item,kind\na,x\nb,x\nc,y\n")
+    (tmp_path / "past.csv").write_text("shown,click\na,1\na,0\nc,1\nb,\n")
+    source = Source(
+        tmp_path / "items.csv", "item", ["kind"], log=tmp_path / "past.csv", log_arm="shown", log_reward="click"
+    )
+    with inside(source.plan(MAIN, TSC, "refuse"), store=tmp_path / "decisions.db") as (service, _):
+        policy = service.engine.states[MAIN].policy
+        assert [policy[arm].plays for arm in ("a", "b", "c")] == [2, 0, 1]
+
+
+# Contexts by name
+
+
+def test_contexts_by_name_are_checked_and_logged_in_columns_of_their_own(tmp_path: Path) -> None:
+    features = parse_context("device=phone|tablet|desktop,age=18..90,returning=bool")
+    settings = Settings(policy="LinTSC", features=features, control=0.3)
+    visitor = {"device": "phone", "age": 30, "returning": True}
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (service, http):
+        for wrong, name in (({"device": "phone"}, "age"), (visitor | {"age": "old"}, "age"), (None, "device")):
+            refused = http.post("/v1/decisions", json={"context": wrong} if wrong else {})
+            assert refused.status_code == 422
+            assert name in refused.json()["error"]
+        play(http, 12, context=visitor)
+        flag = http.post(
+            "/ofrep/v1/evaluate/flags/main", json={"context": visitor | {"targetingKey": "v", "unknown": [1]}}
+        )
+        assert flag.status_code == 200, flag.text
+        header, first, *_ = http.get("/v1/log", params={"format": "csv"}).text.splitlines()
+        assert {"device", "age", "returning"} <= set(header.split(","))
+        assert ",phone,30,true," in first
+        before = service.engine.states[MAIN].to_bytes()
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (service, _):
+        assert service.engine.states[MAIN].to_bytes() == before
+
+
+@pytest.mark.parametrize("wrong", ["age", "age=", "age=1..x", "age=1..2,age=3..4", "device=phone"])
+def test_features_that_make_no_sense_are_refused(wrong: str) -> None:
+    with pytest.raises(InvalidValue):
+        Settings(policy="LinTSC", features=parse_context(wrong))
+
+
+# OpenFeature
+
+
+def test_openfeature_clients_are_ours(tmp_path: Path) -> None:
+    settings = Settings(policy="TSC", sticky=1800.0, control=0.5)
+    colour = Plan({"red": [], "blue": []}, Settings(policy="TS"), "colour")
+    with inside(Plan(ARMS, settings), colour, store=tmp_path / "decisions.db") as (_, http):
+        api.set_provider(OFREPProvider(str(http.base_url).rstrip("/")))
+        client = api.get_client()
+        context = EvaluationContext(targeting_key="visitor-17")
+        details = client.get_string_details(MAIN, "fallback", context)
+        assert details.value in ARMS
+        assert details.variant == details.value
+        assert str(details.reason) == "SPLIT"
+        metadata = details.flag_metadata
+        known = http.get(f"/v1/decisions/{metadata['decision']}").json()
+        assert (known["arm"], known["propensity"], known["group"]) == (
+            details.value,
+            metadata["propensity"],
+            metadata["group"],
+        )
+        for _ in range(5):  # it keeps its arm, and it is the same decision
+            again = client.get_string_details(MAIN, "fallback", context)
+            assert again.flag_metadata == metadata
+        reward = http.put(f"/v1/decisions/{metadata['decision']}/reward", json={"reward": 1})
+        assert reward.json() == {"status": "applied"}
+        assert client.get_string_value("nothing", "fallback", context) == "fallback"
+        missing = http.post("/ofrep/v1/evaluate/flags/nothing", json={"context": {"targetingKey": "v"}})
+        assert (missing.status_code, missing.json()["key"], missing.json()["errorCode"]) == (
+            404,
+            "nothing",
+            "FLAG_NOT_FOUND",
+        )
+        for body, code in (
+            ('{"context": {}}', "TARGETING_KEY_MISSING"),
+            ("{", "PARSE_ERROR"),
+            ("[]", "INVALID_CONTEXT"),
+            ('{"context": {"targetingKey": 7}}', "INVALID_CONTEXT"),
+        ):
+            refused = http.post("/ofrep/v1/evaluate/flags/main", content=body)
+            assert (refused.status_code, refused.json()["errorCode"]) == (400, code)
+        everything = http.post("/ofrep/v1/evaluate/flags", json={"context": {"targetingKey": "visitor-17"}})
+        flags = {flag["key"]: flag for flag in everything.json()["flags"]}
+        assert flags.keys() == {MAIN, "colour"}
+        assert flags[MAIN]["value"] == details.value
+        assert everything.headers["etag"]
+
+
+def test_a_unit_keeps_its_arm_only_while_it_may_have_it(tmp_path: Path) -> None:
+    settings = Settings(policy="TS", sticky=0.5)
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (_, http):
+        first = http.post("/v1/decisions", json={"unit": "v"})
+        again = http.post("/v1/decisions", json={"unit": "v"})
+        assert (first.status_code, again.status_code) == (201, 200)
+        assert first.json() == again.json()
+        other = http.post("/v1/decisions", json={"unit": "v", "exclude": [first.json()["arm"]]})
+        assert other.json()["arm"] != first.json()["arm"]
+        assert http.post("/v1/decisions", json={"unit": "v"}).json() == other.json()
+        named = http.post("/v1/decisions", json={"unit": "v", "id": "mine"})
+        assert (named.status_code, named.json()["id"]) == (201, "mine")
+        http.post("/v1/arms", json={"remove": [named.json()["arm"]]})
+        assert http.post("/v1/decisions", json={"unit": "v"}).status_code == 201
+        time.sleep(0.6)
+        assert http.post("/v1/decisions", json={"unit": "v"}).status_code == 201
+
+
+# Slates
+
+
+def test_a_slate_has_a_probability_for_each_position(tmp_path: Path) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
+        slate = http.post("/v1/decisions", json={"k": 6}).json()
+        assert sorted(slate["arms"]) == sorted(ARMS)
+        assert len(slate["propensities"]) == 6
+        assert slate["propensities"][0] == slate["propensity"]
+        assert slate["propensities"][-1] == 1  # only one arm is left
+        assert http.post("/v1/decisions", json={"k": 7}).status_code == 422
+        assert http.put(f"/v1/decisions/{slate['id']}/reward", json={"reward": 1}).status_code == 422
+        row = json.loads(http.get("/v1/log").text)
+        assert row["propensities"] == slate["propensities"]
