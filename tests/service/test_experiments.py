@@ -15,13 +15,15 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
+from banditree.service import archive, engine
 from banditree.service.config import Source, read_config
 from banditree.service.engine import Plan
 from banditree.service.events import MAIN, iso, now
 from banditree.service.guard import Access
 from banditree.service.settings import Settings, parse_context
+from banditree.service.state import State
 from banditree.tree import Tree
-from tests.support.serving import ITEMS, inside
+from tests.support.serving import ITEMS, inside, until
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats") for i in range(3)}
 TSC = Settings(policy="TSC")
@@ -256,6 +258,48 @@ def test_what_is_voided_has_never_been(tmp_path: Path, way: str, policy: str) ->
 def test_a_void_must_say_what(tmp_path: Path, asked: Any) -> None:
     with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
         assert http.post("/v1/void", json=asked).status_code == 422
+
+
+def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyarrow import parquet
+
+    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
+    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
+    store, settings = tmp_path / "decisions.db", Settings(policy="ATS", half_life=100, control=0.3, control_policy="TS")
+    plans = Plan(ARMS, settings), Plan({"a": [], "b": []}, TSC, "other")
+    with inside(*plans, store=store) as (service, http):
+        play(http, 30)
+        play(http, 10, at="/v1/experiments/other")
+        http.post("/v1/void", json={"ids": play(http, 3)})
+        kept = http.post("/v1/decisions", json={"id": "kept"}).json()
+        states = {name: state.to_bytes() for name, state in service.engine.states.items()}
+        n = service.engine.n
+    old = archive.Archive(0.001, tmp_path)
+    with inside(*plans, store=store, archive=old) as (service, http):
+        until(lambda: service.engine._deleted == n)
+        assert {name: state.to_bytes() for name, state in service.engine.states.items()} == states
+        assert http.get("/v1/decisions/kept").status_code == 404
+        assert service.engine.log.count("id IS NOT NULL", ()) == 0
+        rows = sum(parquet.read_table(file).num_rows for file in tmp_path.glob("*.parquet"))
+        assert rows == n
+    for drop in (False, True):  # from the snapshot; then from the fold of what was archived, and the rest of the log
+        with inside(*plans, store=store) as (service, http):
+            if drop:
+                assert {name: state.to_bytes() for name, state in service.engine.states.items()} == states
+            play(http, 5)
+            states = {name: state.to_bytes() for name, state in service.engine.states.items()}
+            for state in service.engine.states.values():
+                service.engine.log.drop_snapshot(f"{state.name}/{state.settings.key}")
+            service.engine._snapshot = service.engine.n
+            voided = play(http, 4)
+            assert http.post("/v1/void", json={"ids": voided}).json() == {"voided": 4}
+            policy = service.engine.states[MAIN].policy.to_bytes()
+            assert State.from_bytes(states[MAIN], MAIN, settings).policy.to_bytes() == policy
+            states = {name: state.to_bytes() for name, state in service.engine.states.items()}
+            service.engine._snapshot = service.engine.n
+    with pytest.raises(InvalidValue, match="in the archive"), inside(Plan(ARMS, TSC), store=store):
+        pass
+    assert kept["id"] == "kept"
 
 
 # A warm start

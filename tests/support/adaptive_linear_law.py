@@ -109,7 +109,7 @@ def standardised(policy: bt.Policy, context: Floats) -> Evidence:
 def widths(policy: bt.Policy, copy: Any, p: int) -> dict[int, Floats]:
     """The prior variance of each node's coefficients around its parent's."""
     shape = policy.tree.shape
-    height = [0] * shape.n_nodes
+    height: list[Any] = [0] * shape.n_nodes
     for v in range(shape.n_nodes - 1, 0, -1):
         height[shape.parent[v]] = max(height[shape.parent[v]], height[v] + 1)
     tau, factor, share, _ = copy

@@ -120,11 +120,13 @@ def serving(folder: Path, *options: str, **how: Any) -> Iterator[Server]:
 
 
 @contextmanager
-def inside(*plans: Plan, store: Path | str, access: Access | None = None) -> Iterator[tuple[Service, httpx.Client]]:
+def inside(
+    *plans: Plan, store: Path | str, access: Access | None = None, **options: Any
+) -> Iterator[tuple[Service, httpx.Client]]:
     """A service in a thread of this process, which starts faster, and a client of it."""
     with ExitStack() as opened:
         log = opened.enter_context(closing(open_log(str(store))))
-        engine = Engine(log)
+        engine = Engine(log, **options)
         engine.start(plans)
         opened.pop_all()  # the service closes it
     service = Service(engine, access)

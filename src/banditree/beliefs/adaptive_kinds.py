@@ -175,7 +175,10 @@ def adaptive(prior: Prior | None) -> Any:
         raise InvalidType(
             f"prior={prior!r} must be a bt.Beta or a bt.Gaussian, or a mapping from clusters or arms to them"
         )
-    return ADAPTIVE[type(prior)](**asdict(prior))
+    options = asdict(prior)
+    if isinstance(prior, Gaussian) and prior.sd is None:
+        options |= {"sd": 1.0, "prior_sd": 1.0}
+    return ADAPTIVE[type(prior)](**options)
 
 
 def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) -> list[Floats]:

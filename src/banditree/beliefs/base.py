@@ -190,7 +190,7 @@ class Rows(ABC):
     def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,).
 
-        ``rows`` is what the row itself counts: more than 1 while evidence fades, as for count and total.
+        They came together, as ``rows`` rows: 1, or more where evidence fades and newer rows count for more.
         """
         return np.array(self.evidence(count, total))
 

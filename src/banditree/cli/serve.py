@@ -103,6 +103,12 @@ def serve_command(
     log_context: Annotated[
         list[str] | None, _option("Columns of the log: contexts.", "COLUMNS", "--log-context")
     ] = None,
+    keep: Annotated[
+        str | None, _option("How long events stay in the store, such as 90d; needs --archive.", "TIME")
+    ] = None,
+    archive: Annotated[
+        Path | None, _option("Folder for Parquet files of events that are older than --keep.", "FOLDER")
+    ] = None,
     sticky: Annotated[str | None, _option("How long a unit keeps its arm: 30m.", "TIME")] = None,
     stop_at: Annotated[
         float | None, _option("Reward per decision still to gain below which the report says that it is done.", "R")
@@ -120,6 +126,7 @@ def serve_command(
         if update_catalogue and keep_catalogue:
             raise InvalidValue("give --update-catalogue or --keep-catalogue, not both")
         catalogue = "update" if update_catalogue else "keep" if keep_catalogue else "refuse"
+        from banditree.service.archive import Archive
         from banditree.service.config import Source, read_config, read_context, seconds
         from banditree.service.guard import Access
         from banditree.service.serve import serve
@@ -167,4 +174,7 @@ def serve_command(
             None if tokens is None else str(tokens),
             tuple(allow_host or ()),
         )
-        serve(plans, store=store, host=host, port=port, access=access)
+        if (keep is None) != (archive is None):
+            raise InvalidValue("--keep and --archive go together: how long events stay, and where they go then")
+        old = None if keep is None or archive is None else Archive(seconds(keep, "--keep"), archive)
+        serve(plans, store=store, host=host, port=port, access=access, archive=old)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from banditree.errors import BanditreeError, InvalidValue
@@ -262,8 +262,7 @@ class GiveReward(AboutDecision):
         is_late = is_late or (window is not None and at - decision.at > window * 1e6)
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
         learned = is_there and not is_void and not state.is_paused and (not is_late or state.settings.learn_late)
-        event = replace(
-            _about(decision, REWARD, at),
+        event = _about(decision, REWARD, at)._replace(
             position=position,
             arm=arm,
             value=self.reward,
@@ -321,8 +320,7 @@ class EarnDefaults(AboutDecision):
         has = {event.position for event in known if event.kind in (REWARD, DEFAULT)}
         about, context = _about(decision, DEFAULT, at), _context(body)
         events = (
-            replace(
-                about,
+            about._replace(
                 position=position,
                 arm=arm,
                 value=value,
@@ -386,7 +384,7 @@ class Pause(Command):
 
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         events = () if state.is_paused == self.paused else (Event(at, PAUSE if self.paused else RESUME),)
-        return Outcome(200, {"paused": self.paused}, tuple(replace(event, experiment=state.name) for event in events))
+        return Outcome(200, {"paused": self.paused}, tuple(event._replace(experiment=state.name) for event in events))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.report.words import count
+from banditree.service.archive import DELETED_AT_ONCE, Archive, base_key, fold_base, load_base
 from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
 from banditree.service.events import ARMS, EVIDENCE, EXPERIMENT, MAIN, VOID, Event, now, say, say_failure
 from banditree.service.settings import Settings
-from banditree.service.state import State, changed, digest
+from banditree.service.state import State, Voids, changed, digest
 from banditree.service.store import EventLog, StoreUnavailable
 
 BATCH = 256  # commands in one transaction, at most
@@ -26,6 +27,7 @@ SNAPSHOT_EVERY = 50_000  # events between two snapshots
 TICK_SECONDS = 0.25  # between checks for events of other processes and for reward windows that have passed
 LINGER_SECONDS = 0.005  # that a command waits for others, so that they share one write to the disk
 DUE = 500  # decisions examined at a time for default rewards
+ARCHIVE_SECONDS = 60.0  # between two looks for old events
 MAX_CHECKED = 200_000  # events behind a snapshot that are searched for some that it should hold
 
 Result = Outcome | Exception
@@ -117,8 +119,13 @@ class Queue:
 class Engine:
     """Runs commands in order. ``watch(events, own)`` is called with events that were folded, in order."""
 
-    def __init__(self, log: EventLog, watch: Callable[[Sequence[Event], bool], None] | None = None) -> None:
-        self.log, self.watch = log, watch
+    def __init__(
+        self,
+        log: EventLog,
+        watch: Callable[[Sequence[Event], bool], None] | None = None,
+        archive: Archive | None = None,
+    ) -> None:
+        self.log, self.watch, self.archive = log, watch, archive
         self.states: dict[str, State] = {}
         self.unavailable: str | None = None  # why the database cannot be used; None while it can
         self.n = 0  # the last event folded
@@ -133,6 +140,10 @@ class Engine:
         self._crowd = 0  # number of commands to wait for
         self._refolding: dict[str, threading.Thread] = {}
         self._refolded: dict[str, State] = {}
+        self._archiving: threading.Thread | None = None
+        self._bases: tuple[int, dict[str, State]] | None = None  # the end of an archive that was written, and its fold
+        self._archive_next = 0.0  # time of the next look for old events
+        self._deleted = 0  # archived events up to this one are deleted
         self._scanned = 0  # decisions up to this event were examined for default rewards
         self._due: list[tuple[int, int, str, str]] = []  # heap of time, n, experiment and id
         self._undue: dict[int, None] = {}  # n of the decisions in the heap, in order
@@ -158,7 +169,7 @@ class Engine:
             self.log.rollback()
         took = round(time.perf_counter() - began, 3)
         say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took)
-        self._scanned = int(self.log.fact("swept") or 0)
+        self._scanned = max(int(self.log.fact("swept") or 0), self.log.archived)
         if self.n - from_snapshot >= SNAPSHOT_EVERY:
             self._save_snapshots()
         self._thread.start()
@@ -173,9 +184,15 @@ class Engine:
             settings = plan.settings if plan else Settings(**(created[name].body or {})["settings"])
             mine = [event for event in voids if event.experiment == name]
             state = self._restore(name, settings, [event for event in trees if event.experiment == name])
-            self.states[name] = state or State(name, settings, mine)
+            self.states[name] = state or self._begin(self.log, name, settings, mine)
             self._stored[name] = self.states[name].changed_at
         self.n = self._snapshot = min((state.n for state in self.states.values()), default=0)
+
+    def _begin(self, log: EventLog, name: str, settings: Settings, voids: Sequence[Event]) -> State:
+        """Return the state that an experiment's log begins with: nothing, or the fold of what was archived."""
+        state = load_base(log, name, settings) or State(name, settings)
+        state.voids = Voids(voids)
+        return state
 
     def _restore(self, name: str, settings: Settings, trees: Sequence[Event]) -> State | None:
         """Restore a snapshot, or return None if there is none that fits the log."""
@@ -197,8 +214,9 @@ class Engine:
         """Raise an error if a snapshot after event ``n`` is not that of this log."""
         if not state.changed_at <= n <= self.head:
             raise InvalidValue(f"it is said to be that of event {n}, but goes up to event {state.changed_at}")
+        archived = self.log.archived
         last = [event.experiment for event in self.log.events(state.changed_at - 1, 1)]
-        if last != [state.name]:
+        if state.changed_at > archived and last != [state.name]:
             raise InvalidValue(f"event {state.changed_at} of the log is not its last event")
         where = "n > ? AND n <= ? AND experiment = ?"
         if n - state.changed_at <= MAX_CHECKED and self.log.count(where, (state.changed_at, n, state.name)):
@@ -209,7 +227,7 @@ class Engine:
                 tree = changed(tree, event.body or {})
         if tree != state.policy.tree:
             raise InvalidValue("its tree is not that of the log")
-        if not state.voids:
+        if not state.voids and not archived:
             decisions = self.log.count("kind = 'decision' AND experiment = ? AND n <= ?", (state.name, n))
             if decisions != state.decisions:
                 raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")
@@ -422,6 +440,7 @@ class Engine:
             self.head = self.log.last()
             self._follow()
             self._refold()
+            self._move_old_events()
             more = self._earn_defaults()
             self._set_available()
             if self.n - self._snapshot >= SNAPSHOT_EVERY:
@@ -508,13 +527,67 @@ class Engine:
         """Fold an experiment from the beginning without the decisions that were voided; runs in a thread of its own."""
         try:
             with closing(self.log.reading()) as log:
-                state = State(name, settings, [e for e in log.of_kinds(VOID) if e.experiment == name])
-                for event in log.tail(0, whole=False, experiment=name):
+                state = self._begin(log, name, settings, [e for e in log.of_kinds(VOID) if e.experiment == name])
+                for event in log.tail(state.n, whole=False, experiment=name):
                     state.apply(event)
             self._refolded[name] = state
         except Exception as error:
             say_failure("folding again", error)
             self._refolding.pop(name, None)  # it is tried again
+
+    # Old events: they go to files, and are replaced by what they fold to
+
+    def _move_old_events(self) -> None:
+        """Archive old events now and then; once they are written, store their fold, and delete them in parts."""
+        if self.archive is None:
+            return
+        if self._bases is not None:
+            end, states = self._bases
+            self._bases = self._archiving = None
+            self._note_archived(end, states)
+        archived = self.log.archived
+        if self._deleted < archived:
+            first = self.log.run("SELECT MIN(n) FROM banditree_events WHERE id IS NOT NULL")[0][0]
+            until = archived if first is None else min(int(first) + DELETED_AT_ONCE, archived)
+            self.log.run("DELETE FROM banditree_events WHERE id IS NOT NULL AND n <= ?", (until,))
+            self._deleted = until
+        elif self._archiving is None and time.monotonic() >= self._archive_next:
+            self._archive_next = time.monotonic() + ARCHIVE_SECONDS
+            settings = {name: state.settings for name, state in self.states.items()}
+            self._archiving = threading.Thread(
+                target=self._write_archive, args=(settings,), name="banditree-archive", daemon=True
+            )
+            self._archiving.start()
+
+    def _write_archive(self, settings: dict[str, Settings]) -> None:
+        """Write old events and fold them; runs in a thread of its own."""
+        assert self.archive is not None
+        try:
+            with closing(self.log.reading()) as log:
+                end = self.archive.end(log)
+                if end:
+                    states = fold_base(log, settings, end)
+                    file = self.archive.write(log, end)
+                    self._bases = end, states
+                    say("archived", file=str(file), up_to=end)
+        except Exception as error:
+            say_failure("archive", error)
+        if self._bases is None:
+            self._archiving = None
+
+    def _note_archived(self, end: int, states: dict[str, State]) -> None:
+        """Store the fold of archived events, unless a void came in between, or another process was faster."""
+        try:
+            self.head = self.log.begin()
+            self._follow()
+            is_same = all(self.states[name].voids.to_list() == state.voids.to_list() for name, state in states.items())
+            if is_same and self.log.archived < end:
+                for name, state in states.items():
+                    self.log.save_snapshot(base_key(name, state.settings), end, state.to_bytes())
+                self.log.set_fact("archived", str(end))
+                self.log.commit()
+        finally:
+            self.log.rollback()
 
     def _now(self) -> int:
         self._latest = max(self._latest, now())

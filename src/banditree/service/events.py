@@ -9,9 +9,8 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
@@ -24,8 +23,7 @@ PAUSED = "paused"  # decided by the control policy while the experiment was paus
 VOIDED = "void"  # a reward that came in after its decision was voided
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One entry of the log.
 
     A decision has its own id, which later events about it carry too, with its unit and cohort; events about a whole
@@ -47,7 +45,7 @@ class Event:
 
     def numbered(self, n: int) -> Event:
         """Return the event with its number."""
-        return replace(self, n=n)
+        return self._replace(n=n)
 
     def row(self) -> tuple[Any, ...]:
         """Convert to a row of the table."""

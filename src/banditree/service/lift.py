@@ -74,7 +74,8 @@ def variance_of_difference(policy: Moments, control: Moments, largest: Number) -
 
 def _residuals(sums: Moments) -> Number:
     mean = sums.r / sums.d
-    return np.maximum(sums.rr - 2 * mean * sums.dr + mean**2 * sums.dd, 0.0)
+    squares: Number = np.maximum(sums.rr - 2 * mean * sums.dr + mean**2 * sums.dd, 0.0)
+    return squares
 
 
 def radius(variance: Number, units: Number) -> Number:
@@ -262,7 +263,10 @@ class Account:
         return sums
 
     def _group(self, cohort: str) -> Group:
-        return self.groups.setdefault(cohort, Group())
+        group = self.groups.get(cohort)
+        if group is None:
+            group = self.groups[cohort] = Group()
+        return group
 
     # Snapshots
 

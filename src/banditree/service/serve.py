@@ -20,6 +20,7 @@ try:
     import uvicorn
 
     from banditree.service.app import Service
+    from banditree.service.archive import Archive
     from banditree.service.engine import Engine, Plan
     from banditree.service.guard import LOOPBACK, Access, Connection, connection_limit
 except ImportError:
@@ -29,7 +30,15 @@ SWITCH_SECONDS = 0.0005  # until the engine's thread gets its turn; Python's def
 GRACE_SECONDS = 10  # that unfinished requests get when the service stops
 
 
-def serve(plans: Sequence[Plan], *, store: str, host: str, port: int, access: Access | None = None) -> None:
+def serve(
+    plans: Sequence[Plan],
+    *,
+    store: str,
+    host: str,
+    port: int,
+    access: Access | None = None,
+    archive: Archive | None = None,
+) -> None:
     """Serve decisions of some experiments until SIGTERM or Ctrl-C."""
     access = access or Access()
     if host not in LOOPBACK and not access.tokens:
@@ -40,7 +49,7 @@ def serve(plans: Sequence[Plan], *, store: str, host: str, port: int, access: Ac
         log = open_log(store)
         opened.callback(log.close)
         log_as_json()
-        engine = Engine(log)
+        engine = Engine(log, archive=archive)
         engine.start(plans)
         service = Service(engine, access)
         sys.setswitchinterval(SWITCH_SECONDS)

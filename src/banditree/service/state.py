@@ -97,7 +97,8 @@ class State:
 
     def _apply(self, event: Event) -> None:
         kind = event.kind
-        self.account.close(event.at)
+        if self.account.window is not None:
+            self.account.close(event.at)
         if kind == DECISION:
             self._decide(event)
         elif kind in (REWARD, DEFAULT):
@@ -354,6 +355,9 @@ class Traffic:
             self._piece(at, None).rewards[cohort] += reward  # type: ignore[assignment]
 
     def _piece(self, at: int, account: Account | None) -> Piece:
+        place = at // self.width - self.first
+        if 0 <= place == len(self.pieces) - 1:
+            return self.pieces[place]
         if not self.pieces:
             self.first = at // self.width
         while max(at // self.width, self.first) - self.first >= BUCKETS:

@@ -114,6 +114,11 @@ class EventLog(ABC):
         """Return the random text that the store's units are hashed with."""
         return str(self.fact("salt"))
 
+    @property
+    def archived(self) -> int:
+        """The event up to which the log was archived; 0 if it was not."""
+        return int(self.fact("archived") or 0)
+
     def fact(self, name: str) -> str | None:
         """Return what is noted under a name, if anything."""
         rows = self.run("SELECT value FROM banditree_facts WHERE name = ?", (name,))

@@ -1,0 +1,104 @@
+"""Move old events out of the store: into Parquet files, and into the state that they fold to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from banditree.errors import BadPath, InvalidValue, missing_extra
+from banditree.service.events import VOID, now
+from banditree.service.settings import Settings
+from banditree.service.state import State
+from banditree.service.store import COLUMNS, PAGE, EventLog
+
+MIN_EVENTS = 1_000  # that are old enough before they are moved
+DELETED_AT_ONCE = 20_000  # rows, so that requests do not wait long
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Where events go that are older than ``keep`` seconds."""
+
+    keep: float
+    folder: Path
+
+    def __post_init__(self) -> None:
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError:
+            raise missing_extra("parquet", "--keep writes Parquet files with PyArrow") from None
+        if not 0 < self.keep < 1e9:
+            raise InvalidValue(f"--keep {self.keep:g} must be a number of seconds above 0, or a time such as 90d")
+        if not self.folder.is_dir():
+            raise BadPath(f"--archive {self.folder}: there is no such folder; make it first")
+
+    def end(self, log: EventLog) -> int:
+        """Return the last event to move now; 0 if there are too few."""
+        first, last = log.archived, log.last()
+        young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (now() - round(self.keep * 1e6),))[0][0]
+        end = last if young is None else int(young) - 1
+        return end if end - first >= MIN_EVENTS else 0
+
+    def write(self, log: EventLog, end: int) -> Path:
+        """Write the events up to this one that were not written before; the file appears when it is complete."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        after = log.archived
+        file = self.folder / f"events-{after + 1:012d}-{end:012d}.parquet"
+        text, whole, real = pa.string(), pa.int64(), pa.float64()
+        kinds = [whole, whole, text, text, whole, text, real, whole, text, text, text, text]
+        schema = pa.schema(list(zip(COLUMNS.split(", "), kinds, strict=True)))
+        scratch = file.with_suffix(".part")
+        try:
+            with pq.ParquetWriter(scratch, schema) as writer:
+                statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? AND n <= ? ORDER BY n LIMIT {PAGE}"
+                while rows := log.run(statement, (after, end)):
+                    columns = list(zip(*rows, strict=True))
+                    writer.write_table(pa.table([list(column) for column in columns], schema=schema))
+                    after = int(rows[-1][0])
+            scratch.replace(file)
+        finally:
+            scratch.unlink(missing_ok=True)
+        return file
+
+
+def fold_base(log: EventLog, experiments: Mapping[str, Settings], end: int) -> dict[str, State]:
+    """Fold the events of all experiments up to this one, from the last base on."""
+    voids = log.of_kinds(VOID)
+    states = {
+        name: load_base(log, name, settings) or State(name, settings, [e for e in voids if e.experiment == name])
+        for name, settings in experiments.items()
+    }
+    for event in log.tail(log.archived, whole=False):
+        if event.n > end:
+            break
+        if event.experiment in states:
+            states[event.experiment].apply(event)
+    for state in states.values():
+        state.n = end
+    return {name: state for name, state in states.items() if not state.is_empty}
+
+
+def base_key(name: str, settings: Settings) -> str:
+    """Return the key under which the fold of an experiment's archived events is stored."""
+    return f"base/{name}/{settings.key}"
+
+
+def load_base(log: EventLog, name: str, settings: Settings) -> State | None:
+    """Load the fold of an experiment's archived events, or None if it has none."""
+    if log.archived == 0:
+        return None
+    saved = log.load_snapshot(base_key(name, settings))
+    if saved is None:
+        start, where = f"base/{name}/", "substr(settings, 1, ?) = ?"
+        if log.run(f"SELECT COUNT(*) FROM banditree_snapshots WHERE {where}", (len(start), start))[0][0]:
+            raise InvalidValue(
+                f"events up to {log.archived} of {name!r} are in the archive, and were folded with other settings; "
+                "start the service with the settings that it had, or with another --store"
+            )
+        return None
+    state = State.from_bytes(saved[1], name, settings)
+    state.n = saved[0]
+    return state
