@@ -54,9 +54,9 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any], context: Any) -> Float
     evidence = standardised(policy, np.asarray(context, float))
     n_arms = len(shape.node_of)
     positions = [i for i, arm in enumerate(policy.tree.arms) if arm in set(allowed)]
-    chance = min(0.1, 0.5 / max(2, n_arms) * (1 + evidence.plays / (10 * n_arms)))
+    chance = min(0.1, 1 / max(2, n_arms) * (1 + evidence.plays / (10 * n_arms)))
     length = math.log1p(evidence.plays / n_arms)
-    sharp = min(4.0, length / (length - math.log(10)) if length > math.log(10) else 4.0)
+    sharp = min(5.0, length / (length - math.log(15)) if length > math.log(15) else 5.0)
     parts, weights = [], []
     for copy in COPIES:
         posterior = dense(policy, evidence, copy)
@@ -98,12 +98,13 @@ def standardised(policy: bt.Policy, context: Floats) -> Evidence:
         origin = step * round(total / n / step)
     elif n > 0:
         origin = float(np.float32(total / n))
-    gram, moment = {}, {}
+    grams: dict[int, Floats] = {}
+    moments: dict[int, Floats] = {}
     for leaf in policy.tree.shape.node_of.tolist():
-        gram[leaf] = change @ raw[leaf] @ change.T
-        moment[leaf] = change @ (rows.moment[leaf] * faded - origin * raw[leaf][0])
+        grams[leaf] = change @ raw[leaf] @ change.T
+        moments[leaf] = change @ (rows.moment[leaf] * faded - origin * raw[leaf][0])
     centred = squares - 2 * origin * total + origin**2 * n
-    return Evidence(gram, moment, centred, within, rows.draws[0] * faded, n, change @ np.append(1.0, context), origin)
+    return Evidence(grams, moments, centred, within, rows.draws[0] * faded, n, change @ np.append(1.0, context), origin)
 
 
 def widths(policy: bt.Policy, copy: Any, p: int) -> dict[int, Floats]:
@@ -115,11 +116,12 @@ def widths(policy: bt.Policy, copy: Any, p: int) -> dict[int, Floats]:
     tau, factor, share, _ = copy
 
     def width(h: int) -> tuple[float, float]:
-        level = min(tau * factor**h, 16.0)
-        return level, max(level * share, 1e-3)
+        level = min(float(tau * factor**h), 16.0)
+        return level, max(float(level * share), 1e-3)
 
     found = {v: width(height[v]) for v in range(1, shape.n_nodes)}
-    found[0] = 100.0, max(1.0, 2 * width(height[0] - 1)[1])
+    slope_below = width(height[0] - 1)[1]
+    found[0] = 100.0, max(1.0, 2 * slope_below)
     return {v: np.array([level, *[slope] * (p - 1)]) ** 2 for v, (level, slope) in found.items()}
 
 
@@ -132,7 +134,7 @@ def dense(policy: bt.Policy, evidence: Evidence, copy: Any) -> Posterior:
     prior = np.zeros((n, p, n, p))
     for v in range(n):
         for u in range(n):
-            shared = sum((variance[w] for w in paths[v] & paths[u]), np.zeros(p))
+            shared = np.sum([variance[w] for w in paths[v] & paths[u]], axis=0)
             prior[v, np.arange(p), u, np.arange(p)] = shared
     flat = prior.reshape(n * p, n * p)
     gram, moment = np.zeros((n, p, n, p)), np.zeros((n, p))
@@ -142,7 +144,7 @@ def dense(policy: bt.Policy, evidence: Evidence, copy: Any) -> Posterior:
     covariance = flat @ np.linalg.inv(change)
     mean = covariance @ moment.ravel()
     rest = evidence.squares - moment.ravel() @ mean
-    log_weight = copy[3] - 0.5 * np.linalg.slogdet(change)[1]
+    log_weight = float(copy[3]) - 0.5 * np.linalg.slogdet(change)[1]
     noise = 1.0
     if evidence.within > 1e-12 * evidence.squares:
         half = 1 + evidence.draws / 2
