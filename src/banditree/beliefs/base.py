@@ -180,6 +180,14 @@ class Rows(ABC):
         """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""
         raise InvalidType(f"{type(self).__name__} has no method `wins`, which choice probabilities need")
 
+    def unsharpened(self) -> Rows:
+        """Return the beliefs themselves, where decisions are drawn from sharper ones."""
+        return self
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
+        return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
+
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,9 +85,9 @@ class GaussianRows(Rows):
 
     native = "Gaussian"
     LAZY = True
-    EVIDENCE = ("count", "total")
-    NON_NEGATIVE = ("count",)
-    PRIOR = ("sd", "prior_plays", "prior_total")
+    EVIDENCE: ClassVar[tuple[str, ...]] = ("count", "total")
+    NON_NEGATIVE: ClassVar[tuple[str, ...]] = ("count",)
+    PRIOR: ClassVar[tuple[str, ...]] = ("sd", "prior_plays", "prior_total")
     count: Floats  # (nodes,) rewards seen
     total: Floats  # (nodes,) their sum
 

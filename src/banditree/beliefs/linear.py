@@ -225,6 +225,11 @@ class LinearRows(Rows):
         mean = self.mean(nodes, contexts)
         return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
 
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        assert context is not None
+        mean, spread = self.mean(nodes, context[None]), self.spread(nodes, context[None])
+        return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
+
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         at = None if context is None else context[None]
         mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
