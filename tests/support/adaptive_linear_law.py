@@ -143,7 +143,7 @@ def dense(policy: bt.Policy, evidence: Evidence, copy: Any) -> Posterior:
     change = np.eye(n * p) + gram.reshape(n * p, n * p) @ flat
     covariance = flat @ np.linalg.inv(change)
     mean = covariance @ moment.ravel()
-    rest = evidence.squares - moment.ravel() @ mean
+    rest = float(evidence.squares - moment.ravel() @ mean)
     log_weight = float(copy[3]) - 0.5 * np.linalg.slogdet(change)[1]
     noise = 1.0
     if evidence.within > 1e-12 * evidence.squares:

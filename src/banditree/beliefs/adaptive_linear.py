@@ -11,6 +11,7 @@ Twin of ``native/beliefs/adaptive_linear.hpp``: with the native random stream, b
 
 from __future__ import annotations
 
+import copy as copying
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -196,6 +197,7 @@ class AdaptiveLinearRows(Rows):
     PRIOR = ("prior_plays", "prior_theta")
     dim: int
     shape: Shape
+    sharpened = True  # whether draws are sharper than the beliefs
     draws: Floats  # (nodes,) rows learned, however many plays each stands for
     squares: Floats  # (nodes,) sum of s^2 / n over rows of n plays with sum s
     gram: Floats  # (nodes, triangle) sum of (1, x) (1, x)': the lower triangle, row by row
@@ -445,8 +447,11 @@ class AdaptiveLinearRows(Rows):
         sums = self.sums()
         return sums.weight, sums.variance
 
-    def believed(self, nodes: NDArray[Any], context: Floats, copies: Any, *, sharp: bool = True) -> list[Believed]:
+    def believed(
+        self, nodes: NDArray[Any], context: Floats, copies: Any, *, sharp: bool | None = None
+    ) -> list[Believed]:
         """Return what some copies believe about nodes in one context; ``sharp`` as draws are, with less spread."""
+        sharp = self.sharpened if sharp is None else sharp
         walk = self._native_walk()
         if walk is not None:
             table = walk.believed(context, np.asarray(copies, np.int64), np.asarray(nodes, np.int64), sharp)
@@ -547,6 +552,23 @@ class AdaptiveLinearRows(Rows):
             mean, sd = np.where(is_stray, arms.stray_mean, arms.mean), np.where(is_stray, arms.stray_sd, arms.sd)
             drawn[:, decision] = mean + sd * rng.standard_normal(len(nodes))
         return drawn
+
+    def unsharpened(self) -> AdaptiveLinearRows:
+        plain = copying.copy(self)
+        plain.sharpened = False
+        return plain
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        assert context is not None
+        weight = self.weights()[0]
+        parts = []
+        for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
+            if n:
+                arms = Believed(*(part[:, None] for part in self.believed(nodes, context, [chosen])[0]))
+                is_stray = rng.random((len(nodes), n)) < arms.stray
+                mean, sd = np.where(is_stray, arms.stray_mean, arms.mean), np.where(is_stray, arms.stray_sd, arms.sd)
+                parts.append(mean + sd * rng.standard_normal(mean.shape))
+        return np.concatenate(parts, axis=1) + self.standard().origin
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         """Average over the copies, negligible ones left out. Arms of one cluster without evidence are equal."""
