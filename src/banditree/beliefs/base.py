@@ -64,6 +64,7 @@ class Belief(ABC):
 
     can_sample: ClassVar[bool] = True  # whether there is a prior to sample from
     common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which all nodes must share
+    learns_noise: ClassVar[bool] = False  # whether rewards also tell how much they vary, which sums of rewards do not
     has_intercept: ClassVar[bool] = False  # whether contexts need no constant because the belief has a level of its own
 
     @property
@@ -142,6 +143,9 @@ class Rows(ABC):
 
     def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
         """Take note of the tree that these nodes form, before anything else is asked."""
+
+    def joins(self, walk: Any) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
+        """Take note of the native walk that walks these rows."""
 
     @abstractmethod
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
