@@ -16,6 +16,7 @@ from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType
+from banditree.report.intervals import normal_interval
 from banditree.stream import beta_log_odds
 
 OWN = 2.0  # an arm that does not follow its cluster starts at Beta(2, 2)
@@ -82,6 +83,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
         return np.asarray(beta_log_odds(rng, x, y))
 
+    def as_reward(self, draws: Floats) -> Floats:
+        return np.exp(-np.logaddexp(0, -draws))
+
     def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
         return np.asarray(self.winning.beta_mixed_wins(x, y, u, v, share, size))
 
@@ -104,7 +108,7 @@ class AdaptiveGaussian(Gaussian):
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows:
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
-        return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
+        return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd or 1.0)), plays, plays * means)
 
 
 class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
@@ -157,7 +161,7 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         return np.asarray(self.winning.normal_mixed_wins(x, y, u, v, share, size))
 
     def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
-        return mean - 1.96 * sd, mean + 1.96 * sd
+        return normal_interval(mean, sd)
 
 
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}
