@@ -8,9 +8,8 @@ from pathlib import Path
 from time import perf_counter
 
 import banditree as bt
-from benchmarks.arena import Arena
+from benchmarks.arena import ROOT, Arena
 from benchmarks.options import Options
-from benchmarks.process import ROOT
 from benchmarks.report import page
 from benchmarks.sections import SECTIONS
 

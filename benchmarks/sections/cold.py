@@ -7,12 +7,11 @@ from collections import defaultdict
 from functools import partial
 from tempfile import TemporaryDirectory
 
-from benchmarks.arena import Arena
+from benchmarks.arena import Arena, Failed, environ
 from benchmarks.contestants import NUMPY, OURS, READABLE
 from benchmarks.findings import Plot, Section, Table, Target
 from benchmarks.options import Options
-from benchmarks.process import Failed, environ
-from benchmarks.report.cold_plots import draw_cold
+from benchmarks.report.plots import draw_cold
 from benchmarks.timing import Spread, ratio
 from benchmarks.words import short, times
 

@@ -9,7 +9,7 @@ from benchmarks.arena import Arena
 from benchmarks.contestants import OURS
 from benchmarks.findings import Plot, Section, Table, Target
 from benchmarks.options import Options
-from benchmarks.report.growth_plots import draw_growth
+from benchmarks.report.plots import draw_growth
 from benchmarks.timing import Spread, ratio
 from benchmarks.words import figures
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.arena import Arena
+from benchmarks.arena import Arena, Failed
 from benchmarks.contestants import NUMPY, OURS, READABLE
 from benchmarks.findings import Section, Table, Target
 from benchmarks.options import Options
-from benchmarks.process import Failed
 from benchmarks.timing import Spread
 from benchmarks.words import figures
 

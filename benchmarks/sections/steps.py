@@ -11,13 +11,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks import problems
-from benchmarks.arena import Arena
+from benchmarks.arena import Arena, Failed
 from benchmarks.contestants import NUMPY, OURS
 from benchmarks.findings import Plot, Section, Table, Target
 from benchmarks.jobs.case import Case
 from benchmarks.options import Options
-from benchmarks.process import Failed
-from benchmarks.report.steps_plots import draw_regret, draw_times
+from benchmarks.report.plots import draw_regret, draw_times
 from benchmarks.timing import Spread, ratio
 from benchmarks.words import figures, times
 

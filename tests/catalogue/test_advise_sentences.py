@@ -256,3 +256,18 @@ def test_few_worlds_are_held_to_students_t() -> None:
         )
         told += WorldRuns(made, True).compare("TSC", "TS").is_decisive
     assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))
+
+
+@pytest.mark.parametrize(("worse", "is_said"), [(4.0, True), (1.0, False)])
+def test_advice_says_so_where_its_bad_runs_are_the_risk(worse: float, is_said: bool) -> None:
+    """ATS has half the regret of TSC on average; in one run of eight it loses several times as much."""
+    made = pairs_of({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "ATS": lambda t: 0.02 * t})
+    regret = dict(made.runs.replicates)
+    regret["ATS"] = regret["ATS"].copy()
+    regret["ATS"][::4, 0] *= worse
+    runs = replace(made.runs, replicates=regret, regret={name: values.mean(axis=1) for name, values in regret.items()})
+    advice = weigh(COUNTED, named(["TS", "TSC", "ATS"], SHOP), WorldRuns(runs, False), inspect(COUNTED))
+    assert advice.policy == "ATS"
+    assert any("The risk is in the bad runs: in one run of twenty ATS" in line for line in advice.sentences) == is_said
+    row = next(row for row in advice.table if row.policy == "ATS")
+    assert row.bad_run == pytest.approx(np.quantile(regret["ATS"][:, :, -1], 0.95))

@@ -98,5 +98,5 @@ def test_each_seed_meets_a_world_of_its_own_or_the_means_that_are_known() -> Non
 
 
 def test_the_default_effort_follows_the_size() -> None:
-    assert default_seeds(10**9) == 8
-    assert default_seeds(10) == 100
+    assert (default_seeds(1e9), default_seeds(1e9, quick=True)) == (8, 4)
+    assert default_seeds(1e-6) == 100

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 import banditree as bt
 from banditree.catalogue import Catalogue, inspect, write_example
 from banditree.cli import main as cli
+from banditree.cli import options as cli_options
 from banditree.report.document import Outline
 from banditree.report.words import UNSEEN, visible
 from banditree.simulation import progress
@@ -185,3 +186,22 @@ def test_a_simulation_that_turns_out_long_says_that_the_native_engine_is_missing
     monkeypatch.setattr(progress, "ESTIMATE_SECONDS", 0.0)
     bt.simulate([bt.TS], bt.problems.strong_dominance(), horizon=10, seeds=10, progress=True)
     assert re.sub(r"\s+", " ", capsys.readouterr().err).count("the native one was not built") == said
+
+
+@pytest.mark.parametrize("command", ["simulate", "advise"])
+def test_long_work_in_a_pipe_says_how_long_it_takes_and_how_far_it_is(
+    command: str, items: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_options, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    arguments = [items, *COUNTS, "--horizon", "300", "--seeds", "4", "--policy", "TS,TSC"]
+    said = call(command, *arguments).stderr
+    assert re.search(r"^A few seconds: 4 worlds x 2 policies.*, 300 decisions each\. .*--quick$", said, re.MULTILINE)
+    assert re.search(r"^\d+% done, a few seconds left$", said, re.MULTILINE)
+    assert call(command, *arguments, "--quiet").stderr == ""
+
+
+def test_quick_is_quicker(items: Path) -> None:
+    arguments = ["simulate", items, *COUNTS, "--horizon", "2e4", "--policy", "TS", "--json"]
+    seeds = [json.loads(call(*arguments, *more).stdout)["seeds"] for more in (["--quick"], [])]
+    assert 4 <= seeds[0] <= seeds[1] <= 100

@@ -59,7 +59,7 @@ def runs_of(name: str) -> str:
     else:
         kinds = [(bt.problems.bernoulli(TREE, MEANS), {}), (bt.problems.bounded(TREE, MEANS, 4.0), {})]
     if name in ("TS", "TSC", "HTS"):
-        kinds.append((bt.problems.gaussian(TREE, MEANS), {"prior": bt.Gaussian()}))
+        kinds.append((bt.problems.gaussian(TREE, MEANS), {"prior": bt.Gaussian(sd=1.0)}))
     found = hashlib.sha256()
     for problem, options in kinds:
         policies: list[bt.Policy] = []

@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 def coverage(
-    arms: Ints, rewards: Floats, chances: Floats, target: Floats, truth: float, adaptive: bool
+    arms: Ints, rewards: Floats, chances: Floats, target: Floats, truth: float, adaptive: bool | str
 ) -> dict[str, float]:
     """The share of the logs, (logs, n), whose interval holds the truth."""
     tree = bt.Tree.from_labels([i % 2 for i in range(len(target))])
@@ -27,7 +27,14 @@ def coverage(
     for log_arms, log_rewards, log_chances in zip(arms, rewards, chances, strict=True):
         table = {"arm": log_arms, "reward": log_rewards, "p": log_chances[rows, log_arms]}
         log = bt.read_log(table, arm="arm", reward="reward", propensity="p")
-        result = bt.evaluate(log, target, tree=tree, behaviour=log_chances, estimators=NAMES, adaptive=adaptive)
+        result = bt.evaluate(
+            log,
+            target,
+            tree=tree,
+            behaviour=None if adaptive == "estimated" else log_chances,
+            estimators=NAMES,
+            adaptive=adaptive,
+        )
         for each in result:
             low, high = each.interval
             held[each.estimator.name].append(low <= truth <= high)
@@ -70,6 +77,8 @@ def test_adaptive_intervals_cover_where_a_bandit_wrote_the_log_and_plain_ones_do
     plain = coverage(*log, target=first, truth=0.2, adaptive=False)
     assert plain["snips"] < LOWEST, plain
     assert plain["sndr"] < LOWEST, plain
+    estimated = coverage(*log, target=first, truth=0.2, adaptive="estimated")
+    assert all(share >= LOWEST for share in estimated.values()), estimated
 
 
 def test_adaptive_weights_are_the_square_root_of_the_propensity_for_a_single_arm() -> None:

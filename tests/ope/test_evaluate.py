@@ -292,3 +292,17 @@ def test_printing_says_what_matters() -> None:
     found = result.to_dict()
     assert set(found["estimates"]) >= {"ips", "snips", "dr", "sndr", "dm"}
     assert found["estimates"]["dm"]["se"] is None
+    assert result.to_text() == shown
+    assert result.verdict in result._repr_html_()
+    several = ope.contest({"TS": bt.TS, "uniform": "uniform"}, made(300, 14), tree=TREE)
+    assert several.verdict in several._repr_html_()
+    assert several.verdict in several.to_text()
+
+
+def test_targets_by_name() -> None:
+    log = made(400, 15)
+    uniform, always = (bt.evaluate(log, target, tree=TREE, estimators="ips") for target in ("uniform", "item:3"))
+    assert uniform["ips"].value == pytest.approx(log.rewards.mean())
+    assert always["ips"].value == bt.evaluate(log, {3: 1.0}, tree=TREE, estimators="ips")["ips"].value
+    with pytest.raises(UnknownArm, match="not an arm"):
+        bt.evaluate(log, "item:9", tree=TREE)

@@ -107,7 +107,9 @@ def test_what_cannot_be_replayed() -> None:
     with pytest.raises(InvalidValue, match="has no propensities"):
         bt.replay({"TS": bt.TS}, bare, tree=TREE)
     with pytest.raises(InvalidType, match="must be a mapping"):
-        bt.replay([bt.TS], made(10, 1), tree=TREE)
+        bt.replay(bt.TS, made(10, 1), tree=TREE)
+    with pytest.raises(InvalidType, match=r"must be the bt\.Tree"):
+        bt.replay([bt.TS], made(10, 1))
     with pytest.raises(InvalidValue, match="orders=0"):
         bt.replay({"TS": bt.TS}, made(10, 1), tree=TREE, orders=0)
     few = bt.replay({"TS": bt.TS}, made(400, 1), tree=bt.Tree(5))
@@ -118,3 +120,26 @@ def test_curves_are_drawn() -> None:
     axes = bt.replay({"TS": bt.TS, "TSC": bt.TSC}, made(2000, 4), tree=TREE, orders=2).plot(ax=bt.plots.sheet())
     assert axes.get_xlabel() == "accepted rows"
     assert {line.get_label() for line in axes.get_lines()} == {"TS", "TSC"}
+
+
+def test_policies_are_a_list_or_a_mapping_as_for_simulate() -> None:
+    log = made(400, 7)
+    listed, mapped = (
+        bt.replay(policies, log, tree=TREE, orders=1) for policies in ([bt.TS, bt.TSC], {"TS": bt.TS, "TSC": bt.TSC})
+    )
+    assert str(listed) == str(mapped)
+
+
+def test_a_few_rewards_that_are_alike_do_not_make_a_certain_interval() -> None:
+    log = bt.read_log({"a": [0, 0, 0], "r": [0, 0, 0], "p": [1.0] * 3}, arm="a", reward="r", propensity="p")
+    row = bt.replay([bt.TS], log, tree=bt.Tree(1), orders=1)[0]
+    assert row.accepted == 3
+    assert math.isnan(row.se)
+    assert row.interval == pytest.approx((0.0, 0.5615), abs=1e-4)  # Wilson's interval of 0 in 3
+    paid = bt.read_log({"a": [0, 0, 0], "r": [7, 7, 7], "p": [1.0] * 3}, arm="a", reward="r", propensity="p")
+    result = bt.replay({"TS": partial(bt.TS, prior=bt.Gaussian(1.0))}, paid, tree=bt.Tree(1), orders=1)
+    assert all(map(math.isnan, result[0].interval))
+    assert any("fewer than 30 accepted rows" in note for note in result.notes)
+    assert "–" in result.to_text()
+    assert result.to_dict()["policies"]["TS"]["interval"] == [None, None]
+    assert "<table" in result._repr_html_()

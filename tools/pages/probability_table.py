@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import banditree as bt
 from banditree.beliefs import winning as readable
 from banditree.stream import native
-from tests.support.win_quadrature import by_quadrature
+from tests.support.winning import by_quadrature
 
 Floats = NDArray[np.float64]
 Belief = tuple[Floats, Floats]

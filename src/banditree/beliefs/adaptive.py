@@ -8,6 +8,7 @@ function of the arms' evidence alone, so neither order nor batches nor moves mat
 
 from __future__ import annotations
 
+import copy as copying
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,6 +64,7 @@ class AdaptiveRows(Rows):
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
     shape: Shape
     unit: float  # how many plays the least concentration is worth
+    sharpened = True  # whether draws are sharper than the beliefs
     sd_unit = 1.0  # what standard deviations are measured in
     centre = 0.0  # what means are measured from before they are squared, so that large ones keep their digits
 
@@ -246,6 +248,8 @@ class AdaptiveRows(Rows):
         A draw that is c times as sharp needs about t^c decisions to find an unlucky arm that a plain one finds in t. So
         c is at most what keeps (1 + r)^(1 - 1/c) at ``AT_STAKE``, with r the rewards per arm so far.
         """
+        if not self.sharpened:
+            return 1.0, 1.0
         length, stake = np.log1p(self.earned() / len(self.shape.node_of)), np.log(AT_STAKE)
         most = length / (length - stake) if length > stake else np.inf
         return min(SHARPNESS, most), min(STRAY_SHARPNESS, most)
@@ -263,6 +267,27 @@ class AdaptiveRows(Rows):
             stray = rng.random(len(found)) < arms.stray
             found[:, decision] = self.draws(np.where(stray, u, x), np.where(stray, v, y), rng)
         return found
+
+    def unsharpened(self) -> AdaptiveRows:
+        plain = copying.copy(self)
+        plain.sharpened, plain._memo = False, (b"", {})
+        return plain
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        weight = np.exp(self.collect().log_weight)
+        parts = []
+        for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
+            if n:
+                arms = self._one(nodes, chosen)
+                x, y, u, v = (np.repeat(part[:, None], n, axis=1) for part in self.components(nodes, arms))
+                stray = rng.random(x.shape) < arms.stray[:, None]
+                draws = self.draws(np.where(stray, u, x).ravel(), np.where(stray, v, y).ravel(), rng)
+                parts.append(self.as_reward(draws).reshape(x.shape))
+        return np.concatenate(parts, axis=1)
+
+    def as_reward(self, draws: Floats) -> Floats:
+        """Return draws, which may be on a scale of their own, as rewards."""
+        return draws
 
     def _one(self, nodes: Any, copy: int) -> Arms:
         return Arms(*(part[:, 0] for part in self.arms(nodes, [copy])))

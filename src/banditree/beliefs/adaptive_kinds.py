@@ -82,6 +82,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def draws(self, x: Floats, y: Floats, rng: Any) -> Floats:
         return np.asarray(beta_log_odds(rng, x, y))
 
+    def as_reward(self, draws: Floats) -> Floats:
+        return np.exp(-np.logaddexp(0, -draws))
+
     def mixed_wins(self, x: Floats, y: Floats, u: Floats, v: Floats, share: Floats, size: Floats) -> Floats:
         return np.asarray(self.winning.beta_mixed_wins(x, y, u, v, share, size))
 
@@ -104,7 +107,7 @@ class AdaptiveGaussian(Gaussian):
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows:
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
-        return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
+        return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd or 1.0)), plays, plays * means)
 
 
 class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
@@ -175,7 +178,10 @@ def adaptive(prior: Prior | None) -> Any:
         raise InvalidType(
             f"prior={prior!r} must be a bt.Beta or a bt.Gaussian, or a mapping from clusters or arms to them"
         )
-    return ADAPTIVE[type(prior)](**asdict(prior))
+    options = asdict(prior)
+    if isinstance(prior, Gaussian) and prior.sd is None:
+        options |= {"sd": 1.0, "prior_sd": 1.0}
+    return ADAPTIVE[type(prior)](**options)
 
 
 def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) -> list[Floats]:

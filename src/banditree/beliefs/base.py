@@ -176,6 +176,14 @@ class Rows(ABC):
         """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""
         raise InvalidType(f"{type(self).__name__} has no method `wins`, which choice probabilities need")
 
+    def unsharpened(self) -> Rows:
+        """Return the beliefs themselves, where decisions are drawn from sharper ones."""
+        return self
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
+        return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
+
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""
@@ -183,8 +191,11 @@ class Rows(ABC):
 
     # Learning
 
-    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
-        """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,)."""
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
+        """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,).
+
+        They came together, as ``rows`` rows: 1, or more where evidence fades and newer rows count for more.
+        """
         return np.array(self.evidence(count, total))
 
     def columns_of_arms(self, batch: Batch) -> Floats:
@@ -207,12 +218,12 @@ class Rows(ABC):
         elif (scale := float(self.scale[0]) * fade) >= LEAST_SCALE:
             rows = np.append(nodes, -1)  # the row of the scale too
             table = self.table[rows]
-            table[:-1] += self.columns(count / scale, total / scale, context)
+            table[:-1] += self.columns(count / scale, total / scale, context, 1 / scale)
             table[-1, 0] = scale
             self.table[rows] = table
         else:
             table = self.table * self.scale
-            table[nodes] += self.columns(count / fade, total / fade, context)
+            table[nodes] += self.columns(count / fade, total / fade, context, 1 / fade)
             table[-1, 0] = fade
             self.table[...] = table
 

@@ -1,27 +1,38 @@
-"""Gaussian beliefs, for unbounded rewards with a known standard deviation."""
+"""Gaussian beliefs, for unbounded rewards, whose standard deviation is known or learned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Belief, Floats, Nodes, Rows, check_sums, per_node
+from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums, per_node
 from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
+from banditree.tree.shape import Shape
 
 WIDEST = 1e300  # largest standard deviation: intervals around it stay finite
+LEAST_NOISE = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
 
 
 @dataclass(frozen=True)
 class Gaussian(Belief):
-    """Rewards of standard deviation ``sd`` around a mean believed to be N(mean, prior_sd^2); prior_sd defaults to sd.
+    """Rewards of standard deviation ``sd`` around a mean believed to be N(mean, prior_sd^2).
 
-    The defaults are those of Agrawal and Goyal (2017): posterior N(sum of rewards / (n + 1), sd^2 / (n + 1)).
+    Parameters
+    ----------
+    sd
+        Standard deviation of a reward around the mean of its arm. Without it, it is learned from the rewards of all
+        arms together, as in `LearnedGaussianRows`.
+    mean
+        What the mean of an arm is believed to be before any reward.
+    prior_sd
+        Standard deviation of that belief; by default ``sd``, also where that is learned. With the defaults the
+        posterior is that of Agrawal and Goyal (2017): N(sum of rewards / (n + 1), sd^2 / (n + 1)).
 
     >>> Gaussian(sd=2.0)
     Gaussian(sd=2.0, mean=0.0, prior_sd=2.0)
@@ -29,34 +40,44 @@ class Gaussian(Belief):
 
     common = ("sd",)
 
-    sd: float = 1.0
+    sd: float | None = None
     mean: float = 0.0
     prior_sd: float | None = None
 
     def __post_init__(self) -> None:
+        real("Gaussian: mean", self.mean, -LARGEST, LARGEST)
+        if self.sd is None:
+            if self.prior_sd is not None:
+                raise InvalidValue(f"Gaussian: prior_sd={self.prior_sd} needs sd too; where sd is learned, it follows")
+            return
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)
         for what, value in {"sd": self.sd, "prior_sd": self.prior_sd}.items():
             real(f"Gaussian: {what}", positive(f"Gaussian: {what}", value), 1 / WIDEST, WIDEST)
-        real("Gaussian: mean", self.mean, -LARGEST, LARGEST)
         if not 1e-50 < float(self.sd) / float(self.prior_sd) < 1e50:  # type: ignore[arg-type]
             raise InvalidValue(f"Gaussian: sd={self.sd} and prior_sd={self.prior_sd} are too far apart to compute with")
 
     @property
     def prior_plays(self) -> float:
         """How many rewards the prior is worth."""
-        assert self.prior_sd is not None
-        return (self.sd / self.prior_sd) ** 2
+        return 1.0 if self.sd is None or self.prior_sd is None else (self.sd / self.prior_sd) ** 2
 
     def beside(self, rows: Rows, leaves: NDArray[Any]) -> Gaussian | None:
-        found = siblings(rows.plays(leaves), rows.rewards(leaves), float(self.sd) ** 2)
-        if found is None:
+        assert isinstance(rows, GaussianRows)
+        estimate = siblings(rows.plays(leaves), rows.rewards(leaves), float(rows.noise(leaves)[0]) ** 2)
+        if estimate is None:
             return None
-        return Gaussian(sd=self.sd, mean=found.mean, prior_sd=self.sd * float(np.sqrt(found.spread)))
+        if self.sd is None:
+            return Gaussian(mean=estimate.mean)
+        return Gaussian(sd=self.sd, mean=estimate.mean, prior_sd=self.sd * float(np.sqrt(estimate.spread)))
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> GaussianRows:
-        sd, mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("sd", "mean", "prior_plays"))
-        return GaussianRows(sd, prior_plays, prior_plays * mean)
+        if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
+            raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
+        mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("mean", "prior_plays"))
+        if self.sd is None:
+            return LearnedGaussianRows(mean, float(self.mean))
+        return GaussianRows(per_node(n_nodes, self.sd, own, "sd"), prior_plays, prior_plays * mean)
 
 
 class GaussianRows(Rows):
@@ -64,25 +85,29 @@ class GaussianRows(Rows):
 
     native = "Gaussian"
     LAZY = True
-    EVIDENCE = ("count", "total")
-    NON_NEGATIVE = ("count",)
-    PRIOR = ("sd", "prior_plays", "prior_total")
+    EVIDENCE: ClassVar[tuple[str, ...]] = ("count", "total")
+    NON_NEGATIVE: ClassVar[tuple[str, ...]] = ("count",)
+    PRIOR: ClassVar[tuple[str, ...]] = ("sd", "prior_plays", "prior_total")
     count: Floats  # (nodes,) rewards seen
     total: Floats  # (nodes,) their sum
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         self.sd, self.prior_plays, self.prior_total = sd, prior_plays, prior_total  # (nodes,) each
-        self.lay_out(np.zeros((2, len(sd) + 1)).T)  # the counts of all nodes are adjacent in memory
+        self.lay_out(np.zeros((len(self.EVIDENCE), len(sd) + 1)).T)  # the counts of all nodes are adjacent in memory
 
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
+
+    def noise(self, nodes: Nodes) -> Floats:
+        """Return the standard deviation of a reward: (k,)."""
+        return self.sd[nodes]
 
     def check_evidence(self) -> None:
         super().check_evidence()
         check_sums("total", self.total, self.count, LARGEST)
 
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
-        return np.asarray(ROUNDING * self.count[nodes] * self.sd[nodes]) if name == "total" else 0.0
+        return np.asarray(ROUNDING * self.count[nodes] * self.noise(nodes)) if name == "total" else 0.0
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes] * self.scale
@@ -95,7 +120,7 @@ class GaussianRows(Rows):
         return np.asarray(mean)[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        return np.asarray(self.sd[nodes] / np.sqrt(self.prior_plays[nodes] + self.plays(nodes)))[:, None]
+        return np.asarray(self.noise(nodes) / np.sqrt(self.prior_plays[nodes] + self.plays(nodes)))[:, None]
 
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)
@@ -109,3 +134,63 @@ class GaussianRows(Rows):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
         return mean - 1.96 * spread, mean + 1.96 * spread
+
+
+class LearnedGaussianRows(GaussianRows):
+    """The same where the standard deviation of rewards is not known: it is learned from all arms together.
+
+    Rewards of an arm are N(mu, sd^2), and mu is N(mean, sd^2) beforehand. Given the rewards, the sum
+
+        sum over arms of  squares + d^2 - (d + t)^2 / (1 + n)
+
+    is sd^2 times a chi-square with as many degrees of freedom as there are rewards: n rewards with sum t, and d, both
+    counted from `centre`, the mean that most arms have beforehand. So sd^2 is estimated by that sum per reward. A row
+    of n plays is one reward of weight n: it adds t^2 / n to the squares and one to the rows.
+    """
+
+    native = "LearnedGaussian"
+    EVIDENCE = ("count", "total", "squares", "rows")
+    NON_NEGATIVE = ("count", "rows")
+    PRIOR = ("prior_plays", "prior_total")
+    squares: Floats  # (nodes,) sum of t^2 / n over rows of n rewards with sum t, counted from the centre
+    rows: Floats  # (nodes,) how many rows there were
+
+    def __init__(self, mean: Floats, centre: float) -> None:
+        self.centre = centre
+        super().__init__(np.ones(len(mean)), np.ones(len(mean)), mean)
+
+    def attach(self, shape: Shape) -> None:
+        self.leaves = shape.node_of  # (arms,)
+
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
+        return np.array([count, total, (total - count * self.centre) ** 2 / count, rows])
+
+    def columns_of_arms(self, batch: Batch) -> Floats:
+        n, arms = 1.0 if batch.plays is None else batch.plays, len(batch.count)
+        squares = np.bincount(batch.positions, (batch.rewards - n * self.centre) ** 2 / n, arms)
+        rows = np.bincount(batch.positions, minlength=arms)
+        return np.stack([batch.count, batch.total, squares, rows], axis=1)
+
+    def learned_sd(self) -> float:
+        """Estimate the standard deviation of a reward; 1 before the first one."""
+        rows = float(self.rows[0] * self.scale[0])
+        if rows == 0:
+            return 1.0
+        count, total = (x[self.leaves] * self.scale for x in (self.count, self.total))
+        d = self.prior_total[self.leaves] - self.centre
+        known = d**2 - (d + total - count * self.centre) ** 2 / (1 + count)
+        variance = (self.squares[0] * self.scale[0] + known.sum()) / rows
+        return max(float(np.sqrt(max(variance, 0.0))), LEAST_NOISE)
+
+    def noise(self, nodes: Nodes) -> Floats:
+        return np.full(len(self.count[nodes]), self.learned_sd())
+
+    def check_evidence(self) -> None:
+        super().check_evidence()
+        if (self.squares < 0).any():
+            raise InvalidValue("squares has entries below 0")
+
+    def native_arrays(self) -> list[NDArray[Any]]:
+        is_arm = np.zeros(len(self.count))
+        is_arm[self.leaves] = 1
+        return [*super().native_arrays(), is_arm, np.array([self.centre, LEAST_NOISE])]

@@ -120,7 +120,7 @@ class LinearRows(Rows):
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         return count, total
 
-    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         assert context is not None
         gram = count * context[:, None] * context
         return np.concatenate([[count, total], gram.ravel(), total * context])
@@ -224,6 +224,11 @@ class LinearRows(Rows):
     def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
         mean = self.mean(nodes, contexts)
         return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        assert context is not None
+        mean, spread = self.mean(nodes, context[None]), self.spread(nodes, context[None])
+        return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         at = None if context is None else context[None]

@@ -16,7 +16,7 @@ from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldR
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.simulation import (
-    BUDGET_STEPS,
+    BUDGET_SECONDS,
     LOST,
     Workload,
     curves,
@@ -28,7 +28,6 @@ from banditree.catalogue.simulation import (
 )
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.policy.engines import engine
 from banditree.report import words
 from banditree.report.document import Bar, Bullets, Code, Document, Grid, Part, Section
 from banditree.report.result import Result
@@ -195,7 +194,7 @@ def advise(
     )
     results = WorldRuns(simulate(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
     for before, after in pairwise(ROUNDS):
-        is_affordable = not quick and after * plan.steps * plan.seeds <= 2 * BUDGET_STEPS[engine()]
+        is_affordable = not quick and after * plan.seconds * plan.seeds <= 2 * BUDGET_SECONDS
         if not is_affordable or not _needs_more_runs(results, plan.candidates, catalogue.tree):
             break
         more = simulate(replicates=range(before, after))
@@ -211,7 +210,7 @@ class Plan:
     candidates: Sequence[Candidate]
     same: Mapping[str, str]  # {candidate that is not simulated: the equivalent candidate that is}
     seeds: int
-    steps: int  # of all candidates in one world, in those of TSC
+    seconds: float  # that one run of all candidates takes, by a rule of thumb
 
     @classmethod
     def of(
@@ -229,10 +228,10 @@ class Plan:
             given = ", ".join(candidate.label for candidate in asked)
             raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
         chosen, same = candidates.distinct([FLAT, *(candidate for candidate in asked if candidate != FLAT)], tree)
-        steps = horizon * candidates.cost(chosen)
+        seconds = horizon * candidates.decision_seconds(chosen, tree.n_arms)
         if seeds is None:
-            seeds = default_seeds(ROUNDS[0] * steps, quick=quick)
-        return cls(horizon, chosen, same, whole("seeds", seeds, 4, why="how many worlds"), steps)
+            seeds = default_seeds(ROUNDS[0] * seconds, quick=quick)
+        return cls(horizon, chosen, same, whole("seeds", seeds, 4, why="how many worlds"), seconds)
 
     def workload(self, catalogue: Catalogue, jobs: int | None) -> Workload:
         """Estimate how long the first round takes; where luck plays a large part, more follow."""

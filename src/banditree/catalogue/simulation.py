@@ -12,7 +12,6 @@ from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors.checks import whole
-from banditree.policy.engines import engine
 from banditree.report import words
 from banditree.report.document import Bar, Bullets, Document, Grid, Part, Picture, Section
 from banditree.report.result import Result
@@ -23,8 +22,7 @@ from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 from banditree.simulation.workers import n_workers
 
-# Decisions of TSC simulated by default, in about half a minute; more if MIN_SEEDS need them.
-BUDGET_STEPS = {"native": 40_000_000, "readable": 600_000}
+BUDGET_SECONDS = 30.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
 QUICK_SHARE = 0.1  # of that budget
 MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 100  # bounds of the default number of seeds
 PILOT_STEPS = 200  # simulated to estimate how long the rest takes
@@ -166,13 +164,15 @@ def plan_simulation(
     horizon = whole("horizon", horizon, 1, why="how many decisions")
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
-    return horizon, chosen, default_seeds(horizon * candidates.cost(chosen), quick=quick) if seeds is None else seeds
+    if seeds is None:
+        seeds = default_seeds(horizon * candidates.decision_seconds(chosen, tree.n_arms), quick=quick)
+    return horizon, chosen, seeds
 
 
-def default_seeds(steps: int, *, quick: bool = False) -> int:
-    """Choose how many seeds of this many steps to run in about half a minute, or a tenth of that if ``quick``."""
-    budget = BUDGET_STEPS[engine()] * (QUICK_SHARE if quick else 1.0)
-    return int(np.clip(budget // steps, MIN_QUICK_SEEDS if quick else MIN_SEEDS, MAX_SEEDS))
+def default_seeds(seconds: float, *, quick: bool = False) -> int:
+    """Choose how many seeds to run that take this long each, within about half a minute of one core."""
+    budget = BUDGET_SECONDS * (QUICK_SHARE if quick else 1.0)
+    return int(np.clip(budget // seconds, MIN_QUICK_SEEDS if quick else MIN_SEEDS, MAX_SEEDS))
 
 
 def tabulate_traffic(catalogue: Catalogue, runs: Runs) -> Table:

@@ -1,8 +1,9 @@
-"""The command ``banditree evaluate``: from a log to a verdict on policies."""
+"""The commands about logs: ``banditree evaluate`` for a verdict on policies, ``banditree replay`` to let them learn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,17 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from banditree.beliefs import Gaussian
-from banditree.catalogue.candidates import named
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command, grouped
-from banditree.cli.options import Output, Rng, split_names
+from banditree.cli.options import Output, Rng, number, split_names
 from banditree.errors import InvalidValue
-from banditree.ope.contest import Contest, contest
-from banditree.ope.log import Log, read_log
-from banditree.policy.algorithms import parse_policy
-from banditree.report import words
-from banditree.report.document import Bullets, Document, Grid, Note
-from banditree.report.words import count, number
+from banditree.ope.contest import contest
+from banditree.ope.log import ESTIMATED, Log, is_service_log, read_log
+from banditree.ope.rejection import replay
+from banditree.ope.rows import ITEM, UNIFORM
+from banditree.policy.algorithms import PolicyChoice, parse_policy
 from banditree.tables import read_tree
 from banditree.tree import Tree
 
@@ -29,45 +28,99 @@ NO_PROPENSITY = (
     "which each arm was chosen. From now on, log it: policy.decide().propensity. For this log, use --propensity "
     "estimated, which is right only if nothing but the --context columns decided what was shown"
 )
+NO_COLUMNS = (
+    "name the columns: --arm, --reward and --propensity; only a log that `banditree serve` wrote needs none, and this "
+    "one does not have its columns"
+)
+NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path COLUMNS"
 POLICIES = ("ATS", "TSC", "TS")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
+    """Add the commands to the command line."""
     app.command("evaluate", cls=Command)(evaluate_command)
+    app.command("replay", cls=Command)(replay_command)
 
 
-@grouped
-def evaluate_command(
-    *,
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")],
-    arm: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the arms, in the log and the items.")],
+@dataclass(kw_only=True)
+class Source:
+    """The log that a command is about, and the categories of its arms."""
+
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")]
+    arm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of the arms, in the log and the items. Not needed for a log of the service."
+        ),
+    ] = None
     reward: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column of the rewards; cells are empty while none has arrived.")
-    ],
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the rewards; cells are empty while none has arrived."),
+    ] = None
     propensity: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
             help="Column of the probability with which the arm was chosen; 'estimated' fits it to the log.",
         ),
-    ] = None,
+    ] = None
     items: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The items in their categories: a CSV or Parquet file.")
-    ] = None,
+    ] = None
     path: Annotated[
         list[str] | None,
         typer.Option("--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c."),
-    ] = None,
+    ] = None
+    context: Annotated[
+        list[str] | None, typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.")
+    ] = None
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the time. Default: rows are in order of time.")
+    ] = None
+
+    def read(self) -> tuple[Log, Tree]:
+        """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
+        levels, context = split_names("--path", self.path or []), split_names("--context", self.context or [])
+        if self.items is None and levels:
+            raise InvalidValue("--path names columns of the items; give their file as --items")
+        log = self._read_log(context)
+        if self.items is not None:
+            if self.arm is None:
+                raise InvalidValue("--items needs --arm, the column of its items")
+            return log, read_tree(self.items, arm=[self.arm], path=levels)
+        return log, log.tree or Tree(list(log.ids))
+
+    def _read_log(self, context: list[str]) -> Log:
+        if self.reward is None and self.propensity is None and self.time is None and is_service_log(self.log):
+            return read_log(self.log, context=context)
+        if self.arm is None or self.reward is None:
+            raise InvalidValue(NO_COLUMNS)
+        if self.propensity is None:
+            raise InvalidValue(NO_PROPENSITY)
+        return read_log(
+            self.log, arm=self.arm, reward=self.reward, propensity=self.propensity, context=context, time=self.time
+        )
+
+
+@grouped
+def evaluate_command(
+    *,
+    source: Source,
     policy: Annotated[
         list[str] | None,
         typer.Option("--policy", metavar="NAMES", help=f"Policies to evaluate. Default: {','.join(POLICIES)}."),
     ] = None,
-    context: Annotated[
-        list[str] | None, typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.")
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
     ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the time. Default: rows are in order of time.")
+    adaptive: Annotated[
+        bool | None,
+        typer.Option(
+            "--adaptive/--not-adaptive",
+            help="Whether a learning policy wrote the log. Default: yes for a log of the service.",
+            show_default=False,
+        ),
     ] = None,
     share: Annotated[
         float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="Share of the log that policies learn from.")
@@ -77,56 +130,106 @@ def evaluate_command(
 ) -> None:
     """Estimate what policies would have earned in place of the one that wrote a log.
 
-    Each policy learns from the first part of the log and is evaluated on the rest, next to the logging policy.
+    Each policy learns from the first part of the log and is evaluated on the rest, next to the logging policy. Targets
+    that do not learn are evaluated as they are.
 
     With --quiet, print only the verdict.
 
     Example: banditree evaluate log.csv --arm item --reward click --propensity pscore --items items.csv --path category
+
+    Example: banditree evaluate log.csv    (a log that `banditree serve` wrote)
     """
     with exit_on_error():
-        output.check(log, curves=True)
-        levels = split_names("--path", path or [])
-        if items is None and levels:
-            raise InvalidValue("--path names columns of the items; give their file as --items")
-        if propensity is None:
-            raise InvalidValue(NO_PROPENSITY)
-        columns = split_names("--context", context or [])
-        found = read_log(log, arm=arm, reward=reward, propensity=propensity, context=columns, time=time)
-        tree = Tree(list(found.ids)) if items is None else read_tree(items, arm=[arm], path=levels)
-        wanted = split_names("--policy", policy or []) or list(POLICIES)
-        result = contest(_factories(wanted, tree, found), found, tree=tree, share=share, rng=rng)
-        output.show(result, _document(result))
-        output.write_page(result, log)
+        output.check(source.log, curves=True)
+        log, tree = source.read()
+        targets = {_target_name(name): name for name in split_names("--target", target or [])}
+        policies = _policies(policy, log, tree, none_by_default=bool(targets))
+        is_adaptive = log.learned_online if adaptive is None else adaptive
+        if is_adaptive:
+            log.notes = (*log.notes, "a learning policy wrote this log: its rows are weighted for that")
+        result = contest(
+            policies | targets,
+            log,
+            tree=tree,
+            share=share,
+            adaptive=ESTIMATED if is_adaptive else False,
+            rng=rng,
+            in_command=True,
+        )
+        output.show(result)
+        output.write_page(result, source.log)
 
 
-def _factories(names: list[str], tree: Tree, log: Log) -> dict[str, Callable[..., Any]]:
-    """Look up policies by name. Linear ones need contexts; for rewards outside [0, 1] beliefs are Gaussian."""
-    found: dict[str, Callable[..., Any]] = {}
-    for name in names:
-        choice = parse_policy(name, tree=tree)
-        about = choice.kind.about
-        if about.takes_contexts:
-            if log.contexts is None:
-                raise InvalidValue(f"policy {name!r} needs contexts; name their columns as --context a,b,c")
-            found[choice.label] = choice.factory
-            continue
-        (candidate,) = named([name], tree)
-        found[candidate.label] = candidate.factory
-        if log.rewards.min() < 0 or log.rewards.max() > 1:
-            if not about.takes_prior:  # they only take rewards in [0, 1]
-                raise InvalidValue(f"policy {name!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
-            sd = max(float(log.rewards.std()), 1e-6)
-            found[candidate.label] = partial(candidate.factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
-    return found
+@grouped
+def replay_command(
+    *,
+    source: Source,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="NAMES", help=f"Policies to replay. Default: {','.join(POLICIES)}."),
+    ] = None,
+    orders: Annotated[
+        int | None, number(1, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.")
+    ] = None,
+    rng: Rng = 0,
+    output: Output,
+) -> None:
+    """Let policies learn from a log of random choices, as if they had been live.
+
+    A row counts if the policy chooses the arm that was shown; a log that is not uniform is thinned until it is.
+
+    Example: banditree replay log.csv --arm item --reward click --propensity pscore --items items.csv --path category
+    """
+    with exit_on_error():
+        output.check(source.log, curves=True)
+        log, tree = source.read()
+        result = replay(_policies(policy, log, tree), log, tree=tree, orders=orders, rng=rng)
+        output.show(result)
+        output.write_page(result, source.log)
 
 
-def _document(result: Contest) -> Document:
-    """Lay out the verdict, then what it is based on."""
-    learned, evaluated = count(result.learned, "row"), count(result.any.rows, "row")
-    rows = [
-        (row.policy, number(row.value), words.interval(row.interval), f"{row.ess:,}", row.answer)
-        for row in result.table()
-    ]
-    table = Grid(("policy", "value", "95% interval", "effective rows", "better?"), rows)
-    note = Note(f"Learned from {learned}, evaluated on {evaluated} (by {result.any.trusted.estimator.name}).")
-    return Document(result.verdict, (note, table, Bullets(result.notes)))
+def _target_name(target: str) -> str:
+    """Name a fixed target in results, and refuse what is not one."""
+    if target == UNIFORM:
+        return UNIFORM
+    if target.startswith(ITEM) and target != ITEM:
+        return f"always {target.removeprefix(ITEM)}"
+    raise InvalidValue(f"--target {target!r} must be 'uniform', or 'item:ID' for always the same item")
+
+
+def _policies(
+    given: list[str] | None, log: Log, tree: Tree, *, none_by_default: bool = False
+) -> dict[str, Callable[..., Any]]:
+    """Look up policies by name; by default those that the log and the tree allow."""
+    names = split_names("--policy", given or [])
+    if not names and none_by_default:
+        return {}
+    choices = [parse_policy(name, tree=tree) for name in names or POLICIES]
+    if not names and tree.depth == 0:
+        left_out = [choice.label for choice in choices if _needs_categories(choice)]
+        choices = [choice for choice in choices if not _needs_categories(choice)]
+        log.notes = (*log.notes, f"left out: {', '.join(left_out)}; {NO_CATEGORIES}")
+    return {choice.label: _factory(choice, log, tree) for choice in choices}
+
+
+def _needs_categories(choice: PolicyChoice) -> bool:
+    about = choice.kind.about
+    return not about.adapts and about.levels != 0
+
+
+def _factory(choice: PolicyChoice, log: Log, tree: Tree) -> Callable[..., Any]:
+    """Return what builds a policy. Linear ones need contexts; for rewards outside [0, 1] beliefs are Gaussian."""
+    about = choice.kind.about
+    factory: Callable[..., Any] = choice.factory
+    if tree.depth == 0 and _needs_categories(choice):
+        raise InvalidValue(f"policy {choice.label} is the same as one without categories here: {NO_CATEGORIES}")
+    if about.takes_contexts:
+        if log.contexts is None:
+            raise InvalidValue(f"policy {choice.label!r} needs contexts; name their columns as --context a,b,c")
+        return factory
+    if log.rewards.min() >= 0 and log.rewards.max() <= 1:
+        return factory
+    if not about.takes_prior:  # they only take rewards in [0, 1]
+        raise InvalidValue(f"policy {choice.label!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
+    sd = max(float(log.rewards.std()), 1e-6)
+    return partial(factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))

@@ -6,23 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from banditree.ope.evaluation import Evaluation, evaluate
+from banditree.ope.evaluation import Evaluation, Hint, draw_intervals, evaluate
 from banditree.ope.log import Log
 from banditree.ope.rejection import build_policy
+from banditree.ope.rows import find_tree
 from banditree.ope.verdict import Judgement
+from banditree.report import words
+from banditree.report.document import Bullets, Document, Grid, Note, Part, Section
+from banditree.report.result import Result
 from banditree.report.tables import Table
+from banditree.report.words import count, number
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contest:
+class Contest(Result):
     """The result of `contest`: an `Evaluation` of each policy, and one verdict."""
 
     evaluations: dict[str, Evaluation]
     learned: int  # rows that the policies learned from
     judgements: dict[str, Judgement]
     verdict: str
+    in_command: bool = False  # whether notes name options of the command instead of Python's parameters
 
     @property
     def any(self) -> Evaluation:
@@ -32,70 +38,112 @@ class Contest:
     def table(self) -> Table:
         """Tabulate value, interval, ess and answer of each policy and of the logging policy, the best first."""
         rows = [
-            (name, found.trusted.value, found.trusted.interval, round(found.trusted.ess), self.judgements[name].answer)
-            for name, found in self.evaluations.items()
+            (name, one.trusted.value, one.trusted.interval, round(one.trusted.ess), self.judgements[name].answer)
+            for name, one in self.evaluations.items()
         ]
         logging = self.any.logging
         rows.append(("logging policy", logging.value, logging.interval, self.any.rows, ""))
         rows.sort(key=lambda row: -row[1])
         return Table(("policy", "value", "interval", "ess", "answer"), rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
-        converted = {name: found.to_dict() for name, found in self.evaluations.items()}
+    def facts(self) -> dict[str, Any]:
+        each = {name: evaluation.facts() for name, evaluation in self.evaluations.items()}
         return {
-            "policies": {name: found["estimates"] for name, found in converted.items()},
+            "policies": {name: facts["estimates"] for name, facts in each.items()},
             "verdict": self.verdict,
-            "verdicts": {name: judged.sentence for name, judged in self.judgements.items()},
-            "logging": next(iter(converted.values()))["logging"],
+            "verdicts": {name: judgement.sentence for name, judgement in self.judgements.items()},
+            "logging": next(iter(each.values()))["logging"],
             "rows": {"learned": self.learned, "evaluated": self.any.rows},
-            "unsupported": {name: found["unsupported"] for name, found in converted.items()},
-            "largest_weight": {name: found["largest_weight"] for name, found in converted.items()},
-            "notes": list(self.notes),
+            "unsupported": {name: facts["unsupported"] for name, facts in each.items()},
+            "largest_weight": {name: facts["largest_weight"] for name, facts in each.items()},
+            "notes": self.notes,
         }
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes of all evaluations, without repetitions."""
-        notes = [note for found in self.evaluations.values() for note in found.notes]
-        return tuple(dict.fromkeys(notes))
+        notes = [note for evaluation in self.evaluations.values() for note in evaluation.notes]
+        said = [note.command if self.in_command and isinstance(note, Hint) else note for note in notes]
+        return tuple(dict.fromkeys(said))
 
-    def to_html(self, *, title: str = "Evaluation") -> str:
-        """Return a self-contained web page with pictures of the intervals, the weights and the support."""
-        from banditree.ope.page import page
-
-        return page(self.evaluations, self.verdict, title=title, judgements=self.judgements)
-
-    def __str__(self) -> str:
-        return "\n".join([self.verdict, "", str(self.table()), *(f"- {note}" for note in self.notes)])
-
-    __repr__ = __str__
+    def document(self) -> Document:
+        rows = [
+            (row.policy, number(row.value), words.interval(row.interval), f"{row.ess:,}", row.answer)
+            for row in self.table()
+        ]
+        grid = Grid(
+            ("policy", "value", "95% interval", "effective rows", "better?"), rows, names=(0, 4), label="policies"
+        )
+        names = self.table()["policy"]
+        trusted = {name: self.evaluations[name].trusted for name in names if name in self.evaluations}
+        caption = (
+            "What each policy would have earned per decision. The line and its band: what the logging policy earned."
+        )
+        picture = draw_intervals([*trusted], [*trusted.values()], self.any.logging)(
+            caption, "Intervals of all policies"
+        )
+        learned = f"Learned from {count(self.learned, 'row')}, evaluated" if self.learned else "Evaluated"
+        note = Note(f"{learned} on {count(self.any.rows, 'row')} (by {self.any.trusted.estimator.name}).")
+        sections = [
+            Section(name, (self.judgements[name].sentence, *evaluation.parts(name)), page_only=True)
+            for name, evaluation in self.evaluations.items()
+        ]
+        about = f"Evaluation · {count(self.any.rows, 'row')}"
+        parts: tuple[Part, ...] = (note, grid, picture, Bullets(self.notes), *sections)
+        return Document(self.verdict, parts, name="Evaluation", about=about)
 
 
 def contest(
-    policies: Mapping[str, Any], log: Log, *, tree: Tree, share: float = 0.5, estimators: Any = None, rng: Any = 0
+    policies: Mapping[str, Any],
+    log: Log,
+    *,
+    tree: Tree | None = None,
+    share: float = 0.5,
+    estimators: Any = None,
+    adaptive: bool | str = False,
+    rng: Any = 0,
+    in_command: bool = False,
 ) -> Contest:
     """Let each policy learn from the first ``share`` of the log, by time, and evaluate it on the rest.
 
-    A policy is a factory, as for `simulate`. What is evaluated is the policy as it is after the first part: it does not
-    learn any further, and no row is used both to learn and to evaluate. The verdict accounts for choosing among several
-    policies: each interval gets a higher confidence, so that all of them hold together with 95% (Bonferroni).
+    What is evaluated is a policy as it is after the first part: it does not learn any further, and no row is used both
+    to learn and to evaluate. The verdict accounts for choosing among several policies: each interval gets a higher
+    confidence, so that all of them hold together with 95% (Bonferroni).
+
+    Parameters
+    ----------
+    policies
+        {name: policy}: a factory, as for `simulate`, or a target that does not learn, as for `evaluate`.
+    log
+        The log, from `read_log`.
+    tree
+        The tree of the arms; by default that of the log, if its rows have paths.
+    share
+        The part of the rows that policies learn from; if none learns, all rows are evaluated.
+    estimators, adaptive, rng
+        As for `evaluate`.
+    in_command
+        Whether notes name options of ``banditree evaluate`` instead of Python's parameters.
     """
-    first, rest = log.split(share)
-    found: dict[str, Evaluation] = {}
-    for name, factory in policies.items():
-        policy = build_policy(factory, tree, log, seed_sequence(rng))
-        policy.learn(first)
-        found[name] = evaluate(rest, policy, tree=tree, estimators=estimators, rng=rng)
-    confidence = 1 - 0.05 / len(found)
-    judged = {name: each.judge(name, confidence) for name, each in found.items()}
-    return Contest(found, len(first), judged, _verdict(found, judged))
+    tree = find_tree(tree, None, log)
+    does_learn = any(callable(policy) for policy in policies.values())
+    first, rest = log.split(share) if does_learn else (log.rows(slice(0)), log)
+    evaluations: dict[str, Evaluation] = {}
+    for name, policy in policies.items():
+        target = policy
+        if callable(policy):
+            target = build_policy(policy, tree, log, seed_sequence(rng))
+            target.learn(first)
+        evaluations[name] = evaluate(rest, target, tree=tree, estimators=estimators, adaptive=adaptive, rng=rng)
+    confidence = 1 - 0.05 / len(evaluations)
+    judgements = {name: evaluation.judge(name, confidence) for name, evaluation in evaluations.items()}
+    return Contest(evaluations, len(first), judgements, _verdict(evaluations, judgements), in_command)
 
 
-def _verdict(found: Mapping[str, Evaluation], judged: Mapping[str, Judgement]) -> str:
+def _verdict(evaluations: Mapping[str, Evaluation], judgements: Mapping[str, Judgement]) -> str:
     """Choose the best of the policies that are better; if none is, the sentence of the highest estimate."""
-    better = [name for name in found if judged[name].answer == "better"]
-    best = max(better or found, key=lambda name: found[name].trusted.value)
-    if not better and all(each.answer == "worse" for each in judged.values()):
-        return judged[best].sentence if len(found) == 1 else f"None is better. {judged[best].sentence}"
-    return judged[best].sentence
+    better = [name for name in evaluations if judgements[name].answer == "better"]
+    best = max(better or evaluations, key=lambda name: evaluations[name].trusted.value)
+    if not better and len(evaluations) > 1 and all(each.answer == "worse" for each in judgements.values()):
+        return f"None is better. {judgements[best].sentence}"
+    return judgements[best].sentence

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.estimators import (
     DM,
     Estimator,
     effective_sample_size,
+    estimated_scales,
     mean_and_error,
     parse_estimators,
     scales,
     slope,
 )
-from banditree.ope.log import Log
+from banditree.ope.log import ESTIMATED, Log
 from banditree.ope.models import fit_model
 from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
 from banditree.ope.verdict import Difference, Judgement, judge
+from banditree.report import words
+from banditree.report.document import Bullets, Document, Grid, Part, Picture
+from banditree.report.intervals import normal_interval
+from banditree.report.result import Result
 from banditree.report.tables import Table
-from banditree.report.words import count
+from banditree.report.words import count, number
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
-Z = 1.96  # standard errors to either side in a 95% interval
+MAX_ARMS_NAMED = 20  # below a picture
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,24 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95% interval: value ± 1.96 se."""
-        return self.value - Z * self.se, self.value + Z * self.se
+        low, high = normal_interval(self.value, self.se)
+        return low, high
+
+
+class Hint(str):
+    """A note that says what to do, in words for Python; ``command`` says it with the options of the command."""
+
+    __slots__ = ("command",)
+    command: str
+
+    def __new__(cls, text: str, command: str) -> Self:
+        hint = super().__new__(cls, text)
+        hint.command = command
+        return hint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """The result of `evaluate`. ``result["dr"]`` is one estimate; ``result.table()`` has all of them."""
 
     estimates: tuple[Estimate, ...]
@@ -56,7 +76,7 @@ class Evaluation:
     unsupported: float  # share of the target's probability on arms without rows
     missing: tuple[Any, ...]  # those arms, the most likely first
     rows: int
-    adaptive: bool
+    adaptive: bool  # whether rows are weighted because a learning policy wrote the log
     estimated: bool  # whether the propensities were estimated from the log itself
     notes: tuple[str, ...]
     inputs: Rows = field(repr=False)
@@ -128,44 +148,95 @@ class Evaluation:
             ],
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to lists, numbers and strings for JSON; NaN becomes None."""
-        from banditree.report.result import jsonable
-
-        def numbers(each: Estimate) -> dict[str, Any]:
-            return {"value": each.value, "se": each.se, "interval": each.interval}
-
-        names = [each.estimator.name for each in self]
+    def facts(self) -> dict[str, Any]:
+        names = [estimate.estimator.name for estimate in self]
         estimates = {
-            each.estimator.name if names.count(each.estimator.name) == 1 else each.estimator.label: numbers(each)
-            | {"ess": each.ess, "setting": each.estimator.setting}
-            for each in self
+            estimate.estimator.name if names.count(estimate.estimator.name) == 1 else estimate.estimator.label: {
+                **_numbers(estimate),
+                "ess": estimate.ess,
+                "setting": estimate.estimator.setting,
+            }
+            for estimate in self
         }
         rest = ("verdict", "answer", "rows", "unsupported", "missing", "largest_weight", "adaptive", "notes")
-        found = {"estimates": estimates, "logging": numbers(self.logging)}
-        converted: dict[str, Any] = jsonable(found | {name: getattr(self, name) for name in rest})
-        return converted
+        return {"estimates": estimates, "logging": _numbers(self.logging)} | {
+            name: getattr(self, name) for name in rest
+        }
 
-    def to_html(self, *, title: str = "Evaluation") -> str:
-        """Return a self-contained web page with pictures of the intervals, the weights and the support."""
-        from banditree.ope.page import page
+    def document(self) -> Document:
+        logging = (
+            f"The logging policy earned {number(self.logging.value, 4)} per decision "
+            f"({words.interval(self.logging.interval)}) on {count(self.rows, 'row')}. Largest weight "
+            f"{number(self.largest_weight, 4)}; {100 * self.unsupported:.3g}% of the target is on arms without rows."
+        )
+        notes = Bullets([*self.notes, *self.caveat])
+        about = f"Evaluation · {count(self.rows, 'row')}"
+        return Document(self.verdict, (*self.parts("the target"), logging, notes), name="Evaluation", about=about)
 
-        return page({"target": self}, self.verdict, title=title)
-
-    def __str__(self) -> str:
-        low, high = self.logging.interval
-        lines = [
-            self.verdict,
-            "",
-            str(self.table()),
-            "",
-            f"The logging policy earned {self.logging.value:.4g} per decision ({low:.4g} to {high:.4g}) on "
-            f"{count(self.rows, 'row')}. Largest weight {self.largest_weight:.4g}; "
-            f"{100 * self.unsupported:.3g}% of the target is on arms without rows.",
+    def parts(self, name: str) -> list[Part]:
+        """Show all estimates of this target, its weights and its support."""
+        columns = ("estimator", "setting", "value", "standard error", "95% interval", "effective rows")
+        rows = [
+            (
+                estimate.estimator.name,
+                estimate.estimator.setting,
+                number(estimate.value, 4),
+                number(estimate.se),
+                words.interval(estimate.interval),
+                number(estimate.ess),
+            )
+            for estimate in self
         ]
-        return "\n".join([*lines, *(f"- {note}" for note in (*self.notes, *self.caveat))])
+        return [Grid(columns, rows, names=(0, 1), label=f"estimates for {name}"), *self._pictures(name)]
 
-    __repr__ = __str__
+    def _pictures(self, name: str) -> list[Picture]:
+        from banditree import plots
+
+        tree, inputs = self.inputs.tree, self.inputs
+        labels = [estimate.estimator.label for estimate in self]
+        is_faint = [not estimate.estimator.valid_interval for estimate in self]
+        shown = np.bincount(inputs.places, minlength=tree.n_arms) / self.rows
+        worth = f"the rows are worth {number(self.trusted.ess)} of equal weight"
+        never = f"{100 * self.unsupported:.3g}% of the target is on arms that the log never shows"
+        if self.missing:
+            named = ", ".join(map(str, self.missing[:MAX_ARMS_NAMED]))
+            never += f": {named}" + (", ..." if len(self.missing) > MAX_ARMS_NAMED else "")
+        circles = "".join(f" Open circles: {caveat}." for caveat in self.caveat)
+        return [
+            draw_intervals(labels, self.estimates, self.logging, is_faint)(
+                f"All estimates of its reward per decision.{circles}", f"Intervals of the estimates for {name}"
+            ),
+            Picture(
+                lambda: plots.svg(plots.weights(inputs.weights, ax=plots.sheet())),
+                f"Largest weight {number(self.largest_weight)}; {worth}.",
+                f"How the weights of {name} add up",
+            ),
+            Picture(
+                lambda: plots.svg(plots.support([*map(str, tree.arms)], inputs.target.mean(), shown, ax=plots.sheet())),
+                f"{never}.",
+                f"Support of {name}",
+            ),
+        ]
+
+
+def draw_intervals(
+    labels: Sequence[str], estimates: Sequence[Estimate], logging: Estimate, is_faint: Sequence[bool] | None = None
+) -> Callable[[str, str], Picture]:
+    """Draw intervals below each other, with what the logging policy earned as a band: a picture, given its texts."""
+
+    def draw() -> str:
+        from banditree import plots
+
+        values, errors = [estimate.value for estimate in estimates], [estimate.se for estimate in estimates]
+        ax = plots.sheet(height=1.2 + 0.3 * len(labels))
+        reference = (logging.value, logging.se)
+        return plots.svg(plots.intervals(labels, values, errors, reference=reference, faint=is_faint, ax=ax))
+
+    return lambda caption, alt: Picture(draw, caption, alt)
+
+
+def _numbers(estimate: Estimate) -> dict[str, Any]:
+    return {"value": estimate.value, "se": estimate.se, "interval": estimate.interval}
 
 
 def evaluate(
@@ -176,19 +247,35 @@ def evaluate(
     behaviour: Any = None,
     estimators: Any = None,
     model: Any = None,
-    adaptive: bool = False,
+    adaptive: bool | str = False,
     rng: Any = 0,
 ) -> Evaluation:
     """Estimate what ``target`` would have earned per decision in place of the policy that wrote ``log``.
 
-    ``target`` and ``behaviour`` (the logging policy) are a policy, {arm: probability}, or probabilities in the order of
-    ``tree.arms``, (arms,) or (n, arms). Only mips, offcem and ``adaptive=True`` need ``behaviour``; it is
-    deduced if each arm's propensity is constant and they sum to 1. ``estimators`` are names in ``bt.ope.ESTIMATORS``,
-    or estimators with a setting such as ``bt.ope.MIPS(depth=1)``; by default all that the data allow. ``model``
-    predicts rewards: None for rates of arms shrunk towards their clusters, (n, arms) predictions, or a scikit-learn
-    estimator, which is fitted on the context and an indicator of the arm and of each cluster above it; both are
-    cross-fitted over folds drawn with ``rng``. Use ``adaptive=True`` for a log that a learning policy wrote: rows are
-    weighted so that the intervals are valid (`bt.ope.scales`).
+    Parameters
+    ----------
+    log
+        The log, from `read_log`.
+    target
+        A policy, {arm: probability}, probabilities in the order of ``tree.arms``, (arms,) or (n, arms), "uniform", or
+        "item:ID" for always the same arm.
+    tree
+        The tree of the arms; by default that of the target, or that of the log if its rows have paths.
+    behaviour
+        The logging policy, in the same forms. Only mips, offcem and ``adaptive=True`` need it; it is deduced if each
+        arm's propensity is constant and they sum to 1.
+    estimators
+        Names in ``bt.ope.ESTIMATORS``, or estimators with a setting such as ``bt.ope.MIPS(depth=1)``; by default all
+        that the data allow.
+    model
+        Predicts rewards: None for rates of arms shrunk towards their clusters, (n, arms) predictions, or a scikit-learn
+        estimator, which is fitted on the context and an indicator of the arm and of each cluster above it; both are
+        cross-fitted over folds drawn with ``rng``.
+    adaptive
+        True for a log that a learning policy wrote: rows are weighted so that intervals are valid (`bt.ope.scales`).
+        "estimated" takes the weights from the propensities of earlier rows, where ``behaviour`` is not known.
+    rng
+        The seed of the folds.
 
     >>> import banditree as bt
     >>> tree = bt.Tree({"x": ["a", "b"], "y": ["c"]})
@@ -201,27 +288,33 @@ def evaluate(
     if not isinstance(log, Log):
         how = "read it first with bt.read_log(file, arm=..., reward=..., propensity=...)"
         raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
-    tree = find_tree(tree, target)
+    tree = find_tree(tree, target, log)
     wanted = parse_estimators(estimators)
     notes = list(log.notes)
     rows = prepare_rows(log, tree, target, behaviour, notes)
-    if rows.behaviour is None and adaptive:
+    if adaptive not in (True, False, ESTIMATED):
+        raise InvalidValue(f'adaptive={adaptive!r} must be True, False or "estimated"')
+    if rows.behaviour is None and adaptive is True:
         raise InvalidType(
             "adaptive=True needs the logging policy's probabilities of all arms at every row; give them as "
-            "behaviour=, (n, arms) in the order of tree.arms: policy.propensities() at each decision"
+            "behaviour=, (n, arms) in the order of tree.arms: policy.propensities() at each decision; or use "
+            'adaptive="estimated"'
         )
     if rows.behaviour is None or tree.depth == 0:
         wanted = _without_clusters(wanted, rows, notes, named=estimators is not None)
     if any(estimator.needs_model for estimator in wanted):
-        rows = replace(rows, model=fit_model(model, log, rows.places, tree, in_order=adaptive, rng=rng))
-    if adaptive:
+        rows = replace(rows, model=fit_model(model, log, rows.places, tree, in_order=bool(adaptive), rng=rng))
+    if adaptive is True:
         assert rows.behaviour is not None
         rows = replace(rows, scale=scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
+    elif adaptive:
+        rows = replace(rows, scale=estimated_scales(rows.weights))
     elif log.contexts is None and propensities_change(log, rows.places, tree):
-        notes.append(
-            "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are "
-            "too narrow; give its probabilities as behaviour= and set adaptive=True"
+        learned = (
+            "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are"
         )
+        how = 'give its probabilities as behaviour= and set adaptive=True, or use adaptive="estimated"'
+        notes.append(Hint(f"{learned} too narrow; {how}", f"{learned} too narrow; use --adaptive"))
     same_predictions = log.contexts is None or (rows.target.constant and model is None)
     estimates = tuple(_estimate(estimator, rows, same_predictions=same_predictions) for estimator in wanted)
     missing, unsupported = rows.unsupported()
@@ -232,7 +325,7 @@ def evaluate(
         unsupported=unsupported,
         missing=missing,
         rows=len(log),
-        adaptive=adaptive,
+        adaptive=bool(adaptive),
         estimated=log.estimated,
         notes=tuple(notes),
         inputs=rows,
@@ -245,11 +338,12 @@ def _without_clusters(wanted: list[Estimator], rows: Rows, notes: list[str], *, 
     labels = " and ".join(estimator.label for estimator in dropped)
     why = "a tree with clusters; this one is flat"
     if rows.behaviour is None:
-        why = "the logging policy's probabilities of all arms: behaviour=, a policy or (n, arms) probabilities"
+        why = "the logging policy's probabilities of all arms"
+    in_python = f"{why}: behaviour=, a policy or (n, arms) probabilities" if rows.behaviour is None else why
     if dropped and named:
-        raise InvalidValue(f"{labels} {'needs' if len(dropped) == 1 else 'need'} {why}")
+        raise InvalidValue(f"{labels} {'needs' if len(dropped) == 1 else 'need'} {in_python}")
     if dropped:
-        notes.append(f"left out: {labels}, which need {why}")
+        notes.append(Hint(f"left out: {labels}, which need {in_python}", f"left out: {labels}, which need {why}"))
     return [estimator for estimator in wanted if not estimator.needs_clusters]
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import InvalidValue, UnknownArm
+from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import real
 from banditree.ope.propensities import fit_propensities
 from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Floats
-from banditree.tables.problems import TableError
-from banditree.tables.sources import MAX_BYTES, Columns, listed, load
+from banditree.tables.problems import TableError, shown
+from banditree.tables.sources import MAX_BYTES, Columns, column_names, listed, load
 from banditree.tree import Tree
 
 Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
@@ -46,6 +47,8 @@ class Log:
     context_names: tuple[str, ...]  # (dim,) a column's name, or "column=category" for a category
     without_reward: int  # rows that were left out because their reward has not arrived yet
     estimated: bool  # whether the propensities were estimated from the log itself
+    paths: dict[Any, tuple[Any, ...]] | None  # {arm: its path}, if the rows have paths
+    learned_online: bool  # whether the policy that wrote the log learned from it
     notes: tuple[str, ...]  # what readers of results should know about the data
 
     def __init__(
@@ -60,12 +63,15 @@ class Log:
         context_names: Sequence[str] = (),
         without_reward: int = 0,
         estimated: bool = False,
+        paths: Mapping[Any, tuple[Any, ...]] | None = None,
+        learned_online: bool = False,
         notes: Sequence[str] = (),
     ) -> None:
         self.ids, self.codes, self.rewards = tuple(ids), codes, rewards
         self.propensities, self.contexts, self.times = propensities, contexts, times
         self.context_names, self.notes = tuple(context_names), tuple(notes)
         self.without_reward, self.estimated = without_reward, estimated
+        self.paths, self.learned_online = None if paths is None else dict(paths), learned_online
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -81,6 +87,11 @@ class Log:
         ids = np.empty(len(self.ids), object)
         ids[:] = self.ids
         return np.asarray(ids[self.codes])
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree that the paths of the rows make; None if they have none."""
+        return None if self.paths is None else Tree.from_paths(list(self.paths.values()))
 
     def places(self, tree: Tree) -> Places:
         """Return the index of each row's arm in ``tree.arms``: (n,). Arms that the tree does not have are an error.
@@ -113,6 +124,8 @@ class Log:
             context_names=self.context_names,
             without_reward=0,
             estimated=self.estimated,
+            paths=self.paths,
+            learned_online=self.learned_online,
             notes=self.notes,
         )
 
@@ -153,8 +166,8 @@ class Log:
 def read_log(
     source: Any,
     *,
-    arm: str,
-    reward: str,
+    arm: str | None = None,
+    reward: str | None = None,
     propensity: str | None = None,
     context: Sequence[str] = (),
     time: str | None = None,
@@ -163,6 +176,9 @@ def read_log(
     """Read a log of decisions from a CSV or Parquet file, any data frame, or a mapping of columns.
 
     There is one row per decision, and the rows keep their order. All problems are reported at once in a `LogError`.
+    Without ``arm`` and ``reward``, the log is one that `banditree serve` wrote: its columns are known, ``log.tree`` is
+    made of the paths in it, and rows that say nothing about a choice (withdrawn, shadow mode, with limits) are left
+    out and noted.
 
     Parameters
     ----------
@@ -193,15 +209,34 @@ def read_log(
     (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
     """
     context = listed("context", context)
+    if arm is None and reward is None and propensity is None:
+        return _read_service_log(source, context, max_bytes)
+    if arm is None or reward is None:
+        raise InvalidType("name both columns, arm= and reward=; a log of `banditree serve` needs no column named")
     fit = propensity == ESTIMATED
     others = [name for name in (None if fit else propensity, *context, time) if name is not None]
-    whole = load(source, [arm, reward, *others], max_bytes=max_bytes, error=LogError)
+    table = load(source, [arm, reward, *others], max_bytes=max_bytes, error=LogError)
+    return _read(table, arm, reward, propensity, context, time)
+
+
+def _read(
+    whole: Columns,
+    arm: str,
+    reward: str,
+    propensity: str | None,
+    context: Sequence[str],
+    time: str | None,
+    path: str | None = None,
+) -> Log:
+    """Read the log from its columns."""
     rewards, is_known = whole.rewards(reward)
     table, n_missing = whole.keep(is_known), len(whole) - int(is_known.sum())
     ids, codes = _read_arms(table, arm)
+    fit = propensity == ESTIMATED
     propensities = None if propensity is None or fit else _read_propensities(table, propensity)
     names, columns = _read_contexts(table, context)
     times = None if time is None else table.times(time)
+    paths = None if path is None else _read_paths(table, path, ids, codes)
     if not len(table) and not table.problems:
         waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
         table.report_table(f"no rows{waiting}; a log needs at least one")
@@ -222,8 +257,76 @@ def read_log(
         context_names=names,
         without_reward=n_missing,
         estimated=fit,
+        paths=paths,
+        learned_online=path is not None,
         notes=notes,
     )
+
+
+# ---------------------------------------------------------------- logs of the service
+
+SERVICE_COLUMNS = ("arm", "propensity", "reward", "path", "at")  # of GET /v1/log?format=csv
+SERVICE_FILTERS = ("withdrawn", "shown", "only", "exclude")  # columns that say whether a row is a free choice
+
+
+def is_service_log(source: Any) -> bool:
+    """Whether a table has the columns of a log that `banditree serve` wrote."""
+    return set(SERVICE_COLUMNS) <= set(column_names(source))
+
+
+def _read_service_log(source: Any, context: Sequence[str], max_bytes: int) -> Log:
+    present = column_names(source, max_bytes=max_bytes)
+    if not set(SERVICE_COLUMNS) <= set(present):
+        missing = ", ".join(name for name in SERVICE_COLUMNS if name not in present)
+        raise InvalidType(
+            f"name the columns of the log: arm=..., reward=..., propensity=...; a log of `banditree serve` needs none, "
+            f"but this one lacks {missing}"
+        )
+    wanted = [*SERVICE_COLUMNS, *(name for name in SERVICE_FILTERS if name in present), *context]
+    table = load(source, wanted, max_bytes=max_bytes, error=LogError)
+    table = _leave_out(table, "withdrawn", lambda row: row == "true" or row is True, "withdrawn before it was shown")
+    table = _leave_out(
+        table, "shown", lambda row: row, "in shadow mode: what was shown was not this policy's choice", "arm"
+    )
+    for limit in ("only", "exclude"):
+        table = _leave_out(
+            table, limit, lambda row: not cells.looks_missing(row) and row != "[]", f"limited by {limit!r}"
+        )
+    return _read(table, "arm", "reward", "propensity", context, "at", "path")
+
+
+def _leave_out(
+    table: Columns, column: str, is_out: Callable[[Any], bool], why: str, unless_equal: str | None = None
+) -> Columns:
+    """Leave out the rows whose cell says so, and note how many; a column that is not there says nothing."""
+    if column not in table.values:
+        return table
+    values = table.values[column]
+    kept = np.array([not is_out(value) for value in values], bool)
+    if unless_equal is not None:
+        kept = np.array([value == other for value, other in zip(values, table.values[unless_equal], strict=True)], bool)
+    if not kept.all():
+        table.notes.append(f"{count(int((~kept).sum()), 'row')} {why}: left out")
+    return table.keep(kept)
+
+
+def _read_paths(table: Columns, column: str, ids: Sequence[Any], codes: Places) -> dict[Any, tuple[Any, ...]]:
+    """Read each arm's path, a JSON list that ends in the arm; if it has moved, the last row says where it is."""
+    paths: dict[Any, tuple[Any, ...]] = {}
+    last_row = {int(code): at for at, code in enumerate(codes.tolist()) if code >= 0}
+    for code, at in last_row.items():
+        cell = table.values[column][at]
+        try:
+            names = cell if isinstance(cell, list) else json.loads(cell)
+            if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names) or not names:
+                raise ValueError
+            paths[ids[code]] = (*names[:-1], ids[code])
+        except (TypeError, ValueError):
+            table.report(at, column, f"{shown(cell)} is not a path; give a JSON list of names that ends in the arm")
+    return paths
+
+
+# ---------------------------------------------------------------- columns of a log
 
 
 def _read_arms(table: Columns, column: str) -> tuple[list[str | int], Places]:

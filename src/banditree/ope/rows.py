@@ -18,6 +18,7 @@ from banditree.ope.log import Log, Places, different_kinds, match_arms
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
+UNIFORM, ITEM = "uniform", "item:"  # targets by name: every arm equally likely, always the same arm
 SUM_TOLERANCE = 1e-4  # of probabilities, which are often rounded
 CHUNK_NUMBERS = 4_000_000  # to multiply at a time
 
@@ -157,11 +158,11 @@ def clusters(tree: Tree, depth: int) -> Places:
 # ---------------------------------------------------------------- combining a log with a target
 
 
-def find_tree(tree: Any, target: Any) -> Tree:
-    """Return the tree that was given, or that of the target."""
+def find_tree(tree: Any, target: Any, log: Log) -> Tree:
+    """Return the tree that was given, else that of the target, else that of the log."""
     if tree is None:
-        tree = getattr(target, "tree", None)
-        if tree is None and isinstance(target, dict):
+        tree = getattr(target, "tree", None) or log.tree
+        if tree is None and isinstance(target, Mapping):
             tree = Tree(list(target))
     if not isinstance(tree, Tree):
         raise InvalidType(
@@ -207,13 +208,18 @@ def arm_probabilities(what: str, given: Any, log: Log, tree: Tree) -> ByRow:
     """Return the probability of every arm for every row of the log; ``what`` is the parameter's name for errors."""
     if hasattr(given, "propensities"):
         return _policy_probabilities(what, given, log, tree)
+    if isinstance(given, str) and given == UNIFORM:
+        given = np.full(tree.n_arms, 1 / tree.n_arms)
+    if isinstance(given, str) and given.startswith(ITEM):
+        given = {given.removeprefix(ITEM): 1.0}
     if isinstance(given, Mapping):
         given = _in_tree_order(what, given, tree)
     try:
         array = np.asarray(given, np.float64)
     except (TypeError, ValueError):
         raise InvalidType(
-            f"{what} {given!r:.60} must be a policy, {{arm: probability}}, or probabilities in the order of tree.arms"
+            f"{what} {given!r:.60} must be a policy, {{arm: probability}}, probabilities in the order of tree.arms, "
+            "'uniform', or 'item:ID'"
         ) from None
     if array.shape not in ((tree.n_arms,), (len(log), tree.n_arms)):
         shapes = f"({tree.n_arms},), or ({len(log)}, {tree.n_arms}) with one row per row of the log"

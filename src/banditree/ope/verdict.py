@@ -1,4 +1,4 @@
-"""Write the verdict in one sentence: better than the logging policy, worse, or what it would take to tell."""
+"""The verdict in one sentence: better than the logging policy, worse, or what it would take to tell."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from statistics import NormalDist
 from typing import Any
 
 from banditree.ope.estimators import mean_and_error
+from banditree.report.intervals import Z95
 from banditree.report.words import count
 
-UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
-FEW = 30  # with fewer effective rows, a normal interval cannot be trusted
-CARRIERS = 10  # if fewer rows determine the standard error, such as rare rewards, it cannot be trusted either
+MAX_UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
+MIN_EFFECTIVE_ROWS = 30  # with fewer effective rows, a normal interval cannot be trusted
+MIN_EFFECTIVE_CONTRIBUTIONS = (
+    10  # if fewer rows determine the standard error, such as rare rewards, it cannot be trusted either
+)
 POWER = NormalDist().inv_cdf(0.8)  # enough rows to detect the estimated difference 4 times in 5
-SMALL = 0.01  # a difference below this share of the logging policy's value is not worth more rows
-NAMED = 5  # arms named in the sentence, at most
+SMALLEST_SHARE = 0.01  # a difference below this share of the logging policy's value is not worth more rows
+MAX_ARMS_NAMED = 5  # arms named in the sentence, at most
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Difference:
     value: float
     se: float
     confidence: float = 0.95
-    carriers: float = math.inf  # effective number of rows that determine the standard error
+    contributions: float = math.inf  # effective number of rows that determine the standard error
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -34,7 +37,7 @@ class Difference:
 
     @property
     def reach(self) -> float:
-        return 1.96 if self.confidence == 0.95 else NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return Z95 if self.confidence == 0.95 else NormalDist().inv_cdf((1 + self.confidence) / 2)
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,14 @@ class Judgement:
 
 def difference(estimate: Any, logging: Any, *, adaptive: bool, confidence: float = 0.95) -> Difference:
     """Compute target minus logging policy row by row, so that shared noise cancels (not with adaptive weights)."""
-    apart = estimate.scores - logging.scores
-    squares = (apart - apart.mean()) ** 2
-    carriers = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
+    by_row = estimate.scores - logging.scores
+    squares = (by_row - by_row.mean()) ** 2
+    contributions = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
     if adaptive or math.isnan(estimate.se):
-        return Difference(estimate.value - logging.value, math.hypot(estimate.se, logging.se), confidence, carriers)
-    return Difference(*mean_and_error(apart), confidence, carriers)
+        return Difference(
+            estimate.value - logging.value, math.hypot(estimate.se, logging.se), confidence, contributions
+        )
+    return Difference(*mean_and_error(by_row), confidence, contributions)
 
 
 def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
@@ -61,47 +66,47 @@ def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95
     estimate, logging, n = evaluation.trusted, evaluation.logging, evaluation.rows
     unsupported, missing = evaluation.unsupported, evaluation.missing
     adaptive, estimated = evaluation.adaptive, evaluation.estimated
-    found = difference(estimate, logging, adaptive=adaptive, confidence=confidence)
-    low, high = found.interval
+    apart = difference(estimate, logging, adaptive=adaptive, confidence=confidence)
+    low, high = apart.interval
     tail = f" ({estimate.estimator.name}; propensities are estimated)" if estimated else f" ({estimate.estimator.name})"
     against = f"{estimate.value:.4g} per decision against {logging.value:.4g}"
-    reach = f"a difference of {found.value:+.3g}, {100 * confidence:.3g}% interval {low:+.3g} to {high:+.3g}{tail}"
-    if unsupported > UNSUPPORTED:
-        arms = ", ".join(map(repr, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
+    reach = f"a difference of {apart.value:+.3g}, {100 * confidence:.3g}% interval {low:+.3g} to {high:+.3g}{tail}"
+    if unsupported > MAX_UNSUPPORTED:
+        arms = ", ".join(map(repr, missing[:MAX_ARMS_NAMED])) + (", ..." if len(missing) > MAX_ARMS_NAMED else "")
         why = f"{100 * unsupported:.3g}% of its probability is on {count(len(missing), 'arm')} that the log never shows"
-        return _cannot_tell(name, f"{why} ({arms}); show {'it' if len(missing) == 1 else 'them'} occasionally", found)
-    if math.isnan(found.se):
+        return _cannot_tell(name, f"{why} ({arms}); show {'it' if len(missing) == 1 else 'them'} occasionally", apart)
+    if math.isnan(apart.se):
         return _cannot_tell(
             name, f"{estimate.estimator.name} has no standard error here; ask for dr, snips or ips", None
         )
-    if found.se == 0 and found.value == 0:
+    if apart.se == 0 and apart.value == 0:
         return Judgement(
-            "same", f"{name} earns the same as the logging policy: {logging.value:.4g} per decision.", found
+            "same", f"{name} earns the same as the logging policy: {logging.value:.4g} per decision.", apart
         )
-    if estimate.ess < FEW:
+    if estimate.ess < MIN_EFFECTIVE_ROWS:
         why = (
             f"its weights reduce {n:,} rows to the worth of {estimate.ess:.3g} (the largest is {estimate.largest:.3g})"
         )
-        return _cannot_tell(name, f"{why}; log with a policy that is more similar to it, or that explores more", found)
-    carried = n * max(CARRIERS / found.carriers, 1)
-    if (low > 0 or high < 0) and carried > n:
-        why = f"{against}, but that depends on about {found.carriers:.2g} rows with large weights or rare rewards"
+        return _cannot_tell(name, f"{why}; log with a policy that is more similar to it, or that explores more", apart)
+    enough = n * max(MIN_EFFECTIVE_CONTRIBUTIONS / apart.contributions, 1)
+    if (low > 0 or high < 0) and enough > n:
+        why = f"{against}, but that depends on about {apart.contributions:.2g} rows with large weights or rare rewards"
         return _cannot_tell(
-            name, f"{why}; about {_round(carried - n):,} more rows like these would allow a verdict", found
+            name, f"{why}; about {_round(enough - n):,} more rows like these would allow a verdict", apart
         )
     if low > 0 or high < 0:
         word = "better" if low > 0 else "worse"
-        return Judgement(word, f"{name} is {word} than the logging policy: {against}, {reach}.", found)
-    if abs(found.value) < SMALL * abs(logging.value):
+        return Judgement(word, f"{name} is {word} than the logging policy: {against}, {reach}.", apart)
+    if abs(apart.value) < SMALLEST_SHARE * abs(logging.value):
         why = f"{against}, {reach}; if there is a difference, it is too small to detect"
-        return _cannot_tell(name, why, found)
-    needed = max(n * ((found.reach + POWER) * found.se / found.value) ** 2, carried)
+        return _cannot_tell(name, why, apart)
+    needed = max(n * ((apart.reach + POWER) * apart.se / apart.value) ** 2, enough)
     more = f"about {_round(max(needed - n, 0.1 * n)):,} more rows like these would show a difference as large as this"
-    return _cannot_tell(name, f"{against}, {reach}; {more}", found)
+    return _cannot_tell(name, f"{against}, {reach}; {more}", apart)
 
 
-def _cannot_tell(name: str, why: str, found: Difference | None) -> Judgement:
-    return Judgement("cannot tell", f"The log cannot tell whether {_mid_sentence(name)} is better: {why}.", found)
+def _cannot_tell(name: str, why: str, apart: Difference | None) -> Judgement:
+    return Judgement("cannot tell", f"The log cannot tell whether {_mid_sentence(name)} is better: {why}.", apart)
 
 
 def _round(rows: float) -> int:

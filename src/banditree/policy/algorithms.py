@@ -100,7 +100,7 @@ class ATS(Policy):
         "Thompson sampling on all arms at once, which learns how far to trust the categories",
         "adaptive",
         adapts=True,
-        cost=6,
+        cost=50,
         color="indigo",
         marker="*",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
 # What the least concentrations mean for the arms or clusters below a node.
 ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
+MIN_DRAWS, MAX_DRAWS = 2_000, 20_000  # of the means of all arms
+MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in all, and at once
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
@@ -55,6 +57,37 @@ def best(state: State, context: Any) -> Name:
         raise InvalidValue("no arm has been tried yet; learn from some rewards first")
     means = state.rows.mean(leaves[tried], None if context is None else context[None])[:, 0]
     return state.arms[int(tried[np.argmax(means)])]
+
+
+class Remaining(NamedTuple):
+    """Reward per decision that is still to be gained by knowing the best arm, as far as the beliefs can tell."""
+
+    mean: float  # expected
+    high: float  # it is at most this much with a probability of 95%
+
+
+def chances(state: State, context: Any) -> dict[Name, float]:
+    """Return the probability of each arm that its mean is the highest."""
+    wins = state.rows.unsharpened().wins(state.tree.shape.node_of, context)
+    return dict(zip(state.arms, (wins / wins.sum()).tolist(), strict=True))
+
+
+def remaining(state: State, context: Any) -> Remaining:
+    """Compare the highest mean with that of the arm which is best by its expected mean, over draws of all means.
+
+    The draws have a stream of their own, so that the same beliefs give the same answer.
+    """
+    rows, leaves = state.rows.unsharpened(), state.tree.shape.node_of
+    best = int(np.argmax(rows.mean(leaves, None if context is None else context[None])[:, 0]))
+    rng = np.random.default_rng(0)
+    n_draws = min(max(MEANS_DRAWN // len(leaves), MIN_DRAWS), MAX_DRAWS)
+    block = max(1, BLOCK // len(leaves))
+    gains = []
+    for start in range(0, n_draws, block):
+        means = rows.draw_means(leaves, context, min(block, n_draws - start), rng)
+        gains.append(means.max(axis=0) - means[best])
+    gain = np.concatenate(gains)
+    return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))
 
 
 def _names(columns: Any) -> tuple[str, ...]:

@@ -15,6 +15,20 @@ def normal_interval(mean: Any, se: Any) -> tuple[Any, Any]:
     return mean - Z95 * se, mean + Z95 * se
 
 
+def wilson_interval(share: float, n: float) -> tuple[float, float]:
+    """Return the ends of a 95% interval for a probability, given the share of successes in ``n`` trials (Wilson 1927).
+
+    >>> low, high = wilson_interval(0.0, 3)
+    >>> round(low, 3), round(high, 3)
+    (0.0, 0.562)
+    """
+    if not n > 0:
+        return math.nan, math.nan
+    centre = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
+    reach = Z95 / (1 + Z95**2 / n) * math.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))
+    return max(centre - reach, 0.0), min(centre + reach, 1.0)
+
+
 def student_interval(mean: Any, se: Any, n: int) -> tuple[Any, Any]:
     """Return the ends of a 95% interval for a mean of ``n`` values with this standard error."""
     reach = student(n) * se

@@ -98,7 +98,7 @@ def simulate(
     >>> runs.regret["TSC"].shape
     (3, 100)
     """
-    factories = _name_factories(policies)
+    factories = name_factories(policies)
     if not callable(getattr(problem, "instance", None)):
         raise InvalidType(f"problem={problem!r} must have instance(rng), as bt.problems.open_bandit() has")
     if progress not in (None, True, False) and not callable(progress):
@@ -178,7 +178,7 @@ def _gather_finished(plan: Plan, seeds: list[int], outcomes: Mapping[int, Outcom
     return runs_by_policy
 
 
-def _name_factories(policies: Mapping[str, Factory] | Iterable[Factory]) -> dict[str, Factory]:
+def name_factories(policies: Mapping[str, Factory] | Iterable[Factory]) -> dict[str, Factory]:
     """Return ``{name: factory}`` of the policies, after checking both."""
     if isinstance(policies, Mapping):
         factories = dict(policies)

@@ -65,7 +65,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
                                 bool fades) {
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
-    const std::size_t n_own = kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
+    const std::size_t n_own = kind == "LearnedGaussian" ? 8 : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
     require(nb::len(arrays) == n_own + (adaptive ? 4 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
@@ -92,7 +92,12 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         return with_rule(rows, rule, c, flag, summary);
     }
     if (belief == "Gaussian")
-        return with_rule(GaussianRows{array(0), array(1), array(2), array(3), array(4), scale}, rule, c, flag, summary);
+        return with_rule(GaussianRows{array(0), array(1), array(3), array(4), scale, {array(2)}}, rule, c, flag, summary);
+    if (belief == "LearnedGaussian") {
+        const double* set = numbers<double>(arrays[7], 2, "learned noise needs its centre and its least value");
+        const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6), set[0], set[1], scale, n_nodes};
+        return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), scale, noise}, rule, c, flag, summary);
+    }
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1), scale}, rule, c, flag, summary);
     if (belief == "Linear")
         return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, v, scale, n_nodes}, rule, c,

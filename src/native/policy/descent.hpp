@@ -159,7 +159,7 @@ struct Walker final : CommonWalk<Rows> {
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
     }
 
-    bool learns_sums(std::size_t n) const override { return !Rows::contextual && many(n); }
+    bool learns_sums(std::size_t n) const override { return !learns_by_row<Rows> && many(n); }
 
     void learn_sums(const Sum* of_arm) override {
         std::vector<Sum> sums(static_cast<std::size_t>(tree.n_nodes));

@@ -44,7 +44,7 @@ struct UCB {
     }
 
     template <class Rows>
-    static double index(const Rows& rows, std::int32_t child, double width) {
+    static double index(Rows& rows, std::int32_t child, double width) {
         const double spread = rows.spread(child, nullptr);
         return std::isinf(spread) ? spread : rows.mean(child, nullptr) + width * spread;
     }

@@ -17,6 +17,10 @@ struct Tree {
     std::int32_t n_children(std::int32_t node) const { return start[node + 1] - start[node]; }
 };
 
+// Whether a belief needs the rows of a batch one by one, and not their sums per arm alone.
+template <class Rows>
+inline constexpr bool learns_by_row = Rows::contextual;
+
 // m decisions made together at one node, and their contexts as prepared by the belief.
 struct Decisions {
     std::size_t m;
