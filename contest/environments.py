@@ -228,7 +228,7 @@ ENVIRONMENTS = (
     ),
     Environment("mixed 20", "mixed effects: 20 arms in 4 clusters, 5 features", _mixed(20, 4), 2000, True),
     Environment("mixed 200", "mixed effects: 200 arms in 20 clusters, 5 features", _mixed(200, 20), 3000, True),
-    Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 2000, True),
+    Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 1000, True),
     Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 2000, True),
     Environment(
         "effects", "the mixed-effect paper: 100 arms, d = 2, one of 5 effects each", _effects(False), 5000, True
@@ -245,6 +245,6 @@ ENVIRONMENTS = (
         "shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 10_000, True
     ),
     Environment(
-        "shop 2000", "a shop: 2,000 items in 40 categories at about 1%, no contexts", _shop(2000, 40), 5000, True
+        "shop 2000", "a shop: 2,000 items in 40 categories at about 1%, no contexts", _shop(2000, 40), 2500, True
     ),
 )

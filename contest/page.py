@@ -58,7 +58,7 @@ def written(
     standings = {name: standing(some) for name, some in by_environment.items()}
     parts = [
         INTRO,
-        _setting(versions, failures, facts),
+        _setting(rows, versions, failures, facts),
         _summary(environments, standings),
         _losses(environments, standings),
     ]
@@ -66,12 +66,16 @@ def written(
     return "\n".join([*parts, HOW])
 
 
-def _setting(versions: Mapping[str, str], failures: Mapping[str, str], facts: Mapping[str, Any]) -> str:
+def _setting(
+    rows: Sequence[Row], versions: Mapping[str, str], failures: Mapping[str, str], facts: Mapping[str, Any]
+) -> str:
     packages = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "mixed-effect paper")
     missing = "".join(f" {name} could not take part: {why}." for name, why in failures.items())
+    minutes = sum(sum(row.seconds) for row in rows) / 60
     return (
-        f"Played on: {machine.describe()}; {facts['minutes']:.0f} minutes. {packages}.{missing} Up to {facts['seeds']} "
-        f"seeds, fewer for slow ones; a world that takes more than {facts['patience']:g} s is stopped.\n"
+        f"Played on: {machine.describe()}; {minutes:.0f} minutes of process time. {packages}.{missing} Up to "
+        f"{facts['seeds']} seeds, fewer for those that need more than {facts['allowance']:g} s for all of them; a "
+        f"world that takes more than {facts['patience']:g} s is stopped.\n"
     )
 
 
