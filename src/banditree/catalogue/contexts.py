@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Gaussian
-from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
+from banditree.beliefs.adaptive_linear import AdaptiveLinear, AdaptiveLinearRows
+from banditree.beliefs.base import Batch
 from banditree.catalogue.advice import ROUNDS
 from banditree.catalogue.candidates import Candidate, decision_seconds
 from banditree.catalogue.comparison import Difference, WorldRuns
@@ -62,19 +63,20 @@ class ContextModel:
     names: tuple[str, ...]  # of the contexts
 
     @classmethod
-    def fit(cls, log: Any, tree: Tree, *, rng: Any = 0) -> ContextModel:
+    def fit(cls, log: Any, tree: Tree) -> ContextModel:
         """Learn a log (`bt.read_log` with ``context=``) of arms that are in the tree."""
         if log.contexts is None:
             raise InvalidValue("this log has no contexts; name their columns: read_log(..., context=[...])")
-        policy = LinATS(tree, dim=log.contexts.shape[1], rng=rng)
-        policy.learn(log)
+        rows = AdaptiveLinear(log.contexts.shape[1]).rows(tree.shape.n_nodes, {})
+        rows.attach(tree.shape)
+        rows.add_batch(tree.shape, Batch.of(log.places(tree), log.rewards, None, log.contexts, tree.n_arms))
         centred = log.contexts - log.contexts.mean(axis=0)
         values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
         kept = values > MIN_EIGENVALUE * max(values.max(), 1e-300)
         if not kept.any():
             raise InvalidValue("the contexts of this log do not vary, so there is nothing to learn from them")
         factor = vectors[:, kept] * np.sqrt(values[kept])
-        return cls(tree, policy.rows, log.contexts.mean(axis=0), factor, len(log), tuple(log.context_names))
+        return cls(tree, rows, log.contexts.mean(axis=0), factor, len(log), tuple(log.context_names))
 
     def draw(self, rng: Rng) -> tuple[Floats, float]:
         """Draw the coefficients of all arms for (1, u), and the noise that goes with them: (arms, 1 + rank)."""
@@ -148,7 +150,7 @@ def inspect_contexts(log: Any, tree: Tree, *, draws: int = N_DRAWS, rng: Any = 0
         A seed or a generator.
     """
     draws = whole("draws", draws, 1, why="how many draws of the coefficients")
-    model, stream = ContextModel.fit(log, tree, rng=rng), generator(rng)
+    model, stream = ContextModel.fit(log, tree), generator(rng)
     drawn = [model.draw(stream) for _ in range(draws)]
     variances = [split_variance(tree, theta) for theta, _ in drawn]
     parts = []
@@ -226,7 +228,7 @@ class ContextAdvice(Result):
         }[self.verdict]
         contexts = _compare("The contexts", self.of_contexts, "does not see them")
         tree = _compare("The categories", self.of_tree, "does not use them")
-        return [lead, f"Over {count(self.horizon, 'decision')}: {contexts}", tree]
+        return [lead, f"Over {count(self.horizon, 'decision')}, {contexts[0].lower()}{contexts[1:]}", tree]
 
     def document(self) -> Document:
         first, *rest = self.sentences
@@ -261,8 +263,8 @@ def _compare(what: str, difference: Difference, how: str) -> str:
     less = "less" if difference.saving > 0 else "more"
     if not difference.is_decisive:
         return (
-            f"{what}: the data cannot tell. {difference.policy} loses {saved} {less} "
-            f"than {difference.rival}, which {how} ({interval}); the chance that it loses less is "
+            f"{what} may or may not pay off, the data cannot tell: {difference.policy} loses {saved} {less} than "
+            f"{difference.rival}, which {how} ({interval} saved), and loses less with probability "
             f"{chance(difference.chance)}."
         )
     if difference.saving > 0:
@@ -368,7 +370,7 @@ def advise_contexts(
     model
         A model that was already fitted to this log.
     """
-    model = ContextModel.fit(log, tree, rng=rng) if model is None else model
+    model = ContextModel.fit(log, tree) if model is None else model
     options: dict[str, Any] = {"rng": rng, "jobs": jobs, "progress": progress, "replicates": ROUNDS[0]}
     runs = simulate_contexts(model, horizon=horizon, seeds=seeds, quick=quick, **options)
     results = WorldRuns(runs, one_world=False)

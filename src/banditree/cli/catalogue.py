@@ -51,7 +51,7 @@ def inspect_command(*, source: Source, rng: Rng = 0, output: Output) -> None:
     with exit_on_error():
         output.check(source.items)
         if source.context:
-            log, model = source.fit(rng)
+            log, model = source.fit()
             inspection: Result = inspect_contexts(log, model.tree, rng=rng)
         else:
             inspection = inspect(source.read(), rng=rng)
@@ -86,7 +86,7 @@ def simulate_command(
         if plot is not None:
             files.check(plot)
         if source.context:
-            model, options = source.fit(simulated.rng)[1], simulated.context_options
+            model, options = source.fit()[1], simulated.context_options
             output.announce(estimate_contexts(model, seeds=seeds, **options))
             call: Callable[..., Simulation | Runs] = partial(simulate_contexts, model, rng=simulated.rng, **options)
         else:
@@ -132,7 +132,7 @@ def advise_command(
     with exit_on_error():
         output.check(source.items, curves=True)
         if source.context:
-            (log, model), options = source.fit(simulated.rng), simulated.context_options
+            (log, model), options = source.fit(), simulated.context_options
             output.announce(estimate_contexts(model, seeds=seeds, **options))
             options |= {"seeds": seeds, "rng": simulated.rng, "progress": output.progress}
             advice: Result = advise_contexts(log, model.tree, model=model, **options)

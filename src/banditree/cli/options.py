@@ -111,7 +111,7 @@ class Source:
         arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
         return read_catalogue(self.items, arm=arm, path=path, **named, **limit)
 
-    def fit(self, rng: int) -> tuple[Log, ContextModel]:
+    def fit(self) -> tuple[Log, ContextModel]:
         """Read a log with contexts, and fit a model to it."""
         others = ("plays", "successes", "mean", "weight", "reward_mean", "reward_sd")
         if self.reward is None or any(getattr(self, name) is not None for name in others):
@@ -122,7 +122,7 @@ class Source:
             raise typer.BadParameter("--arm names one column where there is a --context")
         columns = split_names("--context", self.context or [])
         log = read_log(self.items, arm=arm[0], reward=self.reward, context=columns, **limit)
-        return log, ContextModel.fit(log, read_tree(self.items, arm=arm, path=path, **limit), rng=rng)
+        return log, ContextModel.fit(log, read_tree(self.items, arm=arm, path=path, **limit))
 
 
 @dataclass(kw_only=True)
