@@ -73,7 +73,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     chances = np.zeros(n_arms)
     for share, parts in zip(weight, found, strict=True):
         if share > 1e-8:
-            chances[positions] += share * (_wins(parts, gaussian) if len(parts) > 1 else np.ones(1))
+            chances[positions] += share * (wins_on_a_grid(parts, gaussian) if len(parts) > 1 else np.ones(1))
     return np.asarray(chances / chances.sum())
 
 
@@ -147,7 +147,7 @@ def _drawn(
     return odds / (1 + odds), follows, alone
 
 
-def _wins(parts: Any, gaussian: bool) -> Floats:
+def wins_on_a_grid(parts: Any, gaussian: bool) -> Floats:
     """Sum over a fine grid: the trapezoidal rule on a smooth function that vanishes at both ends."""
     if gaussian:
         ends = [(m + side * 12 * s) for _, *both in parts for m, s in both for side in (-1, 1)]

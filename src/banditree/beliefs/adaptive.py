@@ -57,6 +57,15 @@ class Arms(NamedTuple):
     stray: Floats  # chance that it does not, but is drawn from its own rewards alone
 
 
+def heights_of(shape: Shape) -> NDArray[np.intp]:
+    """Return how many levels are below each node, at most: (nodes,), 0 for an arm."""
+    heights = np.zeros(shape.n_nodes, np.intp)
+    for level in range(len(shape.levels) - 2, 0, -1):
+        nodes = slice(shape.levels[level], shape.levels[level + 1])
+        np.maximum.at(heights, shape.parent[nodes], heights[nodes] + 1)
+    return heights
+
+
 class AdaptiveRows(Rows):
     """What adaptive beliefs share, whatever the kind of rewards. All arms compete with each other directly."""
 
@@ -70,11 +79,7 @@ class AdaptiveRows(Rows):
 
     def attach(self, shape: Shape) -> None:
         self.shape = shape
-        heights = np.zeros(shape.n_nodes, np.intp)
-        for level in range(len(shape.levels) - 2, 0, -1):
-            nodes = slice(shape.levels[level], shape.levels[level + 1])
-            np.maximum.at(heights, shape.parent[nodes], heights[nodes] + 1)
-        self.height = heights
+        heights = self.height = heights_of(shape)
         k, ratio = (grid.ravel() for grid in np.meshgrid(self.unit * CONCENTRATIONS, RATIOS))  # (copies,) each
         up = np.arange(heights[0] + 1)
         least = self.unit * LEAST_CONCENTRATION

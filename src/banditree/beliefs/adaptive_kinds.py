@@ -16,6 +16,7 @@ from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType
+from banditree.report.intervals import normal_interval
 from banditree.stream import beta_log_odds
 
 OWN = 2.0  # an arm that does not follow its cluster starts at Beta(2, 2)
@@ -160,7 +161,7 @@ class AdaptiveGaussianRows(AdaptiveRows, GaussianRows):
         return np.asarray(self.winning.normal_mixed_wins(x, y, u, v, share, size))
 
     def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
-        return mean - 1.96 * sd, mean + 1.96 * sd
+        return normal_interval(mean, sd)
 
 
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}

@@ -13,6 +13,7 @@ from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows,
 from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
+from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
 WIDEST = 1e300  # largest standard deviation: intervals around it stay finite
@@ -133,7 +134,7 @@ class GaussianRows(Rows):
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
-        return mean - 1.96 * spread, mean + 1.96 * spread
+        return normal_interval(mean, spread)
 
 
 class LearnedGaussianRows(GaussianRows):

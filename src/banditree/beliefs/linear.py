@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, positive, real, shown, whole
+from banditree.report.intervals import normal_interval
 
 MAX_INFLATION = 1e8  # of a variance by collinear contexts; beyond it, Cholesky's factors have lost too many digits
 LONGEST = 2**15  # most numbers in a context
@@ -237,7 +238,7 @@ class LinearRows(Rows):
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
-        return mean - 1.96 * spread, mean + 1.96 * spread
+        return normal_interval(mean, spread)
 
 
 class Posteriors(NamedTuple):

@@ -34,18 +34,18 @@ def whole(low: int) -> Callable[[Any], int]:
 
     def number(text: Any) -> int:
         try:
-            found = int(text)
+            value = int(text)
         except ValueError:
             try:
                 parsed = float(text)
                 if not parsed.is_integer():
                     raise ValueError
-                found = int(parsed)
+                value = int(parsed)
             except (ValueError, OverflowError):
                 raise typer.BadParameter(f"{text!r} is not a whole number; write 100000 or 1e5") from None
-        if found < low:
+        if value < low:
             raise typer.BadParameter(f"{text} is below {low}; give at least {low}")
-        return found
+        return value
 
     return number
 
@@ -190,10 +190,10 @@ class Output:
 
 def split_names(option: str, given: list[str]) -> list[str]:
     """Split "a,b,c" into names, for an option that may be repeated."""
-    found = []
+    listed = []
     for text in given:
         names = [part.strip() for part in text.split(",") if part.strip()]
         if not names:
             raise InvalidValue(f"{option} {text!r} contains no name; give names separated by commas: a,b,c")
-        found += names
-    return found
+        listed += names
+    return listed

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs.adaptive import AdaptiveRows
+from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
 from banditree.policy.state import State
-from banditree.report.tables import Row, Table
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
+    from banditree.report.tables import Row, Table
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
 # What the least concentrations mean for the arms or clusters below a node.
@@ -27,6 +28,8 @@ NO_CONTEXT = "needs context="  # shown instead of an interval that depends on on
 
 def table(state: State, context: Any, features: Features | None) -> Table:
     """Return one row per node, the root first."""
+    from banditree.report.tables import Table  # not needed by `import banditree`
+
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
     return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
@@ -43,6 +46,8 @@ def html(policy: Policy) -> str:
 
 def row(state: State, key: Any, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
+    from banditree.report.tables import Row
+
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)
     values = (state.tree.path_of_node(node), *(column[0] for column in columns))
@@ -102,11 +107,14 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
         named = NO_CONTEXT if features is None else f"{NO_CONTEXT} {', '.join(features.spec)}"
-        return shown.tolist(), means.tolist(), [named] * len(nodes)
-    at = None if context is None else context[None]
-    ends = (end.tolist() for end in rows.interval(nodes, at))
-    found = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
-    return found if not isinstance(rows, AdaptiveRows) else (*found, _trust(rows, nodes))
+        columns: tuple[list[Any], ...] = shown.tolist(), means.tolist(), [named] * len(nodes)
+    else:
+        at = None if context is None else context[None]
+        ends = (end.tolist() for end in rows.interval(nodes, at))
+        columns = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
+    if isinstance(rows, AdaptiveRows):
+        return *columns, _trust(rows, nodes)
+    return columns if not isinstance(rows, AdaptiveLinearRows) else (*columns, _trust_in_context(rows, nodes))
 
 
 def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
@@ -117,6 +125,19 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
         "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each / rows.unit)}: ±{gap:.2g}"
         for each, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
     ]
+
+
+def _trust_in_context(rows: AdaptiveLinearRows, nodes: NDArray[Any]) -> list[str]:
+    """Say the same of levels, and of slopes: the effect of one standard deviation of a feature."""
+    inner = rows.shape.content[nodes] < 0
+    sentences = []
+    for is_inner, level, slope, noise in zip(inner, *(column[nodes] for column in rows.gaps()), strict=True):
+        if not is_inner or np.isnan(level):
+            sentences.append("too early to tell" if is_inner else "")
+            continue
+        shared = _word((noise / slope) ** 2).replace("nearly equal", "shared")
+        sentences.append(f"levels {_word((noise / level) ** 2)}: ±{level:.2g}; slopes {shared}: ±{slope:.2g}")
+    return sentences
 
 
 def _word(concentration: float) -> str:

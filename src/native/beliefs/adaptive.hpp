@@ -28,6 +28,7 @@ struct AdaptiveSettings {
 template <class Kind>
 struct AdaptiveRows {
     static constexpr double low = Kind::low, high = Kind::high;
+    static constexpr bool contextual = false;
     Kind kind;
     AdaptiveSettings set;
     double* scale;
@@ -56,8 +57,27 @@ struct AdaptiveRows {
         if (stale) rebuild(tree);
     }
 
+    static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
+
+    // Gets ready for a decision.
+    void begin(const Tree& tree, const double*, Stream& rng) {
+        bring_up_to_date(tree);
+        draw_copy(tree, rng);
+    }
+
+    // The parameters of the draw of an arm; u says whether it follows its cluster.
+    Drawn drawn(const Tree& tree, std::int32_t leaf, double u) const {
+        const Seen known = seen(leaf);
+        const std::size_t parent = cluster(tree, tree.parent[leaf]);
+        if (u < stray(leaf, known, parent)) return kind.alone(known, stray_sharpness);
+        double m, v;
+        believe(concentration(), known.plays, known.total, parent, m, v);
+        return kind.following(m, v, sharpness);
+    }
+    double draw(const Drawn& of, Stream& rng) const { return kind.draw(of, rng); }
+
     // Learns `count` rewards with sum `total` of the arm at the end of a path.
-    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count) {
+    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count, const double*) {
         const std::int32_t leaf = path.back();
         const Seen then = seen(leaf);
         for (const std::int32_t node : path) kind.observe(node, total, count);

@@ -12,39 +12,37 @@
 
 namespace banditree {
 
-template <class Kind>
-struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
-    using Common = CommonWalk<AdaptiveRows<Kind>>;
+template <class Rows, class Shortcut>
+struct JointWalker final : CommonWalk<Rows> {
+    using Common = CommonWalk<Rows>;
     using Walk::evaluations, Walk::fade, Walk::rng, Walk::tree;
     using Common::explores, Common::find, Common::path, Common::pick_any, Common::rows;
-    Screening<Kind> shortcut;
+    Shortcut shortcut;
 
-    explicit JointWalker(AdaptiveRows<Kind> rows_) : Common(std::move(rows_)) {}
+    explicit JointWalker(Rows rows_) : Common(std::move(rows_)) {}
 
-    std::int32_t choose(const double*) override {
+    std::int32_t choose(const double* context) override {
         if (explores()) return static_cast<std::int32_t>(rng->integers(static_cast<std::uint64_t>(tree.n_arms)));
         if (tree.n_arms == 1) return 0;
-        rows.bring_up_to_date(tree);
-        rows.draw_copy(tree, *rng);
+        rows.begin(tree, context, *rng);
         if (!shortcut.covers(tree)) return best(nullptr);
         evaluations += tree.n_arms;
         return tree.content[shortcut.pick(tree, rows, *rng)];
     }
 
-    std::int32_t choose_within(const Limits& limits, const double*) override {
+    std::int32_t choose_within(const Limits& limits, const double* context) override {
         if (explores()) return limits.uniform(*rng);
         if (limits.n_allowed == 1) return limits.arm(0);
-        rows.bring_up_to_date(tree);
-        rows.draw_copy(tree, *rng);
+        rows.begin(tree, context, *rng);
         return best(&limits);
     }
 
-    bool choose_many(const double*, std::size_t m, std::int32_t* found) override {
-        for (std::size_t i = 0; i < m; ++i) found[i] = choose(nullptr);
+    bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
+        for (std::size_t i = 0; i < m; ++i) found[i] = choose(contexts ? contexts + i * rows.dim() : nullptr);
         return true;
     }
 
-    bool slate(const Limits* limits, const double*, std::size_t k, std::vector<std::int32_t>& found) override {
+    bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) override {
         if (explores()) {
             pick_any(limits, k, found);
             return true;
@@ -53,8 +51,7 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
             found.assign(1, limits ? limits->arm(0) : 0);
             return true;
         }
-        rows.bring_up_to_date(tree);
-        rows.draw_copy(tree, *rng);
+        rows.begin(tree, context, *rng);
         score(limits);
         std::vector<std::size_t> order(scores.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -65,12 +62,32 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         return true;
     }
 
-    void update(std::int32_t arm, double reward, const double*) override { observe(arm, reward, 1.0); }
+    void update(std::int32_t arm, double reward, const double* context) override { observe(arm, reward, 1.0, context); }
 
-    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double*, std::size_t n) override {
-        if (n > 256 + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
+    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+               std::size_t n) override {
+        if (n > Rows::largest_batch + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
         for (std::size_t i = 0; i < n; ++i)
-            observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0);
+            observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
+                    contexts ? contexts + i * rows.dim() : nullptr);
+    }
+
+    bool copies(std::vector<double>& weight, std::vector<double>& variance) override {
+        if constexpr (Rows::contextual) {
+            rows.bring_up_to_date(tree);
+            rows.weights(weight, variance);
+        }
+        return Rows::contextual;
+    }
+
+    bool believed(const double* context, std::size_t copy, const std::int64_t* nodes, std::size_t n, bool sharp,
+                  double* out) override {
+        if constexpr (Rows::contextual) {
+            rows.bring_up_to_date(tree);
+            rows.look(tree, context, copy);
+            for (std::size_t i = 0; i < n; ++i) rows.describe(tree, static_cast<std::int32_t>(nodes[i]), sharp, out + i, n);
+        }
+        return Rows::contextual;
     }
 
     void reset() override { rows.reset(); }
@@ -80,9 +97,9 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
     std::vector<std::int32_t> among;  // scratch: the leaves that compete, in order
     std::vector<double> scores;
 
-    void observe(std::int32_t arm, double reward, double count) {
+    void observe(std::int32_t arm, double reward, double count, const double* context) {
         find(arm);
-        Common::while_fading(reward, count, [&](double sum, double n) { rows.learn(tree, path, sum, n); });
+        Common::while_fading(reward, count, [&](double sum, double n) { rows.learn(tree, path, sum, n, context); });
     }
 
     std::int32_t best(const Limits* limits) {
@@ -96,7 +113,7 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         evaluations += static_cast<std::int64_t>(among.size());
         scores.resize(among.size());
         for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rng->random();
-        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.kind.draw(drawn(among[i], scores[i]), *rng);
+        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.draw(rows.drawn(tree, among[i], scores[i]), *rng);
     }
 
     // Writes the leaves of the arms that may be chosen into `among`.
@@ -109,15 +126,6 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         }
         for (std::int32_t node = 1; node < tree.n_nodes; ++node)
             if (tree.content[node] >= 0 && (!limits || limits->allows(tree.content[node]))) among.push_back(node);
-    }
-
-    Drawn drawn(std::int32_t leaf, double u) const {
-        const Seen known = rows.seen(leaf);
-        const std::size_t parent = rows.cluster(tree, tree.parent[leaf]);
-        if (u < rows.stray(leaf, known, parent)) return rows.kind.alone(known, rows.stray_sharpness);
-        double mean, variance;
-        rows.believe(rows.concentration(), known.plays, known.total, parent, mean, variance);
-        return rows.kind.following(mean, variance, rows.sharpness);
     }
 };
 

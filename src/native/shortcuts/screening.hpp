@@ -13,8 +13,8 @@
 
 namespace banditree {
 
-template <class Kind>
-struct Screening {
+// Draws every arm.
+struct NoShortcut {
     std::int32_t min_wide = 0;
     bool covers(const Tree&) const { return false; }
     template <class Rows>
@@ -22,6 +22,9 @@ struct Screening {
         return 0;
     }
 };
+
+template <class Kind>
+struct Screening : NoShortcut {};
 
 template <>
 struct Screening<AdaptiveBeta> {
