@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import winning
 from banditree.errors import InvalidType, InvalidValue
 from banditree.stream import native
 from banditree.tree.shape import Shape
@@ -191,7 +190,11 @@ class Rows(ABC):
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""
-        return native if self.walked_natively else winning
+        if self.walked_natively:
+            return native
+        from banditree.beliefs import winning
+
+        return winning
 
     # Learning
 

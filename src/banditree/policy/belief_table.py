@@ -12,11 +12,11 @@ from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
 from banditree.policy.state import State
-from banditree.report.tables import Row, Table
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
+    from banditree.report.tables import Row, Table
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
 # What the least concentrations mean for the arms or clusters below a node.
@@ -28,6 +28,8 @@ NO_CONTEXT = "needs context="  # shown instead of an interval that depends on on
 
 def table(state: State, context: Any, features: Features | None) -> Table:
     """Return one row per node, the root first."""
+    from banditree.report.tables import Table  # not needed by `import banditree`
+
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
     return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
@@ -44,6 +46,8 @@ def html(policy: Policy) -> str:
 
 def row(state: State, key: Any, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
+    from banditree.report.tables import Row
+
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)
     values = (state.tree.path_of_node(node), *(column[0] for column in columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,12 @@ from banditree.policy.belief_table import Remaining
 from banditree.policy.decision import Decision
 from banditree.policy.holding import Held
 from banditree.policy.state import State, build, priors_of_new, transferred
-from banditree.report.tables import Row, Table
 from banditree.rules import UCB, Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
+
+if TYPE_CHECKING:
+    from banditree.report.tables import Row, Table
 
 
 @dataclass(frozen=True)
