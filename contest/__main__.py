@@ -34,7 +34,7 @@ class Options:
     seeds: int = 5
     horizon: int = 1_000_000  # at most; every environment has its own
     allowance: float = 5.0  # seconds for all worlds of an offer in an environment; the first is played in any case
-    patience: float = 60.0  # seconds after which a world is stopped
+    patience: float = 40.0  # seconds after which a world is stopped
     probes: int = 400  # decisions that test the stated probability
 
     @classmethod
@@ -73,7 +73,7 @@ def main() -> None:
     environments = [environment for environment in ENVIRONMENTS if environment.name in chosen]
     is_whole = not (given.quick or given.only or given.here)
     out = Path(given.out) if given.out else ROOT / ("docs" if is_whole else "build/contest")
-    kept = ROOT / "build/contest" if is_whole else out
+    kept = out if given.quick or given.here else ROOT / "build/contest"
     for place in (out, kept):
         place.mkdir(parents=True, exist_ok=True)
     begin = perf_counter()
@@ -123,8 +123,8 @@ class Journal:
         return row
 
 
-def _key(row: Row) -> tuple[str, str, str, str]:
-    return row.environment, row.package, row.label, row.note
+def _key(row: Row) -> tuple[str, str, str, str, int]:
+    return row.environment, row.package, row.label, row.note, row.horizon
 
 
 def admitted(*, install: bool) -> tuple[list[Package], dict[str, str]]:
@@ -186,7 +186,8 @@ def played(
     all_workers: SimpleQueue[Worker] = SimpleQueue()
 
     def play(task: Task) -> Row:
-        row = Row(task.environment.name, task.package.name, task.label, task.note)
+        horizon = min(task.environment.horizon, options.horizon)
+        row = Row(task.environment.name, task.package.name, task.label, task.note, horizon)
         measured = journal.find(row)
         if measured is not None:
             return measured

@@ -116,7 +116,7 @@ def test_mixed_effects_have_the_posterior_of_the_joint_normal_model() -> None:
 
 
 def row(label: str, regrets: list[float], package: str = "other", note: str = "default", **more: object) -> Row:
-    return Row("mixed 20", package, label, note, regrets, [1.0] * len(regrets), **more)  # type: ignore[arg-type]
+    return Row("mixed 20", package, label, note, 100, regrets, [1.0] * len(regrets), **more)  # type: ignore[arg-type]
 
 
 def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:

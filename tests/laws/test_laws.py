@@ -84,11 +84,20 @@ def test_choices_are_as_likely_as_they_are_said_to_be_while_evidence_fades(name:
             assert fits(seen, chance, tree), (step, seen)
 
 
+def wide_tree(n_groups: int, n_parts: int) -> bt.Tree:
+    """A hundred arms in every part."""
+    parts = [f"part {part}" for part in range(n_parts)]
+    return bt.Tree({f"group {group}": dict.fromkeys(parts, 100) for group in range(n_groups)})
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_ten_thousand_arms_keep_the_laws(name: str, engine: str) -> None:
-    parts = [f"part {part}" for part in range(10)]
-    tree = bt.Tree({f"group {group}": dict.fromkeys(parts, 100) for group in range(10)})
-    testing.check_policy(factory(name), trees=[tree])
+def test_wide_trees_keep_the_laws(name: str, engine: str) -> None:
+    testing.check_policy(factory(name), trees=[wide_tree(4, 3)])
+
+
+@pytest.mark.parametrize("name", ["HTS", "ATS", "LinHTS"])  # one for each belief of the whole tree
+def test_ten_thousand_arms_keep_the_laws(name: str) -> None:
+    testing.check_policy(factory(name), trees=[wide_tree(10, 10)])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,6 +26,7 @@ from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, real
+from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths
@@ -597,7 +598,7 @@ class AdaptiveLinearRows(Rows):
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         assert contexts is not None
         mean, sd = self._moments(nodes, contexts[0])
-        return mean - 1.96 * sd, mean + 1.96 * sd
+        return normal_interval(mean, sd)
 
     def _moments(self, nodes: Nodes, context: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the expected reward in one context, over all copies: (k,) each."""
@@ -610,6 +611,37 @@ class AdaptiveLinearRows(Rows):
         mean, sd = np.stack([part.mean for part in arms]), np.stack([part.sd for part in arms])  # (copies, k)
         centre = share @ mean
         return centre + self.standard().origin, np.sqrt(share @ (sd**2 + (mean - centre) ** 2))
+
+    def draw_coefficients(self, rng: Any) -> tuple[Floats, float]:
+        """Draw the level and the slopes of all arms, for contexts as given, and the noise: (arms, 1 + dim), a number.
+
+        One copy is drawn by its weight, then the root, and every node around its parent; no arm is taken for a stray.
+        """
+        shape, sums = self.shape, self.sums()
+        standard = sums.standard
+        copy = int(rng.choice(len(sums.weight), p=sums.weight))
+        sd = float(np.sqrt(sums.variance[copy]))
+        clusters = np.empty((len(sums.gram), self.dim + 1))
+        for node in shape.inner.tolist():
+            c = ~shape.content[node]
+            if c == 0:
+                w0, w1 = (width[copy] for width in self._root_widths())
+            else:
+                w0, w1 = self.level_width[self.height[node], copy], self.slope_width[self.height[node], copy]
+            w = np.append(w0, np.full(self.dim, w1))
+            inverse = _inverse(sums.gram[c, copy], w)
+            above = 0.0 if c == 0 else clusters[~shape.content[shape.parent[node]]] / w**2
+            clusters[c] = inverse @ (above + sums.moment[c, copy]) + sd * _draw_normal(inverse, rng)
+        w = np.append(self.level_width[0, copy], np.full(self.dim, self.slope_width[0, copy]))
+        arms = np.empty((len(shape.node_of), self.dim + 1))
+        for places in _blocks(np.arange(len(arms)), (self.dim + 1) ** 2):
+            leaves = shape.node_of[places]
+            inverse, moment = self._inverses(leaves, w, standard)
+            above = clusters[~shape.content[shape.parent[leaves]]] / w**2
+            arms[places] = np.einsum("kij,kj->ki", inverse, above + moment) + sd * _draw_normal(inverse, rng)
+        arms[:, 1:] *= standard.per_scale
+        arms[:, 0] += standard.origin - arms[:, 1:] @ standard.centre
+        return arms, sd
 
     def gaps(self) -> tuple[Floats, Floats, Floats]:
         """Return how far apart the children of each node are: levels, slopes per sd of a feature, and the noise.
@@ -655,6 +687,13 @@ def _inverse(gram: Floats, w: Floats) -> Floats:
     scaled = np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :]
     inverse = np.asarray(np.linalg.inv(scaled), np.float64)
     return w[..., :, None] * inverse * w[..., None, :]
+
+
+def _draw_normal(covariance: Floats, rng: Any) -> Floats:
+    """Draw from N(0, covariance): (..., p)."""
+    values, vectors = np.linalg.eigh(covariance)
+    drawn = rng.standard_normal(values.shape) * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray((vectors @ drawn[..., None])[..., 0])
 
 
 def _blocks(nodes: NDArray[Any], numbers: int) -> list[NDArray[Any]]:
