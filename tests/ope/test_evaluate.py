@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import banditree as bt
 from banditree import ope
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.ope import models
 from banditree.ope.rows import ByRow
 
 TREE = bt.Tree({"x": [0, 1, 2], "y": [3, 4]})
@@ -255,8 +257,57 @@ def test_a_model_that_sees_contexts_makes_dr_surer() -> None:
 
     log, target, _ = contextual(4000, 11)
     forest = RandomForestRegressor(30, min_samples_leaf=50, random_state=0)
-    plain, better = (bt.evaluate(log, target, tree=TREE, model=m, estimators="dr")["dr"].se for m in (None, forest))
-    assert better < plain
+    bare = bt.read_log(
+        {"a": log.arms, "r": log.rewards, "p": log.propensities}, arm="a", reward="r", propensity="p"
+    )  # the same rows without contexts: the default model then knows the arms' rates alone
+    plain = bt.evaluate(bare, target, tree=TREE, estimators="dr")["dr"].se
+    for model in (None, forest):
+        assert bt.evaluate(log, target, tree=TREE, model=model, estimators="dr")["dr"].se < plain
+
+
+def test_the_default_model_of_a_log_with_contexts_is_what_linats_expects() -> None:
+    log, target, _ = contextual(400, 16)
+    given = np.zeros((400, 5))
+    folds = models.folds(400, 0)
+    for fold in range(5):
+        others, rows = folds != fold, np.flatnonzero(folds == fold)
+        policy = bt.LinATS(TREE, dim=1, rng=1)
+        policy.learn(log.rows(others))
+        for row in rows.tolist()[:3]:
+            assert log.contexts is not None
+            table = {entry.path[-1]: entry.mean for entry in policy.table(context=log.contexts[row]) if entry.path}
+            given[row] = [table[arm] for arm in TREE.arms]
+    result = bt.evaluate(log, target, tree=TREE, estimators="dr", rng=0)
+    assert result.inputs.model is not None
+    predicted = result.inputs.model.table[result.inputs.model.kind]
+    checked = given.any(axis=1)
+    assert checked.sum() == 15
+    assert predicted[checked] == pytest.approx(given[checked], abs=1e-9)
+
+
+def test_whether_knowing_who_asks_pays_is_said_in_words() -> None:
+    log, *_ = contextual(12_000, 17)
+    result = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS}, log, tree=TREE)
+    assert result.contexts_verdict.startswith("Knowing who asks pays: LinATS would earn")
+    assert result.contexts_verdict in result.to_text()
+    assert result.to_dict()["contexts"] == result.contexts_verdict
+    rng = np.random.default_rng(18)  # the control: contexts that say nothing
+    table = {"a": log.arms, "r": log.rewards, "p": log.propensities, "x": rng.random(len(log))}
+    noise = bt.read_log(table, arm="a", reward="r", propensity="p", context=["x"])
+    assert (
+        "pays: LinATS" not in ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS}, noise, tree=TREE).contexts_verdict[:30]
+    )
+    assert ope.contest({"ATS": bt.ATS, "TS": bt.TS}, log, tree=TREE).contexts_verdict == ""
+
+
+def test_policies_with_features_are_evaluated_and_replayed_by_their_features() -> None:
+    log, *_ = contextual(600, 19)
+    features = bt.Features({"x": (0, 1)})
+    factory = partial(bt.LinATS, features=features)
+    result = ope.contest({"named": factory, "vectors": bt.LinATS}, log, tree=TREE)
+    named, vectors = (result.evaluations[name]["dr"].value for name in ("named", "vectors"))
+    assert named == pytest.approx(vectors, abs=1e-6)  # LinATS does not depend on the scale of features
+    assert bt.replay({"named": factory}, log, tree=TREE, orders=1)[0].accepted > 0
 
 
 def test_predictions_are_cross_fitted() -> None:

@@ -269,7 +269,8 @@ def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree) -> ByRow
         raise InvalidValue(
             f"{what} takes contexts, but the log has none; name the columns: read_log(..., context=[...])"
         )
-    distinct, kind = np.unique(log.contexts, axis=0, return_inverse=True)
+    contexts = log.contexts if getattr(policy, "features", None) is None else log.encode(policy.features)
+    distinct, kind = np.unique(contexts, axis=0, return_inverse=True)
     table = np.array([np.asarray(policy.propensities(context=x), np.float64)[order] for x in distinct])
     return ByRow(table, kind.reshape(-1).astype(np.intp))
 
