@@ -359,3 +359,19 @@ def test_targets_by_name() -> None:
     assert always["ips"].value == bt.evaluate(log, {3: 1.0}, tree=TREE, estimators="ips")["ips"].value
     with pytest.raises(UnknownArm, match="not an arm"):
         bt.evaluate(log, "item:9", tree=TREE)
+
+
+def test_many_contexts_and_arms_are_drawn_in_place_of_exact_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, *_ = contextual(300, 20)
+    policy = bt.LinTS(TREE, dim=1, rng=3)
+    policy.learn(log)
+    before = policy.to_bytes()
+    exact = bt.evaluate(log, policy, estimators="ips")
+    monkeypatch.setattr("banditree.ope.rows.MAX_EXACT", 1)
+    drawn = bt.evaluate(log, policy, estimators="ips")
+    assert policy.to_bytes() == before
+    assert any("32 choices in each of 300 contexts" in note for note in drawn.notes)
+    # A probability by 32 draws has a standard error below 0.09.
+    apart = exact.inputs.target.at(exact.inputs.places) - drawn.inputs.target.at(drawn.inputs.places)
+    assert abs(apart.mean()) < 4 * 0.09 / math.sqrt(300)
+    assert 0 < np.abs(apart).max() < 5 * 0.09
