@@ -338,7 +338,7 @@ def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Optio
 
 ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (ATS, LinATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
+    for policy in (ATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinATS, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }
 
 

@@ -64,12 +64,16 @@ struct AdaptiveLinearRows {
         const double u = rng.random() * cumulative.back();
         const auto at = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
         look(tree, context, std::min(at, set.copies - 1));
+        for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, false);
     }
 
     // The parameters of the draw of an arm; u says whether it follows its cluster.
     Drawn drawn(const Tree& tree, std::int32_t leaf, double u) {
-        const Arm arm = believed(tree, leaf);
-        return u < arm.stray ? arm.alone : arm.following;
+        const Arm& arm = believed(tree, leaf);
+        if (u >= arm.stray) return arm.following;
+        const std::int32_t at = place[static_cast<std::size_t>(leaf)];
+        if (at >= 0) believe(static_cast<std::size_t>(at) / lanes, true);
+        return arm.alone;
     }
     double draw(const Drawn& of, Stream& rng) const { return of.x + of.y * rng.standard_normal(); }
 
@@ -83,11 +87,11 @@ struct AdaptiveLinearRows {
             stale = true;  // all is made anew before it is used
             return;
         }
-        const std::size_t at = note(leaf);
-        double* own = of_arm.data() + at * entries;
-        old_own.assign(own, own + entries);
-        read(leaf, own);
-        forget_inverses(arm_tags, at);
+        const std::size_t at = note(tree, leaf);
+        old_own.resize(entries), own.resize(entries);
+        take(at, old_own.data());
+        read(leaf, own.data());
+        put(at, own.data());
         // What the cluster passes on changes with what it gets: take back the old message, and add the new one.
         for (std::size_t i = path.size() - 1; i-- > 0;) {
             const std::size_t c = cluster(tree, path[i]);
@@ -95,7 +99,7 @@ struct AdaptiveLinearRows {
             if (i > 0) before.assign(block(c), block(c) + entries * set.copies);
             if (i + 2 == path.size()) {
                 send_arm(old_own.data(), c, -1.0);
-                send_arm(own, c, 1.0);
+                send_arm(own.data(), c, 1.0);
             } else {
                 for (std::size_t e = 0; e < entries * set.copies; ++e) block(c)[e] += change[e];
             }
@@ -106,6 +110,12 @@ struct AdaptiveLinearRows {
             send_cluster(block(c), height_of[c], 1.0, change.data());
         }
         weighed = false;
+    }
+
+    // Computes all that one copy believes in one context.
+    void look_at_all(const Tree& tree, const double* context, std::size_t which) {
+        look(tree, context, which);
+        for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, true);
     }
 
     // Computes what one copy believes about the clusters, in one context.
@@ -122,6 +132,8 @@ struct AdaptiveLinearRows {
         sharpness = falls ? length / (length - set.log_at_stake) : set.sharpness;
         mean.resize(above.size() * p);
         along.resize(above.size());
+        untouched.resize(above.size());
+        arms.resize(parent_of.size());
         for (std::size_t c = 0; c < above.size(); ++c) {
             double* m = mean.data() + c * p;
             along[c] = -1.0;
@@ -147,51 +159,51 @@ struct AdaptiveLinearRows {
         double stray;  // chance that it does not follow its cluster
     };
 
-    // What the copy looked at believes about an arm.
-    Arm believed(const Tree& tree, std::int32_t leaf) {
-        const std::size_t c = cluster(tree, tree.parent[leaf]);
-        const double* m = mean.data() + c * p;
-        const double w0 = set.level_width[copy], w1 = set.slope_width[copy], v0 = w0 * w0, v1 = w1 * w1;
-        const double ws = std::max(set.stray_width, set.stray_factor * w0), vs = ws * ws, more = vs - v0;
-        const double to_sd = sigma / std::sqrt(sharpness);
+    // What the copy looked at believes about an arm; `believe` has computed it if there is evidence.
+    const Arm& believed(const Tree& tree, std::int32_t leaf) {
         const std::int32_t at = place[static_cast<std::size_t>(leaf)];
-        if (at < 0) {  // the same for all arms of the cluster that nothing is known about
-            if (along[c] < 0.0) {
-                along[c] = quadratic(c, z.data());
-                double value = 0.0, own = v0;
-                for (std::size_t i = 0; i < p; ++i) value += z[i] * m[i];
-                for (std::size_t i = 1; i < p; ++i) own += v1 * (z[i] * z[i]);
-                untouched.resize(above.size());
-                untouched[c] = {value, own};
-            }
-            const double value = untouched[c].x, own = untouched[c].y, variance_here = own + along[c];
-            return {{value, to_sd * std::sqrt(variance_here)}, {value, to_sd * std::sqrt(variance_here + more)}, chance};
+        if (at >= 0) return arms[static_cast<std::size_t>(at)];
+        const std::size_t c = cluster(tree, tree.parent[leaf]);
+        if (along[c] < 0.0) {  // the same for all arms of the cluster that nothing is known about
+            const double* m = mean.data() + c * p;
+            const double v0 = set.level_width[copy] * set.level_width[copy], v1 = set.slope_width[copy] * set.slope_width[copy];
+            double value = 0.0, own_part = v0;
+            for (std::size_t i = 0; i < p; ++i) value += z[i] * m[i];
+            for (std::size_t i = 1; i < p; ++i) own_part += v1 * (z[i] * z[i]);
+            along[c] = quadratic(c, z.data()) + own_part;
+            const double to_sd = sigma / std::sqrt(sharpness), more = stray_variance() - v0;
+            untouched[c] = {{value, to_sd * std::sqrt(along[c])}, {value, to_sd * std::sqrt(along[c] + more)}, chance};
         }
-        const double* own = of_arm.data() + static_cast<std::size_t>(at) * entries;
-        const double* inverse = inverse_of_arm(static_cast<std::size_t>(at));
-        const double l0 = 1.0 / v0, l1 = 1.0 / v1;
-        for (std::size_t i = 0; i < p; ++i) vector[i] = m[i] * (i ? l1 : l0) + own[triangle + i];
-        multiply(inverse, z.data(), shares.data());
-        double value = 0.0, level = 0.0, variance_here = 0.0;
-        for (std::size_t i = 0; i < p; ++i) {
-            value += shares[i] * vector[i];
-            level += inverse[i] * vector[i];
-            variance_here += z[i] * shares[i];
-            passed[i] = shares[i] * (i ? l1 : l0);
+        return untouched[c];
+    }
+
+    // Computes what the copy looked at believes about eight arms with evidence; `all` also what they are as strays.
+    void believe(std::size_t block_of_arms, bool all) {
+        const std::size_t first = block_of_arms * lanes, n = std::min(lanes, parent_of.size() - first);
+        const double w0 = set.level_width[copy], w1 = set.slope_width[copy], v0 = w0 * w0, l0 = 1.0 / v0, l1 = 1.0 / (w1 * w1);
+        const double vs = stray_variance(), more = vs - v0, fewer = l0 - 1.0 / vs, to_sd = sigma / std::sqrt(sharpness);
+        Eight* const y = scratch(2);  // L^-1 z, L^-1 e_0 and L^-1 f, then P z and P e_0: (5, p)
+        double* const numbers = work.data() + work.size() - 4 * lanes;  // value, level, own variance, P_00: (4, lanes)
+        for (std::size_t i = 0; i < p; ++i)
+            for (std::size_t l = 0; l < lanes; ++l)
+                reinterpret_cast<double*>(y + 2 * p + i)[l] = (i ? l1 : l0) * mean[(l < n ? parent_of[first + l] : 0) * p + i];
+        in_vectors([&]() BANDITREE_INLINE { solve(block_of_arms, l0, l1, all, y, numbers); });
+        for (std::size_t l = 0; l < n; ++l) {
+            const std::size_t c = parent_of[first + l];
+            const double value = numbers[l], apart = numbers[lanes + l] - mean[c * p], own_part = numbers[2 * lanes + l], corner = numbers[3 * lanes + l];
+            const auto lane = [&](std::size_t part, std::size_t i) { return reinterpret_cast<const double*>(y + part * p + i)[l]; };
+            Arm& arm = arms[first + l];
+            for (std::size_t i = 0; i < p; ++i) passed[i] = lane(3, i) * (i ? l1 : l0);
+            arm.following = {value, to_sd * std::sqrt(own_part + quadratic(c, passed.data()))};
+            const double explained = 1.0 + more * (v0 - corner) * (l0 * l0), g = apart * l0;
+            const double factor = 0.5 * (more * g * g / explained / variance[copy] - ln(explained));
+            const double odds = chance / (1.0 - chance) * exp(std::min(factor, set.largest_factor));
+            arm.stray = odds / (1.0 + odds);
+            if (!all) continue;
+            const double extra = fewer / (1.0 - fewer * corner), u0 = lane(3, 0);
+            for (std::size_t i = 0; i < p; ++i) passed[i] = (lane(3, i) + extra * u0 * lane(4, i)) * (i ? l1 : 1.0 / vs);
+            arm.alone = {value + u0 * extra * apart, to_sd * std::sqrt(own_part + extra * u0 * u0 + quadratic(c, passed.data()))};
         }
-        const double apart = level - m[0];
-        const double explained = 1.0 + more * (v0 - inverse[0]) * (l0 * l0), g = apart * l0;
-        const double factor = 0.5 * (more * g * g / explained / variance[copy] - ln(explained));
-        const double odds = chance / (1.0 - chance) * exp(std::min(factor, set.largest_factor));
-        const double fewer = l0 - 1.0 / vs, extra = fewer / (1.0 - fewer * inverse[0]);
-        const double u0 = shares[0];
-        const double spread = variance_here + quadratic(c, passed.data());
-        for (std::size_t i = 0; i < p; ++i) {
-            const double share = shares[i] + extra * u0 * inverse[i];
-            passed[i] = share * (i ? l1 : 1.0 / vs);
-        }
-        const double alone = variance_here + extra * u0 * u0 + quadratic(c, passed.data());
-        return {{value, to_sd * std::sqrt(spread)}, {value + u0 * extra * apart, to_sd * std::sqrt(alone)}, odds / (1.0 + odds)};
     }
 
     // The same of any node, for Python: mean and sd, those of a stray, and the chance to be one, each `stride` apart.
@@ -237,21 +249,22 @@ struct AdaptiveLinearRows {
     std::vector<double> centre, per_scale;            // (dim,) what features are measured from, and 1 over their scales
     std::vector<std::size_t> above, height_of;        // (clusters,) the cluster above, and the height
     std::vector<std::int32_t> place;                  // (nodes,) of an arm among those with evidence, -1 if it has none
-    std::vector<double> of_arm;                       // (arms with evidence, entries) A and b, standardised
+    std::vector<double> of_arm;                       // A and b of arms with evidence, standardised, eight arms side by side
+    std::vector<std::size_t> parent_of;               // (arms with evidence,) their clusters
     std::vector<std::int32_t> slot;                   // (clusters,) where the sums are, -1 for none
     std::vector<double> sums;                         // (slots, entries, copies) A and b of clusters
     std::vector<double> arm_log, arm_fit;             // (kinds,) sums over arms of ln|M| and of b'Pb
     std::vector<double> cluster_log, cluster_fit;     // (copies,) the same over clusters but the root
     std::vector<double> known_fit;                    // one number: what is known beforehand adds to the sum of squares
     std::vector<double> variance, cumulative;         // (copies,) of the noise; weights, added up
-    std::vector<double> arm_inverses, cluster_inverses;  // (arms or clusters, slots, p, p)
-    Tags arm_tags, cluster_tags;                      // which copies they are of, -1 for none; the last says which is next
+    std::vector<double> cluster_inverses;             // (clusters, slots, p, p)
+    Tags cluster_tags;                                // which copies they are of, -1 for none; the last says which is next
     // Of the decision
     std::size_t copy = 0;
     double sigma = 1.0, chance = 0.0, sharpness = 1.0;
     std::vector<double> z, mean, along;               // (p,), (clusters, p), (clusters,)
-    std::vector<Drawn> untouched;
-    std::vector<double> vector, shares, passed, step, old_own, before, change, work;  // scratch
+    std::vector<Arm> arms, untouched;                 // (arms with evidence,), (clusters,) for arms without
+    std::vector<double> vector, passed, step, own, old_own, before, change, work;  // scratch
 
     double* row(std::int32_t node) { return table + static_cast<std::size_t>(node) * columns; }
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * entries * set.copies; }
@@ -367,16 +380,27 @@ struct AdaptiveLinearRows {
         return 1.0 / (width * width);
     }
 
-    std::size_t note(std::int32_t leaf) {
+    std::size_t note(const Tree& tree, std::int32_t leaf) {
         std::int32_t& at = place[static_cast<std::size_t>(leaf)];
         if (at < 0) {
-            at = static_cast<std::int32_t>(of_arm.size() / entries);
-            of_arm.resize(of_arm.size() + entries, 0.0);
-            arm_tags.resize(arm_tags.size() + n_slots + 1, -1);
-            arm_inverses.resize(arm_inverses.size() + n_slots * p * p);
+            at = static_cast<std::int32_t>(parent_of.size());
+            parent_of.push_back(cluster(tree, tree.parent[leaf]));
+            if (static_cast<std::size_t>(at) % lanes == 0) of_arm.resize(of_arm.size() + entries * lanes, 0.0);
         }
         return static_cast<std::size_t>(at);
     }
+    double* of_place(std::size_t at) { return of_arm.data() + at / lanes * entries * lanes + at % lanes; }
+    void put(std::size_t at, const double* from) {
+        for (std::size_t e = 0; e < entries; ++e) of_place(at)[e * lanes] = from[e];
+    }
+    void take(std::size_t at, double* to) {
+        for (std::size_t e = 0; e < entries; ++e) to[e] = of_place(at)[e * lanes];
+    }
+    double stray_variance() const {
+        const double width = std::max(set.stray_width, set.stray_factor * set.level_width[copy]);
+        return width * width;
+    }
+
     void open(std::size_t c) {
         if (slot[c] >= 0) return;
         slot[c] = static_cast<std::int32_t>(sums.size() / (entries * set.copies));
@@ -394,8 +418,8 @@ struct AdaptiveLinearRows {
             height_of.push_back(static_cast<std::size_t>(set.height[node]));
         }
         centre.assign(d, 0.0), per_scale.assign(d, 0.0);
-        for (auto* scratch : {&z, &vector, &shares, &passed, &step}) scratch->assign(p, 0.0);
-        work.resize((2 * triangle + entries) * lanes);
+        for (auto* part : {&z, &vector, &passed, &step}) part->assign(p, 0.0);
+        work.resize((std::max(2 * triangle, triangle + 5 * p) + entries + 4) * lanes);
         variance.resize(set.copies), cumulative.resize(set.copies);
     }
 
@@ -404,7 +428,7 @@ struct AdaptiveLinearRows {
         standardise(row(0));
         slot.assign(above.size(), -1);
         place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
-        sums.clear(), of_arm.clear(), arm_tags.clear(), arm_inverses.clear();
+        sums.clear(), of_arm.clear(), parent_of.clear();
         cluster_tags.assign(above.size() * (n_slots + 1), -1);
         cluster_inverses.resize(above.size() * n_slots * p * p);
         arm_log.assign(set.kinds, 0.0), arm_fit.assign(set.kinds, 0.0);
@@ -414,13 +438,13 @@ struct AdaptiveLinearRows {
             const bool leaf = tree.content[node] >= 0;
             if (leaf) {
                 if (!(row(node)[2] > 0.0) && !is_known(node)) continue;
-                const std::size_t at = note(node);
-                double* own = of_arm.data() + at * entries;
-                read(node, own);
+                own.resize(entries);
+                read(node, own.data());
+                put(note(tree, node), own.data());
                 known_fit[0] += fit_of_known(node);
                 const std::size_t parent = cluster(tree, tree.parent[node]);
                 open(parent);
-                send_arm(own, parent, 1.0);
+                send_arm(own.data(), parent, 1.0);
                 continue;
             }
             const std::size_t c = cluster(tree, node);
@@ -543,6 +567,48 @@ struct AdaptiveLinearRows {
         }
     }
 
+    // For eight arms with w^-2 + A = L L': L^-1 z, L^-1 e_0 and L^-1 f, and P z, P e_0, for `believe`. f is there but for b.
+    BANDITREE_INLINE void solve(std::size_t block_of_arms, double l0, double l1, bool all, Eight* y, double* numbers) {
+        const Eight* given = reinterpret_cast<const Eight*>(of_arm.data() + block_of_arms * entries * lanes);
+        Eight* const low_part = scratch(1);
+        Eight *const along_z = y, *const along_level = y + p, *const f = y + 2 * p;
+        Eight value{}, level{}, own_part{}, corner{};
+        for (std::size_t i = 0; i < p; ++i) {
+            const double li = i ? l1 : l0;
+            Eight* const row_i = low_part + packed(i, 0);
+            Eight x = broadcast(z[i]), e = broadcast(i ? 0.0 : 1.0), b = f[i] + given[triangle + i], pivot = given[packed(i, i)] + broadcast(li);
+            for (std::size_t j = 0; j < i; ++j) {
+                Eight total = given[packed(i, j)];
+                const Eight* row_j = low_part + packed(j, 0);
+                for (std::size_t k = 0; k < j; ++k) total -= row_i[k] * row_j[k];
+                total = total * row_j[j];  // the diagonal has 1 / L
+                row_i[j] = total;
+                pivot -= total * total;
+                x -= total * along_z[j], e -= total * along_level[j], b -= total * f[j];
+            }
+            double pivots[lanes];
+            std::memcpy(pivots, &pivot, sizeof pivots);
+            for (std::size_t l = 0; l < lanes; ++l) pivots[l] = 1.0 / std::sqrt(pivots[l] > li ? pivots[l] : li);
+            std::memcpy(&pivot, pivots, sizeof pivots);
+            row_i[i] = pivot;
+            along_z[i] = x = x * pivot, along_level[i] = e = e * pivot, f[i] = b = b * pivot;
+            value += x * b, level += e * b, own_part += x * x, corner += e * e;
+        }
+        for (std::size_t part = 0; part < (all ? 2u : 1u); ++part)
+            for (std::size_t i = p; i-- > 0;) {
+                Eight total = y[part * p + i];
+                for (std::size_t k = i + 1; k < p; ++k) total -= low_part[packed(k, i)] * y[(3 + part) * p + k];
+                y[(3 + part) * p + i] = total * low_part[packed(i, i)];
+            }
+        const Eight results[] = {value, level, own_part, corner};
+        std::memcpy(numbers, results, sizeof results);
+    }
+    static BANDITREE_INLINE Eight broadcast(double x) {
+        Eight all;
+        for (std::size_t l = 0; l < lanes; ++l) all.set(l, x);
+        return all;
+    }
+
     // Weighs the copies by how well they explain the evidence, and computes the noise of each.
     void weigh() {
         const double f = weight_of_evidence, *root = row(0);
@@ -572,15 +638,7 @@ struct AdaptiveLinearRows {
         weighed = true;
     }
 
-    // The inverse (w^-2 + A)^-1 of an arm or a cluster in the copy looked at: (p, p). Few are kept of each.
-    double* inverse_of_arm(std::size_t at) {
-        double* to;
-        if (!find_inverse(arm_tags, arm_inverses, at, copy % set.kinds, to)) {
-            const double w0 = set.level_width[copy], w1 = set.slope_width[copy];
-            invert(of_arm.data() + at * entries, 1, 1.0 / (w0 * w0), 1.0 / (w1 * w1), to);
-        }
-        return to;
-    }
+    // The inverse (w^-2 + A)^-1 of a cluster in the copy looked at: (p, p). Few are kept of each.
     double* inverse_of_cluster(std::size_t c) {
         double* to;
         if (!find_inverse(cluster_tags, cluster_inverses, c, copy, to)) {

@@ -84,7 +84,7 @@ struct JointWalker final : CommonWalk<Rows> {
                   double* out) override {
         if constexpr (Rows::contextual) {
             rows.bring_up_to_date(tree);
-            rows.look(tree, context, copy);
+            rows.look_at_all(tree, context, copy);
             for (std::size_t i = 0; i < n; ++i) rows.describe(tree, static_cast<std::int32_t>(nodes[i]), sharp, out + i, n);
         }
         return Rows::contextual;
