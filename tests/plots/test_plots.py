@@ -348,3 +348,9 @@ def test_long_names_leave_room_for_the_picture(kind: str) -> None:
         assert extent.x0 >= figure.x0 - 1
         assert extent.y0 >= figure.y0 - 1
         assert extent.x1 <= figure.x1 + 1
+
+
+def test_no_two_policies_look_alike() -> None:
+    looks = [plots.LOOKS[name] for name in bt.ALGORITHMS]
+    assert len(set(looks)) == len(looks)
+    assert plots.LOOKS["ATS"].color != plots.LOOKS["LinATS"].color
