@@ -8,12 +8,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
-from threading import local
+from threading import Lock, local
 from time import perf_counter
 from typing import Any
 
@@ -31,10 +31,10 @@ HOME = ROOT / ".venv-contest"
 class Options:
     """How much is played."""
 
-    seeds: int = 10
+    seeds: int = 5
     horizon: int = 1_000_000  # at most; every environment has its own
-    allowance: float = 8.0  # seconds for all worlds of an offer in an environment; the first is played in any case
-    patience: float = 90.0  # seconds after which a world is stopped
+    allowance: float = 5.0  # seconds for all worlds of an offer in an environment; the first is played in any case
+    patience: float = 40.0  # seconds after which a world is stopped
     probes: int = 400  # decisions that test the stated probability
 
     @classmethod
@@ -64,30 +64,67 @@ class Task:
 def main() -> None:
     given = _parser().parse_args()
     options = Options.quick() if given.quick else Options()
-    if given.seeds is not None:
-        options = Options(**{**asdict(options), "seeds": given.seeds})
+    changed = {name: getattr(given, name) for name in ("seeds", "allowance") if getattr(given, name) is not None}
+    options = replace(options, **changed)
     chosen = given.only.split(",") if given.only else [environment.name for environment in ENVIRONMENTS]
     unknown = set(chosen) - {environment.name for environment in ENVIRONMENTS}
     if unknown:
         raise SystemExit(f"--only: there is no environment {unknown.pop()!r}")
     environments = [environment for environment in ENVIRONMENTS if environment.name in chosen]
-    begin = perf_counter()
-    packages, failures = admitted(install=not given.here)
-    with tempfile.TemporaryDirectory() as folder:
-        worlds = drawn(environments, options, Path(folder))
-        rows = played(packages, environments, worlds, options, jobs=given.jobs)
     is_whole = not (given.quick or given.only or given.here)
     out = Path(given.out) if given.out else ROOT / ("docs" if is_whole else "build/contest")
-    out.mkdir(parents=True, exist_ok=True)
+    kept = out if given.quick or given.here else ROOT / "build/contest"
+    for place in (out, kept):
+        place.mkdir(parents=True, exist_ok=True)
+    begin = perf_counter()
+    packages, failures = admitted(install=not given.here)
+    journal = Journal(kept / "contest.jsonl", asdict(options), resume=given.resume, again=given.again or ())
+    with tempfile.TemporaryDirectory() as folder:
+        worlds = drawn(environments, options, Path(folder))
+        rows = played(packages, environments, worlds, options, journal, jobs=given.jobs)
     versions = {package.name: package.version for package in packages}
-    facts = {"seeds": options.seeds, "minutes": (perf_counter() - begin) / 60, "patience": options.patience}
-    kept = ROOT / "build/contest" if is_whole else out
-    kept.mkdir(parents=True, exist_ok=True)
-    (kept / "contest.json").write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
-    text = page.written(environments, rows, versions, failures, facts)
+    text = page.written(environments, rows, versions, failures, asdict(options))
     (out / "contest.md").write_text(text, encoding="utf-8")
     print(text)
     print(f"{perf_counter() - begin:.0f} s; written to {out / 'contest.md'}")
+
+
+class Journal:
+    """Rows as they are measured, one line each, so that a run which was stopped can go on.
+
+    Parameters
+    ----------
+    path
+        The file. Its first line has the options; rows of a run with other options are not used.
+    resume
+        Whether to use what is there already; else the file starts anew.
+    again
+        Packages whose rows are not used.
+    """
+
+    def __init__(self, path: Path, options: dict[str, Any], *, resume: bool, again: Sequence[str]) -> None:
+        self._path, self._lock = path, Lock()
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+        if resume and lines and lines[0] == options:
+            rows = [Row(**line) for line in lines[1:] if line["package"] not in again]
+        else:
+            rows = []
+        self._rows = {_key(row): row for row in rows}
+        texts = [json.dumps(options), *(json.dumps(asdict(row)) for row in rows)]
+        path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+
+    def find(self, row: Row) -> Row | None:
+        """The row that was measured for this offer and environment."""
+        return self._rows.get(_key(row))
+
+    def add(self, row: Row) -> Row:
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(row)) + "\n")
+        return row
+
+
+def _key(row: Row) -> tuple[str, str, str, str, int]:
+    return row.environment, row.package, row.label, row.note, row.horizon
 
 
 def admitted(*, install: bool) -> tuple[list[Package], dict[str, str]]:
@@ -134,6 +171,7 @@ def played(
     environments: Sequence[Environment],
     worlds: dict[str, list[Path]],
     options: Options,
+    journal: Journal,
     *,
     jobs: int,
 ) -> list[Row]:
@@ -148,11 +186,15 @@ def played(
     all_workers: SimpleQueue[Worker] = SimpleQueue()
 
     def play(task: Task) -> Row:
+        horizon = min(task.environment.horizon, options.horizon)
+        row = Row(task.environment.name, task.package.name, task.label, task.note, horizon)
+        measured = journal.find(row)
+        if measured is not None:
+            return measured
         workers: dict[str, Worker] = threads.__dict__.setdefault("workers", {})
         if task.package.module not in workers:
             workers[task.package.module] = Worker(task.package.python, task.package.module, {})
             all_workers.put(workers[task.package.module])
-        row = Row(task.environment.name, task.package.name, task.label, task.note)
         try:
             answer = workers[task.package.module].ask(
                 "contest.play",
@@ -165,9 +207,9 @@ def played(
             )
         except Failed as error:
             workers.pop(task.package.module).close()
-            return Row(**{**asdict(row), "failure": str(error)})
+            return journal.add(replace(row, failure=str(error)))
         print(f"{row.environment}: {row.name}", flush=True)
-        return Row(**{**asdict(row), **answer})
+        return journal.add(replace(row, **answer))
 
     with ThreadPoolExecutor(jobs) as pool:
         rows = list(pool.map(play, tasks))
@@ -180,6 +222,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m contest", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the same environments and offers, made short")
     parser.add_argument("--seeds", type=int, help="worlds per environment")
+    parser.add_argument(
+        "--allowance", type=float, metavar="SECONDS", help="for all worlds of an offer in an environment"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
+    parser.add_argument("--again", action="append", metavar="PACKAGE", help="with --resume: play this package again")
     parser.add_argument("--only", metavar="NAMES", help="some environments, with commas between them")
     parser.add_argument("--here", action="store_true", help="install nothing: play with the packages of this Python")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

@@ -171,12 +171,33 @@ def _paths(tree: bt.Tree, levels: int = 1) -> NDArray[np.int64]:
 
 
 ENVIRONMENTS = (
-    Environment("coba linear", "coba's linear synthetic, 10 arms, 5 features", _coba("linear"), 2000, False),
+    Environment("mixed 20", "mixed effects: 20 arms in 4 clusters, 5 features", _mixed(20, 4), 2000, True),
+    Environment("mixed 200", "mixed effects: 200 arms in 20 clusters, 5 features", _mixed(200, 20), 3000, True),
+    Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 1000, True),
+    Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 2000, True),
+    Environment(
+        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 5 effects each", _effects(False), 5000, True
+    ),
+    Environment(
+        "shared effects",
+        "the mixed-effect paper: 100 arms, d = 2, each a mixture of 5 effects; the tree goes by the largest",
+        _effects(True),
+        5000,
+        True,
+    ),
+    Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit, 10_000, True),
+    Environment(
+        "shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 10_000, True
+    ),
+    Environment(
+        "shop 2000", "a shop: 2,000 items in 40 categories at about 1%, no contexts", _shop(2000, 40), 2500, True
+    ),
+    Environment("coba linear", "coba's linear synthetic, 10 arms, 5 features", _coba("linear"), 1000, False),
     Environment(
         "coba neighbours",
         "coba's neighbours synthetic, 10 arms, 5 features",
         _coba("neighbors"),
-        2000,
+        1000,
         False,
         is_linear=False,
         why_not_linear="a reward is that of the nearest of ten random points",
@@ -185,7 +206,7 @@ ENVIRONMENTS = (
         "coba kernel",
         "coba's kernel synthetic, 10 arms, 5 features",
         _coba("kernel"),
-        2000,
+        1000,
         False,
         is_linear=False,
         why_not_linear="a reward is a sum of Gaussian kernels",
@@ -194,7 +215,7 @@ ENVIRONMENTS = (
         "coba mlp",
         "coba's multilayer perceptron synthetic, 10 arms, 5 features",
         _coba("mlp"),
-        2000,
+        1000,
         False,
         is_linear=False,
         why_not_linear="a reward is the output of a random neural network",
@@ -225,26 +246,5 @@ ENVIRONMENTS = (
         False,
         is_linear=False,
         why_not_linear="a class is not linear in the features, although nearly",
-    ),
-    Environment("mixed 20", "mixed effects: 20 arms in 4 clusters, 5 features", _mixed(20, 4), 2000, True),
-    Environment("mixed 200", "mixed effects: 200 arms in 20 clusters, 5 features", _mixed(200, 20), 3000, True),
-    Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 2000, True),
-    Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 2000, True),
-    Environment(
-        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 5 effects each", _effects(False), 5000, True
-    ),
-    Environment(
-        "shared effects",
-        "the mixed-effect paper: 100 arms, d = 2, each a mixture of 5 effects; the tree goes by the largest",
-        _effects(True),
-        5000,
-        True,
-    ),
-    Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit, 10_000, True),
-    Environment(
-        "shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 10_000, True
-    ),
-    Environment(
-        "shop 2000", "a shop: 2,000 items in 40 categories at about 1%, no contexts", _shop(2000, 40), 5000, True
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,20 +59,25 @@ def written(
     standings = {name: standing(some) for name, some in by_environment.items()}
     parts = [
         INTRO,
-        _setting(versions, failures, facts),
+        _setting(rows, versions, failures, facts),
         _summary(environments, standings),
-        _losses(environments, standings),
+        _losses(environments, standings, by_environment),
     ]
+    parts.append(_probabilities(rows))
     parts += [_environment(e, by_environment[e.name]) for e in environments]
     return "\n".join([*parts, HOW])
 
 
-def _setting(versions: Mapping[str, str], failures: Mapping[str, str], facts: Mapping[str, Any]) -> str:
+def _setting(
+    rows: Sequence[Row], versions: Mapping[str, str], failures: Mapping[str, str], facts: Mapping[str, Any]
+) -> str:
     packages = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "mixed-effect paper")
     missing = "".join(f" {name} could not take part: {why}." for name, why in failures.items())
+    minutes = sum(sum(row.seconds) for row in rows) / 60
     return (
-        f"Played on: {machine.describe()}; {facts['minutes']:.0f} minutes. {packages}.{missing} Up to {facts['seeds']} "
-        f"seeds, fewer for slow ones; a world that takes more than {facts['patience']:g} s is stopped.\n"
+        f"Played on: {machine.describe()}; {minutes:.0f} minutes of process time. {packages}.{missing} Up to "
+        f"{facts['seeds']} seeds, fewer for those that need more than {facts['allowance']:g} s for all of them; a "
+        f"world that takes more than {facts['patience']:g} s is stopped.\n"
     )
 
 
@@ -118,7 +124,11 @@ def _aims(environments: Sequence[Environment], standings: Mapping[str, Standing 
     return "\n".join(lines)
 
 
-def _losses(environments: Sequence[Environment], standings: Mapping[str, Standing | None]) -> str:
+def _losses(
+    environments: Sequence[Environment],
+    standings: Mapping[str, Standing | None],
+    by_environment: Mapping[str, Sequence[Row]],
+) -> str:
     """Every environment where another library has less regret, with what the numbers say about it."""
     lines = []
     for e in environments:
@@ -126,12 +136,12 @@ def _losses(environments: Sequence[Environment], standings: Mapping[str, Standin
         if it is None:
             lines.append(f"- **{e.name}**: our default did not finish in time.")
         elif it.best is not None and not it.wins:
-            lines.append(f"- **{e.name}**: {_explained(e, it)}")
+            lines.append(f"- **{e.name}**: {_explained(e, it, by_environment[e.name])}")
     text = "\n".join(lines) if lines else "None in this run."
     return f"## Where another library has less regret\n\n{text}\n"
 
 
-def _explained(e: Environment, it: Standing) -> str:
+def _explained(e: Environment, it: Standing, rows: Sequence[Row]) -> str:
     assert it.best is not None
     theirs = it.ours.mean - it.difference
     size = (
@@ -148,7 +158,32 @@ def _explained(e: Environment, it: Standing) -> str:
         reasons.append("the winner shares one linear model by context, id and category")
     if not e.arms_in_groups:
         reasons.append("there are no groups to learn from")
+    own = min((row for row in rows if row.is_ours and row.regrets), key=lambda row: comparable(row, it.ours))
+    if own is not it.ours:
+        reasons.append(f"of ours, {own.name} has {figures(comparable(own, it.ours))}")
     return f"{size}; {'; '.join(reasons)}." if reasons else f"{size}."
+
+
+def _probabilities(rows: Sequence[Row]) -> str:
+    """Which libraries state probabilities that can be logged, over all environments."""
+    verdicts: dict[tuple[str, str], Counter[str]] = {}
+    for row in rows:
+        if row.regrets and row.label != TOLD:
+            verdicts.setdefault((row.package, row.label), Counter())[row.probability] += 1
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for (package, label), counts in verdicts.items():
+        text = ", ".join(f"{kind} in {count} of {counts.total()}" for kind, count in counts.most_common())
+        verdict = next(iter(counts)) if len(counts) == 1 else text
+        kinds.setdefault((package, verdict), []).append(label.removeprefix(f"{package} "))
+    table_rows = [(package, verdict, ", ".join(labels)) for (package, verdict), labels in kinds.items()]
+    slowest = max((row.stating for row in rows if row.is_ours), default=0.0)
+    text = (
+        "A policy that draws and then states 1 for what it drew, as coba's LinTS does, is wrong: another draw from the "
+        "same state gives another arm. A UCB policy chooses one arm for certain, so its 1 is right, but its log says "
+        f"nothing about other arms. Ours take up to {slowest * 1e3:.1f} ms for a decision with its exact probability."
+    )
+    header = ("package", "stated probability", "of")
+    return f"## Whose probabilities can be logged\n\n{text}\n\n{markdown.table(Table(header, table_rows, left=3))}\n"
 
 
 def _environment(e: Environment, rows: Sequence[Row]) -> str:

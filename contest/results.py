@@ -18,6 +18,7 @@ class Row:
     package: str
     label: str
     note: str
+    horizon: int  # rounds of a world
     regrets: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     probability: str = "none"

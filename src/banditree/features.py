@@ -110,11 +110,19 @@ class Features:
         if isinstance(context, list | tuple) and all(isinstance(row, Mapping) for row in context):
             return self._encode_rows(context)
         columns = _columns_of(context, self._kinds)
-        n = len(next(iter(columns.values())).values)
+        return self.encode_columns({name: column.values for name, column in columns.items()})
+
+    def encode_columns(self, columns: Mapping[str, Sequence[Any]]) -> Floats:
+        """Return one row per visitor, (n, dim), given a column of values for each feature."""
+        missing = [name for name in self._kinds if name not in columns]
+        if missing:
+            present = ", ".join(map(repr, list(columns)[:10])) or "none"
+            raise InvalidValue(f"feature {missing[0]!r} is not a column here; there are {present}")
+        n = len(columns[next(iter(self._kinds))])
         encoded = np.zeros((n, self.dim))
         for name, kind in self._kinds.items():
             start = self._starts[name]
-            kind.encode_column(name, columns[name].values, encoded[:, start : start + kind.width])
+            kind.encode_column(name, columns[name], encoded[:, start : start + kind.width])
         return encoded
 
     def _encode_one(self, context: Mapping[Any, Any], row: int | None = None) -> Floats:

@@ -298,3 +298,21 @@ def test_replay_is_a_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.stderr
     assert "per accepted row" in shown.stdout
     assert "Mean reward of each policy" in page.read_text(encoding="utf-8")
+
+
+def test_contexts_bring_linats_and_a_sentence_on_whether_they_pay(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    n = 3000
+    arms, device, age = rng.integers(4, size=n), rng.choice(["phone", "desktop"], n), rng.integers(18, 90, n)
+    clicks = (rng.random(n) < 0.1 + 0.4 * ((arms < 2) == (device == "phone"))).astype(int)
+    log = tmp_path / "log.csv"
+    with log.open("w", newline="") as file:
+        rows = zip(arms, clicks, [0.25] * n, device, age, strict=True)
+        csv.writer(file).writerows([["item", "click", "p", "device", "age"], *rows])
+    options = ["--arm", "item", "--reward", "click", "--propensity", "p", "--context", "device,age"]
+    shown = call("evaluate", log, *options)
+    assert shown.exit_code == 0, shown.stderr
+    assert "Knowing who asks pays: LinATS would earn" in " ".join(shown.stdout.split())
+    found = json.loads(call("evaluate", log, *options, "--json").stdout)
+    assert set(found["policies"]) == {"LinATS", "ATS", "TS"}
+    assert found["policies"]["LinATS"]["dr"]["value"] > found["policies"]["ATS"]["dr"]["value"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from contest import page
+from contest.__main__ import Journal
 from contest.contestants import Agent
 from contest.contestants.mixed_effect import MixedEffectTS
 from contest.environments import ENVIRONMENTS, Environment
@@ -115,7 +116,7 @@ def test_mixed_effects_have_the_posterior_of_the_joint_normal_model() -> None:
 
 
 def row(label: str, regrets: list[float], package: str = "other", note: str = "default", **more: object) -> Row:
-    return Row("mixed 20", package, label, note, regrets, [1.0] * len(regrets), **more)  # type: ignore[arg-type]
+    return Row("mixed 20", package, label, note, 100, regrets, [1.0] * len(regrets), **more)  # type: ignore[arg-type]
 
 
 def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:
@@ -151,7 +152,7 @@ def test_every_loss_is_on_the_page() -> None:
         row("broken", [], failure="no memory"),
     ]
     text = page.written(
-        [environment], rows, {"other": "1"}, {"third": "no wheel"}, {"seeds": 2, "minutes": 1.0, "patience": 9}
+        [environment], rows, {"other": "1"}, {"third": "no wheel"}, {"seeds": 2, "allowance": 5.0, "patience": 9}
     )
     assert "lowest regret in 0 of 1 environments (0%; aim 70%: **missed**)" in text
     assert "**mixed 20**: quick (default) has 12.5 where LinATS has 20.0 (1.60 times)" in text
@@ -159,11 +160,23 @@ def test_every_loss_is_on_the_page() -> None:
         assert expected in text
 
 
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    first = Journal(tmp_path / "rows", {"seeds": 2}, resume=False, again=())
+    first.add(row("quick", [1.0]))
+    first.add(row("LinATS", [2.0], package="banditree"))
+    resumed = Journal(tmp_path / "rows", {"seeds": 2}, resume=True, again=["banditree"])
+    assert resumed.find(row("quick", [])) == row("quick", [1.0])
+    assert resumed.find(row("LinATS", [], package="banditree")) is None
+    other = Journal(tmp_path / "rows", {"seeds": 3}, resume=True, again=())
+    assert other.find(row("quick", [])) is None
+
+
 def test_the_quick_form_plays_everything_that_this_environment_has(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "contest", "--quick", "--here", "--jobs", "1", "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    rows = json.loads((tmp_path / "contest.json").read_text(encoding="utf-8"))
+    lines = (tmp_path / "contest.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines[1:]]
     assert {one["environment"] for one in rows} == {environment.name for environment in ENVIRONMENTS}
     assert {"banditree", "coba", "river"} <= {one["package"] for one in rows}
     stated = {(one["label"], one["probability"]) for one in rows if one["regrets"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import banditree as bt
 from banditree import ope
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.ope import models
 from banditree.ope.rows import ByRow
 
 TREE = bt.Tree({"x": [0, 1, 2], "y": [3, 4]})
@@ -255,8 +257,59 @@ def test_a_model_that_sees_contexts_makes_dr_surer() -> None:
 
     log, target, _ = contextual(4000, 11)
     forest = RandomForestRegressor(30, min_samples_leaf=50, random_state=0)
-    plain, better = (bt.evaluate(log, target, tree=TREE, model=m, estimators="dr")["dr"].se for m in (None, forest))
-    assert better < plain
+    bare = bt.read_log(
+        {"a": log.arms, "r": log.rewards, "p": log.propensities}, arm="a", reward="r", propensity="p"
+    )  # the same rows without contexts: the default model then knows the arms' rates alone
+    plain = bt.evaluate(bare, target, tree=TREE, estimators="dr")["dr"].se
+    for model in (None, forest):
+        assert bt.evaluate(log, target, tree=TREE, model=model, estimators="dr")["dr"].se < plain
+
+
+def test_the_default_model_of_a_log_with_contexts_is_what_linats_expects() -> None:
+    log, target, _ = contextual(400, 16)
+    given = np.zeros((400, 5))
+    folds = models.folds(400, 0)
+    for fold in range(5):
+        others, rows = folds != fold, np.flatnonzero(folds == fold)
+        policy = bt.LinATS(TREE, dim=1, rng=1)
+        policy.learn(log.rows(others))
+        for row in rows.tolist()[:3]:
+            assert log.contexts is not None
+            table = {entry.path[-1]: entry.mean for entry in policy.table(context=log.contexts[row]) if entry.path}
+            given[row] = [table[arm] for arm in TREE.arms]
+    result = bt.evaluate(log, target, tree=TREE, estimators="dr", rng=0)
+    assert result.inputs.model is not None
+    predicted = result.inputs.model.table[result.inputs.model.kind]
+    checked = given.any(axis=1)
+    assert checked.sum() == 15
+    assert predicted[checked] == pytest.approx(given[checked], abs=1e-9)
+
+
+def test_whether_knowing_who_asks_pays_is_said_in_words() -> None:
+    rng = np.random.default_rng(17)
+    n = 2000
+    arms, device = rng.integers(5, size=n), rng.integers(2, size=n)
+    rewards = (rng.random(n) < 0.1 + 0.4 * ((arms >= 3) == device)).astype(float)
+    table = {"arm": arms, "reward": rewards, "p": np.full(n, 0.2), "device": device}
+    columns: dict[str, Any] = {"arm": "arm", "reward": "reward", "propensity": "p", "context": ["device"]}
+    result = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS}, bt.read_log(table, **columns), tree=TREE)
+    assert result.contexts_verdict.startswith("Knowing who asks pays: LinATS would earn")
+    assert result.contexts_verdict in result.to_text()
+    assert result.to_dict()["contexts"] == result.contexts_verdict
+    noise = bt.read_log(table | {"device": rng.integers(2, size=n)}, **columns)  # the control: it says nothing
+    control = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS, "TS": bt.TS}, noise, tree=TREE)
+    assert not control.contexts_verdict.startswith("Knowing who asks pays:")
+    assert ope.contest({"ATS": bt.ATS, "TS": bt.TS}, noise, tree=TREE).contexts_verdict == ""
+
+
+def test_policies_with_features_are_evaluated_and_replayed_by_their_features() -> None:
+    log, *_ = contextual(200, 19)
+    features = bt.Features({"x": (0, 1)})
+    factory = partial(bt.LinATS, features=features)
+    result = ope.contest({"named": factory, "vectors": bt.LinATS}, log, tree=TREE)
+    named, vectors = (result.evaluations[name]["dr"].value for name in ("named", "vectors"))
+    assert named == pytest.approx(vectors, abs=1e-6)  # LinATS does not depend on the scale of features
+    assert bt.replay({"named": factory}, log, tree=TREE, orders=1)[0].accepted > 0
 
 
 def test_predictions_are_cross_fitted() -> None:
@@ -306,3 +359,19 @@ def test_targets_by_name() -> None:
     assert always["ips"].value == bt.evaluate(log, {3: 1.0}, tree=TREE, estimators="ips")["ips"].value
     with pytest.raises(UnknownArm, match="not an arm"):
         bt.evaluate(log, "item:9", tree=TREE)
+
+
+def test_many_contexts_and_arms_are_drawn_in_place_of_exact_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, *_ = contextual(300, 20)
+    policy = bt.LinTS(TREE, dim=1, rng=3)
+    policy.learn(log)
+    before = policy.to_bytes()
+    exact = bt.evaluate(log, policy, estimators="ips")
+    monkeypatch.setattr("banditree.ope.rows.MAX_EXACT", 1)
+    drawn = bt.evaluate(log, policy, estimators="ips")
+    assert policy.to_bytes() == before
+    assert any("32 choices in each of 300 contexts" in note for note in drawn.notes)
+    # A probability by 32 draws has a standard error below 0.09.
+    apart = exact.inputs.target.at(exact.inputs.places) - drawn.inputs.target.at(drawn.inputs.places)
+    assert abs(apart.mean()) < 4 * 0.09 / math.sqrt(300)
+    assert 0 < np.abs(apart).max() < 5 * 0.09

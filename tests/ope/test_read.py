@@ -243,3 +243,33 @@ def test_estimated_propensities_of_a_thousand_arms_take_seconds() -> None:
     shares = np.bincount(log.codes)[log.codes] / n
     gain = np.log(log.propensities).mean() - np.log(shares).mean()
     assert gain > 0.2  # the true coefficients gain about 0.35; shares alone gain nothing
+
+
+def test_a_policy_with_features_learns_from_the_columns_of_a_log(engine: str) -> None:
+    tree = bt.Tree({"x": [0, 1], "y": [2]})
+    rng = np.random.default_rng(4)
+    n = 60
+    table: dict[str, Any] = {"a": rng.integers(3, size=n), "r": rng.standard_normal(n), "age": rng.integers(18, 91, n)}
+    table |= {"device": rng.choice(["tv", "pc"], n).tolist(), "old": rng.random(n) < 0.5}
+    as_text = {name: [str(value) for value in values] for name, values in table.items()}  # as a CSV file has it
+    features = bt.Features({"device": ["pc", "tv"], "age": (18, 90), "old": bool})
+    visits = [{name: table[name][row] for name in ("device", "age", "old")} for row in range(n)]
+    expected = features.encode(visits)
+    for source in (table, as_text, pd.DataFrame(table), pl.DataFrame(table)):
+        log = bt.read_log(source, arm="a", reward="r", context=["old", "age", "device"])
+        assert log.features is not None
+        assert set(log.features.spec) == {"old", "age", "device"}
+        assert log.features.spec["device"] == ["pc", "tv"]
+        assert np.array_equal(log.encode(features), expected)
+        assert np.array_equal(log.rows(slice(5, 9)).encode(features), expected[5:9])
+        policy, again = (bt.LinTSC(tree, features=features, rng=1) for _ in range(2))
+        policy.learn(log)
+        again.update_many(table["a"], table["r"], contexts=visits)
+        assert str(policy.table()) == str(again.table())
+    bare = bt.read_log(table, arm="a", reward="r")
+    assert bare.features is None
+    with pytest.raises(InvalidValue, match="no contexts"):
+        bt.LinTSC(tree, features=features, rng=1).learn(bare)
+    other = bt.read_log(table, arm="a", reward="r", context=["age"])
+    with pytest.raises(InvalidValue, match="feature 'device' is not a column here; there are 'age'"):
+        bt.LinTSC(tree, features=features, rng=1).learn(other)

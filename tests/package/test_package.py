@@ -48,6 +48,18 @@ print(sorted({"banditree.theory", "banditree.problems", "banditree.clustering"} 
     assert python(code).splitlines() == ["['banditree', 'numpy']", "[]"]
 
 
+def test_import_leaves_to_later_what_is_slow_to_load() -> None:
+    """`import banditree` takes at most 1.5 times `import numpy`: each of these would take much of the difference."""
+    slow = "{'numpy.random', 'secrets', 'inspect', 'json', 'banditree.report.tables'}"
+    code = f"""
+import sys, numpy
+before = set(sys.modules)
+import banditree
+print(({slow} & set(sys.modules)) - before)
+"""
+    assert python(code) == "set()"
+
+
 def test_the_laws_need_numpy_alone() -> None:
     code = """
 import sys

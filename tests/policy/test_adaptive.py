@@ -61,6 +61,7 @@ def test_gaussian_beliefs_are_the_posterior_of_a_tree_of_normal_variables(seed: 
     policy = played_at_random(prior, seed)
     rows, shape = rows_of(policy), policy.tree.shape
     assert prior.prior_sd is not None
+    assert prior.sd is not None
     unit = prior.sd**2
     played = shape.node_of[rows.plays(shape.node_of) > 0]
     means = rows.rewards(played) / rows.plays(played)
@@ -83,12 +84,13 @@ def test_the_weights_of_copies_are_their_marginal_likelihoods(seed: int) -> None
     played = shape.node_of[rows.plays(shape.node_of) > 0]
     means = rows.rewards(played) / rows.plays(played)
     likelihood = []
-    for copy in range(len(rows.steps)):
-        seen = gaussian_tree(policy, rows.concentration[rows.height, copy], 1e9)[1]  # the root's mean may be anything
+    narrow = np.flatnonzero(rows.concentration.min(axis=0) > 0.05)  # the root's mean must be freer than any other
+    for copy in narrow:
+        seen = gaussian_tree(policy, rows.concentration[rows.height, copy], 1e7)[1]  # the root's mean may be anything
         likelihood.append(stats.multivariate_normal.logpdf(means, np.full(len(means), means.mean()), 1.5**2 * seen))
-    expected = np.array(likelihood) + rows.log_prior()
-    expected -= special.logsumexp(expected)
-    assert np.allclose(rows.collect().log_weight, expected, atol=1e-4)
+    expected = np.array(likelihood) + rows.log_prior()[narrow]
+    found = rows.collect().log_weight[narrow]
+    assert np.allclose(found - special.logsumexp(found), expected - special.logsumexp(expected), atol=1e-4)
 
 
 def test_beliefs_by_hand() -> None:
@@ -194,8 +196,8 @@ def test_draws_become_plainer_where_an_arm_has_had_less_than_the_others() -> Non
     variance = np.array([1e-9, 0.05, 0.2, 1.0])
     plain = np.clip(rows.HINT * np.log1p(100 * variance), 1 / sharpest, 1)
     assert plain[-1] == 1 > plain[1] > plain[0]
-    assert rows.sharpened(variance, rows.HINT, rows.sharpest()) == pytest.approx(variance * plain)
-    assert np.array_equal(bt.ATS(bt.Tree(5), rng=1)._state.rows.sharpened(np.ones(1), 0.3, 4.0), [0.25])  # type: ignore[attr-defined]
+    assert rows.variance_of_draws(variance, rows.HINT, rows.sharpest()) == pytest.approx(variance * plain)
+    assert np.array_equal(bt.ATS(bt.Tree(5), rng=1)._state.rows.variance_of_draws(np.ones(1), 0.3, 4.0), [0.25])  # type: ignore[attr-defined]
 
 
 def test_rare_rewards_move_the_copies_and_the_strays() -> None:
@@ -221,7 +223,7 @@ def test_the_engines_know_the_same_probabilities(prior: bt.Belief, n: int) -> No
             policy = played_at_random(prior, 8, n=n)
             found.append(policy.propensities())
     assert np.abs(found[0] - arms_law(policy, policy.tree.arms)).max() < 2e-6
-    assert np.abs(found[0] - found[1]).max() < 1e-9
+    assert np.abs(found[0] - found[1]).max() < 1e-7
 
 
 def test_rewards_known_beforehand_are_rewards() -> None:

@@ -110,7 +110,10 @@ def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: floa
     assert np.allclose(rows.plays(every), plays, rtol=1e-9, atol=1e-9)
     assert np.allclose(rows.rewards(every), rewards, rtol=1e-9, atol=1e-12)
     assert LEAST_SCALE <= rows.scale[0] <= 1
-    if policy.dim is not None:
+    if rows.joint and policy.dim is not None:
+        lower = np.tril_indices(DIM)
+        assert np.allclose(rows._square(rows.gram * rows.scale)[:, 1:, 1:][:, *lower], gram[:, *lower], rtol=1e-9)
+    elif policy.dim is not None:
         now = evidence(policy)
         assert np.allclose(now["gram"], gram, rtol=1e-9, atol=1e-12)
         x = np.array([1.0, -0.5, 2.0])

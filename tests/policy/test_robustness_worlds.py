@@ -14,7 +14,7 @@ from banditree.simulation.statistics import over_seeds
 from tools.pages.robustness import main, plan
 from tools.pages.robustness_growth import Growth, verdict
 from tools.pages.robustness_numbers import Point, Ratio, geometric_mean, measure
-from tools.pages.robustness_page import losses, mean, summary
+from tools.pages.robustness_page import NORMAL, PAPER, RANDOM, SHOPS, losses, mean, summary
 from tools.pages.robustness_worlds import (
     HIDDEN,
     OTHER_TREE,
@@ -26,7 +26,8 @@ from tools.pages.robustness_worlds import (
     table_worlds,
 )
 
-TABLE, RANDOM, GROWING = plan(quick=True)
+GROUPS, GROWING = plan(quick=True)
+TABLE, DRAWN = GROUPS[PAPER], GROUPS[SHOPS] + GROUPS[RANDOM]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,8 @@ def test_the_page_has_its_parts_and_its_picture(page: Path) -> None:
         "In short",
         "Where it loses, and why",
         "Worlds of the paper, and worlds made against ATS",
+        "Normal rewards",
+        "Shops",
         "Worlds drawn at random",
         "Does regret grow like log T?",
         "Every policy",
@@ -73,13 +76,13 @@ def test_every_world_is_there_with_every_time_and_every_policy(page: Path) -> No
     expected = [(world.name, t) for world in TABLE for t in (5, 50, 500)[: 3 if world.long_seeds else 2]]
     assert [(row[0], int(row[1].replace(",", ""))) for row in rows] == expected
     _, _, *rows = tables(text, "Worlds drawn at random")
-    assert [row[0] for row in rows] == [world.name for world in RANDOM for _ in range(2)]
-    for world in TABLE:
+    assert [row[0] for row in rows] == [world.name for world in GROUPS[RANDOM] for _ in range(2)]
+    for world in TABLE + GROUPS[NORMAL]:
         _, _, *rows = tables(text, world.name[0].upper() + world.name[1:])
         assert [row[0] for row in rows] == list(world.policies())
-    header, _, *rows = tables(text, "Worlds drawn at random, every policy")
-    for world, row in zip(RANDOM, rows, strict=True):
-        assert [name for name, cell in zip(header, row, strict=True) if cell] == ["world", *world.policies()]
+    header, _, *rows = tables(text, "Shops and worlds drawn at random, every policy")
+    for world, row in zip(DRAWN, rows, strict=True):
+        assert {name for name, cell in zip(header, row, strict=True) if cell} == {"world", *world.policies()}
 
 
 def test_the_numbers_are_those_of_the_runs(page: Path) -> None:
@@ -146,13 +149,13 @@ def point(name: str, time: int, *, ats: float, ts: float, tsc: float, **options:
 def test_the_page_says_where_ats_loses_and_only_there() -> None:
     wins = point("easy", 100, ats=50.0, ts=80.0, tsc=60.0, why=UNKNOWN)
     loses = point("hard", 1000, ats=90.0, ts=60.0, tsc=75.0, why=HIDDEN)
-    text = losses([wins, loses], [wins])
+    text = losses({PAPER: [wins, loses], RANDOM: [wins]})
     assert "on 1 of the 2 lines." in text
     assert "- *hard*: at T = 1,000 1.50 ± 0.01 times the regret of TS. " + HIDDEN in text
     assert "easy" not in text
-    assert "On random worlds it is behind by as much on none of the 1 lines." in text
-    assert "1.50 ± 0.01 times" in losses([wins], [loses]).split("On random worlds")[1]
-    rows = [line.split("|")[2].strip() for line in summary([wins, loses], [wins]).splitlines()[2:]]
+    assert "*Random worlds*: behind by more than two standard errors on none of the 1 lines." in text
+    assert "1.50 ± 0.01 times" in losses({PAPER: [wins], RANDOM: [loses]}).split("*Random worlds*")[1]
+    rows = [line.split("|")[2].strip() for line in summary({PAPER: [wins, loses], RANDOM: [wins]}).splitlines()[2:]]
     assert rows[0] == "1.50 ± 0.01 **missed** (hard, T = 1,000)"
     assert rows[1] == f"{np.sqrt(1.5 * 50 / 60):.2f} **missed**"
     assert rows[2] == "1.50 ± 0.01 **missed** (hard, T = 1,000)"
@@ -161,13 +164,13 @@ def test_the_page_says_where_ats_loses_and_only_there() -> None:
 
 def test_reasons_follow_from_who_is_better() -> None:
     trusting = point("tree", 100, ats=50.0, ts=80.0, tsc=40.0, why=HIDDEN)
-    assert "TSC takes for granted" in losses([trusting], [trusting])
-    assert HIDDEN not in losses([trusting], [trusting])
+    assert "TSC takes for granted" in losses({PAPER: [trusting]})
+    assert HIDDEN not in losses({PAPER: [trusting]})
     nothing = Point(replace(trusting.world, tells=False), 100, trusting.regret)
-    assert UNKNOWN in losses([nothing], [nothing])
+    assert UNKNOWN in losses({PAPER: [nothing]})
     found = point("other", 100, ats=50.0, ts=80.0, tsc=60.0, rival="kmeans")
     found = Point(found.world, 100, {**found.regret, "TSC on kmeans": 0.5 * found.regret["ATS"]})
-    assert OTHER_TREE in losses([found], [found])
+    assert OTHER_TREE in losses({PAPER: [found]})
 
 
 def test_points_of_a_world_use_all_its_seeds() -> None:

@@ -438,6 +438,32 @@ def test_a_unit_keeps_its_arm_only_while_it_may_have_it(tmp_path: Path) -> None:
         assert http.post("/v1/decisions", json={"unit": "v"}).status_code == 201
 
 
+# What is left to learn
+
+
+def test_the_report_says_which_item_is_best_and_what_is_left_to_gain(tmp_path: Path) -> None:
+    plans = [Plan(ARMS, Settings(policy=name, stop_at=0.05), name) for name in ("TS", "ATS", "UCB1")]
+    plans.append(Plan(ARMS, Settings(policy="LinTS", dim=1), "LinTS"))
+    plans = [Plan(plan.arms, plan.settings, plan.name, evidence=EVIDENCE) for plan in plans[:2]] + plans[2:]
+    with inside(*plans, store=tmp_path / "decisions.db") as (_, http):
+        for name in ("TS", "ATS"):
+            report = http.get(f"/v1/experiments/{name}/report").json()
+            assert report["best"][0]["arm"] == "hats1"
+            assert report["best"][0]["chance"] > 0.99
+            assert 0 <= report["remaining"]["mean"] <= report["remaining"]["high"] < 0.05
+            assert report["done"] is True
+            assert report["lift"] is None
+        for name in ("UCB1", "LinTS"):
+            report = http.get(f"/v1/experiments/{name}/report").json()
+            assert (report["best"], report["remaining"], report["done"]) == (None, None, False)
+            assert report["sentences"]
+            tree = http.get(f"/v1/experiments/{name}/tree").text
+            assert "Infinity" not in tree
+
+
+EVIDENCE = {"arms": list(ARMS), "rewards": [100.0, 100, 100, 100, 900, 100], "plays": [2000.0] * 6}
+
+
 # Slates
 
 

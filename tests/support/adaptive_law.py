@@ -85,7 +85,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     chances = np.zeros(n_arms)
     for share, parts in zip(weight, found, strict=True):
         if share > 1e-8:
-            chances[positions] += share * (_wins(parts) if len(parts) > 1 else np.ones(1))
+            chances[positions] += share * (wins_on_a_grid(parts) if len(parts) > 1 else np.ones(1))
     return np.asarray(chances / chances.sum())
 
 
@@ -187,7 +187,7 @@ def _drawn(
     return odds / (1 + odds), both[0], both[1]
 
 
-def _wins(parts: Any) -> Floats:
+def wins_on_a_grid(parts: Any) -> Floats:
     """Sum over a fine grid: the trapezoidal rule on a smooth function that vanishes at both ends."""
     top = max(m + 9 * s for _, *both in parts for m, s in both)
     low = max(min(m - 9 * s for m, s in both) for _, *both in parts)

@@ -14,11 +14,11 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     words.add_argument("--rounds", type=int, default=1000)
     words.add_argument("--seed", type=int, default=0)
-    words.add_argument("--store", default=None, help="a file, or postgresql://... for two servers")
+    words.add_argument("--store", default=None, help="a file, or postgresql://... for three servers")
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = given.store or str(Path(folder) / "decisions.db")
-        servers = 2 if store.startswith("postgres") else 1
+        servers = 3 if store.startswith("postgres") else 1
         faults = torture(
             store, given.rounds, seed=given.seed, servers=servers, say=lambda line: print(line, flush=True)
         )

@@ -12,7 +12,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +22,19 @@ import httpx
 
 from banditree.service import engine
 from banditree.service.commands import answer
-from banditree.service.events import DECISION, MAIN, REWARD
+from banditree.service.events import DECISION, MAIN, POLICY, REWARD, VOID, Event
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
-from banditree.service.state import State
+from banditree.service.state import State, Voids
 from banditree.service.store import EventLog, SqliteLog
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats", "gloves") for i in range(4)}
-SETTINGS = Settings(explore=0.1)
+OTHER = "other"  # the second experiment
+EVIDENCE = {"arms": ["hats0", "hats1"], "rewards": [3.0, 1.0], "plays": [10.0, 5.0]}
+PLANS = {
+    MAIN: engine.Plan(ARMS, Settings(explore=0.1, control=0.2), source="torture", evidence=EVIDENCE),
+    OTHER: engine.Plan(ARMS, Settings(policy="TSC", control=0.3, control_policy="TS"), OTHER, source="torture"),
+}
 CLIENTS = 4
 MOST_ANSWERS = 120  # a server is killed after so many answers at most
 FORKS = multiprocessing.get_context("forkserver")
@@ -64,7 +69,7 @@ def run_server(store: str, address: Any, hasty: bool) -> None:
         redirect_stdout(pipe),
         redirect_stderr(nowhere),
     ):
-        serve([engine.Plan(ARMS, SETTINGS, source="torture")], store=store, host="127.0.0.1", port=0)
+        serve(list(PLANS.values()), store=store, host="127.0.0.1", port=0)
 
 
 class Process:
@@ -94,14 +99,20 @@ class Ledger:
     answered: dict[str, dict[str, Any]] = field(default_factory=dict)  # id -> the answer
     sent: dict[str, float] = field(default_factory=dict)  # id -> the reward
     accepted: dict[str, float] = field(default_factory=dict)
+    voided: set[str] = field(default_factory=set)  # ids of decisions that the service said it has voided
     faults: list[str] = field(default_factory=list)
 
     def size(self) -> int:
         return len(self.answered) + len(self.accepted)
 
 
+def at(id_: str) -> str:
+    """The routes of the experiment of a decision, which its id tells."""
+    return f"/v1/experiments/{OTHER}" if id_.endswith("-other") else "/v1"
+
+
 class ClientThread(threading.Thread):
-    """Decides, rewards and repeats itself, until nobody answers any more."""
+    """Decides, rewards, repeats itself, voids, pauses and resumes, until nobody answers any more."""
 
     def __init__(self, url: str, ledger: Ledger, name: str, seed: int) -> None:
         super().__init__(daemon=True)
@@ -125,13 +136,20 @@ class ClientThread(threading.Thread):
             self.reward(http, rng.choice(list(ledger.sent)))  # again
         elif ledger.asked and rng.random() < 0.1:
             self.decide(http, rng.choice(list(ledger.asked)))  # again
+        elif ledger.answered and rng.random() < 0.03:
+            self.void(http, rng.sample(list(ledger.answered), min(3, len(ledger.answered))))
+        elif rng.random() < 0.03:
+            where = rng.choice(["/v1", f"/v1/experiments/{OTHER}"])
+            http.post(f"{where}/{rng.choice(['pause', 'resume', 'resume'])}")
         else:
-            self.decide(http, f"{self.prefix}-{len(ledger.asked)}")
+            self.decide(http, f"{self.prefix}-{len(ledger.asked)}{rng.choice(['', '-other'])}")
 
     def decide(self, http: httpx.Client, id_: str) -> None:
         ledger = self.ledger
-        request = ledger.asked.setdefault(id_, {"id": id_} | ({"k": 2} if self.rng.random() < 0.2 else {}))
-        got = http.post("/v1/decisions", json=request)
+        new: dict[str, Any] = {"id": id_} | ({"k": 2} if self.rng.random() < 0.2 else {})
+        new |= {"unit": f"visitor-{self.rng.randrange(50)}"} if self.rng.random() < 0.8 else {}
+        request = ledger.asked.setdefault(id_, new)
+        got = http.post(f"{at(id_)}/decisions", json=request)
         if got.status_code == 503:
             return
         if got.status_code not in (200, 201):
@@ -142,7 +160,7 @@ class ClientThread(threading.Thread):
     def reward(self, http: httpx.Client, id_: str) -> None:
         ledger = self.ledger
         value = ledger.sent.setdefault(id_, float(self.rng.random() < 0.3))
-        got = http.put(f"/v1/decisions/{id_}/reward", json={"reward": value, "position": 0})
+        got = http.put(f"{at(id_)}/decisions/{id_}/reward", json={"reward": value, "position": 0})
         if got.status_code == 503:
             return
         if got.status_code != 200:
@@ -151,6 +169,15 @@ class ClientThread(threading.Thread):
             ledger.faults.append(f"the reward of {id_} was applied twice")
         else:
             ledger.accepted[id_] = value
+
+    def void(self, http: httpx.Client, ids: list[str]) -> None:
+        for where in {at(id_) for id_ in ids}:
+            some = [id_ for id_ in ids if at(id_) == where]
+            got = http.post(f"{where}/void", json={"ids": some})
+            if got.status_code == 200:
+                self.ledger.voided |= set(some)
+            elif got.status_code != 503:
+                self.ledger.faults.append(f"void: {got.status_code} {got.text}")
 
 
 def load(processes: Sequence[Process], ledgers: Sequence[Ledger], name: str, seed: int) -> list[ClientThread]:
@@ -167,26 +194,15 @@ def load(processes: Sequence[Process], ledgers: Sequence[Ledger], name: str, see
 def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     """All that a store has lost, counted twice or made up, against the ledgers."""
     faults = [fault for ledger in ledgers for fault in ledger.faults]
-    whole = State(MAIN, SETTINGS)
     last = 0
-    plays = 0
     for event in log.tail(0, whole=False):
         if event.n != last + 1:
             faults.append(f"event {event.n} follows event {last}")
         last = event.n
-        plays += event.kind == REWARD and event.learned
-        whole.apply(event)
-    saved = log.load_snapshot(engine.snapshot_key(MAIN, SETTINGS))
-    if saved is not None:
-        restored = State.from_bytes(saved[1], MAIN, SETTINGS)
-        for event in log.tail(saved[0], whole=False):
-            restored.apply(event)
-        if restored.to_bytes() != whole.to_bytes():
-            faults.append("the snapshot and the events after it are not the fold of the log")
-    if whole.policy[()].plays != plays:
-        faults.append(f"{plays} rewards are in the log, {whole.policy[()].plays} in the policy")
+    for name in PLANS:
+        faults += compare_states(log, name)
     for ledger in ledgers:
-        known = log.find(MAIN, ledger.asked)
+        known = find(log, ledger.asked)
         for id_, said in ledger.answered.items():
             kept = [event for event in known.get(id_, ()) if event.kind == DECISION]
             if [answer(event) for event in kept] != [said]:
@@ -198,7 +214,40 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
         for id_, events in known.items():
             if len(events) > 1 and events[1].value != ledger.sent.get(id_):
                 faults.append(f"the reward of {id_} was never sent")
+    ids = {id_ for event in log.of_kinds(VOID) for id_ in (event.body or {})["ids"]}
+    return faults + [f"{id_} was voided, and is not" for ledger in ledgers for id_ in ledger.voided - ids]
+
+
+def compare_states(log: EventLog, name: str) -> list[str]:
+    """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts."""
+    settings = PLANS[name].settings
+    voids = [event for event in log.of_kinds(VOID) if event.experiment == name]
+    whole, plays, skipped = State(name, settings, voids), 0, set()
+    for event in log.tail(0, whole=False, experiment=name):
+        whole.apply(event)
+        if event.kind == DECISION and Voids(voids).cover(event):
+            skipped.add(event.id)
+        plays += event.kind == REWARD and event.learned and event.cohort == POLICY and event.id not in skipped
+    if whole.is_empty:
+        return []
+    faults = []
+    saved = log.load_snapshot(engine.snapshot_key(name, settings))
+    if saved is not None:
+        restored = State.from_bytes(saved[1], name, settings)
+        for event in log.tail(saved[0], whole=False, experiment=name):
+            restored.apply(event)
+        if not restored.is_stale and restored.to_bytes() != whole.to_bytes():
+            faults.append(f"{name}: the snapshot and the events after it are not the fold of the log")
+    plays += sum(PLANS[name].evidence["plays"]) if PLANS[name].evidence else 0  # type: ignore[index]
+    if whole.policy[()].plays != plays:
+        faults.append(f"{name}: {plays} rewards are in the log, {whole.policy[()].plays} in the policy")
     return faults
+
+
+def find(log: EventLog, ids: Iterable[str]) -> dict[str, list[Event]]:
+    """The events of decisions of both experiments."""
+    ids = list(ids)
+    return {id_: events for name in PLANS for id_, events in log.find(name, ids).items()}
 
 
 def finish(url: str, ledgers: Sequence[Ledger]) -> None:
@@ -244,7 +293,7 @@ def torture(
             missing = sum(len(ledger.asked) - len(ledger.answered) for ledger in ledgers)
             faults = [fault for ledger in ledgers for fault in ledger.faults]
             with closing(_beside(store)) as log:
-                found = {id_: events for ledger in ledgers for id_, events in log.find(MAIN, ledger.asked).items()}
+                found = {id_: events for ledger in ledgers for id_, events in find(log, ledger.asked).items()}
             faults += [f"{id_} is in the log twice" for id_, events in found.items() if len(events) > 2]
             if faults or missing:
                 return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]

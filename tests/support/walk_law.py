@@ -18,6 +18,7 @@ from banditree.beliefs.counts import CountsRows
 from banditree.beliefs.gaussian import GaussianRows
 from banditree.beliefs.linear import LinearRows
 from tests.support.adaptive_law import arms_law
+from tests.support.adaptive_linear_law import arms_law as linear_arms_law
 from tests.support.winning import BETA, NORMAL, by_quadrature
 
 Floats = NDArray[np.float64]
@@ -39,7 +40,7 @@ def law(policy: bt.Policy, allowed: Collection[Any] | None = None, context: Any 
             walk(child, chance * share)
 
     if policy._state.rows.joint:
-        found = arms_law(policy, arms)
+        found = arms_law(policy, arms) if policy.dim is None else linear_arms_law(policy, arms, context)
     else:
         walk(0, 1.0)
     n = len(arms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -329,3 +330,21 @@ def test_a_tree_that_comes_in_unaligned_memory_is_aligned() -> None:
     assert again == tree
     assert all(getattr(again.shape, field.name).flags.aligned for field in fields(again.shape))
     assert bt.TSC(again, rng=0).choose() in ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: bt.Tree(np.array(0.5)),
+        lambda: bt.Tree(np.ma.masked),
+        lambda: bt.Tree({"a": np.array(3)}),
+        lambda: bt.Tree.from_paths(np.array(0.5)),
+        lambda: bt.Tree.from_paths([np.array(0.5)]),  # type: ignore[list-item]
+        lambda: bt.Tree.from_labels(np.ma.masked),
+        lambda: bt.Tree.from_labels([1, 2], arms=np.array(3)),
+        lambda: bt.TS(bt.Tree(2), rng=np.timedelta64(1)),
+    ],
+)
+def test_arrays_of_no_dimension_are_refused(build: Callable[[], Any]) -> None:
+    with pytest.raises(bt.errors.BanditreeError):
+        build()

@@ -15,23 +15,34 @@ from pathlib import Path
 from banditree.simulation.progress import tasks_bar
 from tools.pages.robustness_growth import Growth, grow
 from tools.pages.robustness_numbers import Point, measure
-from tools.pages.robustness_page import page
-from tools.pages.robustness_worlds import World, growing_worlds, random_worlds, table_worlds
+from tools.pages.robustness_page import NORMAL, PAPER, RANDOM, SHOPS, page
+from tools.pages.robustness_worlds import World, growing_worlds, normal_worlds, random_worlds, shops, table_worlds
 
-RANDOM, RANDOM_SEEDS = 24, 20
-END, GROWTH_SEEDS = 1_000_000, 20
+N_RANDOM, N_SHOPS, DRAWN_SEEDS = 24, 12, 12  # worlds of each kind, and seeds of each
+END, GROWTH_SEEDS = 1_000_000, 10
+SHARE = 0.3  # of the seeds that the worlds of the paper name: enough, with a budget of about 25 minutes on two cores
 QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
 
 
-def plan(quick: bool) -> tuple[list[World], list[World], list[World]]:
-    """List the worlds of the table, those drawn at random, and those that are played for long."""
-    table, drawn, growing = table_worlds(), random_worlds(RANDOM, RANDOM_SEEDS), growing_worlds(END, GROWTH_SEEDS)
+def plan(quick: bool) -> tuple[dict[str, list[World]], list[World]]:
+    """List the worlds by their groups, and those that are played for long."""
+    table = [replace(w, seeds=round(SHARE * w.seeds), long_seeds=round(SHARE * w.long_seeds)) for w in table_worlds()]
+    groups = {
+        PAPER: table,
+        NORMAL: normal_worlds(),
+        SHOPS: shops(N_SHOPS, DRAWN_SEEDS),
+        RANDOM: random_worlds(N_RANDOM, DRAWN_SEEDS),
+    }
+    growing = growing_worlds(END, GROWTH_SEEDS)
     if quick:
-        table = [replace(w, horizon=QUICK_HORIZON, seeds=QUICK_SEEDS, long_seeds=min(w.long_seeds, 2)) for w in table]
-        drawn = [replace(w, horizon=QUICK_HORIZON, seeds=QUICK_SEEDS) for w in drawn[:3]]
+        short = {"horizon": QUICK_HORIZON, "seeds": QUICK_SEEDS}
+        groups = {
+            name: [replace(w, long_seeds=min(w.long_seeds, 2), **short) for w in worlds[: None if name == PAPER else 3]]
+            for name, worlds in groups.items()
+        }
         growing = [replace(w, horizon=QUICK_END, seeds=QUICK_SEEDS) for w in growing]
-    return table, drawn, growing
+    return groups, growing
 
 
 def cost(world: World) -> float:
@@ -47,16 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out", type=Path, required=True, help="the page to write; its picture goes to images beside it"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="few seeds and short runs: seconds instead of about 20 minutes"
+        "--quick", action="store_true", help="few seeds and short runs: seconds instead of about 25 minutes"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
     given = parser.parse_args(arguments)
-    table, drawn, growing = plan(given.quick)
+    groups, growing = plan(given.quick)
+    worlds = [world for group in groups.values() for world in group]
     started, points = time.monotonic(), dict[str, list[Point]]()
-    tasks = {world.name: cost(world) for world in [*table, *drawn]}
+    tasks = {world.name: cost(world) for world in worlds}
     tasks |= {f"{world.name}, long": cost(world) for world in growing}
     with tasks_bar(tasks, None) as show:
-        for world in [*table, *drawn]:
+        for world in worlds:
             with show(world.name) as progress:
                 points[world.name] = measure(world, jobs=given.jobs, progress=progress)
             took = f"{time.monotonic() - started:6.0f} s"
@@ -65,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for world in growing:
             with show(f"{world.name}, long") as progress:
                 growths.append(grow(world, jobs=given.jobs, progress=progress))
-    text = page([points[w.name] for w in table], [points[w.name] for w in drawn], growths, given.out)
+    text = page({name: [points[w.name] for w in group] for name, group in groups.items()}, growths, given.out)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(text, encoding="utf-8")
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import banditree as bt
@@ -11,11 +11,13 @@ from benchmarks.findings import Table
 from benchmarks.report.markdown import table
 from benchmarks.words import figures
 from tools.pages.robustness_growth import Growth, draw, growth_table, verdict
-from tools.pages.robustness_numbers import FLAT, OURS, Point, geometric_mean
-from tools.pages.robustness_worlds import OTHER_TREE, TRUSTED, UNKNOWN, Drawn
+from tools.pages.robustness_numbers import FLAT, OURS, Point, Ratio, geometric_mean
+from tools.pages.robustness_picture import draw_ratios
+from tools.pages.robustness_worlds import OTHER_TREE, TRUSTED, UNKNOWN, Drawn, Shop
 
 BEST_AIM, MEAN_AIM, FLAT_AIM = 1.25, 0.9, 1.05
-PICTURE = Path("images") / "robustness.png"
+PICTURE, RATIOS = Path("images") / "robustness.png", Path("images") / "robustness-ratios.png"
+PAPER, NORMAL, SHOPS, RANDOM = "worlds of the paper", "normal rewards", "shops", "random worlds"
 Worlds = Sequence[Sequence[Point]]  # for each world its points in time
 
 HEAD = """# How robust is ATS?
@@ -28,8 +30,8 @@ of another policy, with a standard error that is paired over seeds. The best of 
 mean regret *on these very seeds*, at this very time: no user can choose so well, and luck had a say in it, so that
 ratios to it err to the disadvantage of ATS.
 
-The defaults of ATS were set on the kinds of worlds in the first table, with other seeds, and on random worlds other
-than those in the second.
+The defaults of ATS were set on the kinds of worlds in these tables, with other seeds, and on random worlds and shops
+other than those below.
 """
 
 PRICE = """
@@ -48,7 +50,24 @@ WORLDS = """
 - *Two arms*: the tree says nothing at all, and an unlucky start can make the better arm look worse for long.
 """
 
-RANDOM = """
+NORMAL_WORLDS = """
+## Normal rewards
+
+All policies have the prior `bt.Gaussian(sd)` with the true noise, except where it is learned. *Ratings*: 200 arms
+± 0.5 in 10 clusters ± 0.25, or 0, around 3.2, with noise 1.22. *Two levels*: 12 clusters of 12, ± 0.5 and ± 0.15, noise
+0.5. *Fine* and *coarse differences*: a tenth of the noise, and ten times. *Misplaced arm*: clusters from 0 to 1, and
+one arm of 1.6 in the poorest.
+"""
+
+SHOP_WORLDS = """
+## Shops
+
+300 to 5,000 items in 10 to 100 categories, click rates around 0.3 to 5%, two to a hundred decisions per item. Rates are
+log-normal; sd is the standard deviation of categories and of items in them, on the log scale. *TSC told* has the prior
+Beta(1, 1/rate - 1): it knows the level of the rates, ATS does not.
+"""
+
+RANDOM_WORLDS = """
 ## Worlds drawn at random
 
 10 to 2,000 arms on trees of 1 to 6 levels of clusters, 2 to 8 wide. Each level, and the arms, have effects that add up
@@ -73,44 +92,54 @@ Mean ± standard error (p99), the least mean in bold.
 """
 
 ON_RANDOM = """
-### Worlds drawn at random, every policy
+### Shops and worlds drawn at random, every policy
 
 At the last time of each world, without p99.
 """
 
 
-def page(worlds: Worlds, drawn: Worlds, growths: Sequence[Growth], out: Path) -> str:
-    """Draw the picture into the page's folder, and return the page."""
+def page(groups: Mapping[str, Worlds], growths: Sequence[Growth], out: Path) -> str:
+    """Draw the pictures into the page's folder, and return the page."""
     draw(growths, out.parent / PICTURE)
-    first, second = ([point for points in each for point in points] for each in (worlds, drawn))
+    points = {name: [point for points in worlds for point in points] for name, worlds in groups.items()}
+    draw_ratios(points, out.parent / RATIOS)
+    at_a_glance = (
+        "Ratios of the regret of ATS to that of TS and to that of the best of the others, one dot per line below"
+    )
     alt = "Regret over time on a log axis, ATS and TS, one panel each for " + " and ".join(
         growth.world.name for growth in growths
     )
     parts = [
         HEAD.format(engine=bt.engine()),
         "## In short\n",
-        summary(first, second),
-        "\n## Where it loses, and why\n",
-        losses(first, second),
+        summary(points),
+        f"\n![{at_a_glance}]({RATIOS.as_posix()})\n",
+        "## Where it loses, and why\n",
+        losses(points),
         WORLDS,
-        contest(first),
-        RANDOM,
-        contest(second, shape),
+        contest(points[PAPER]),
+        NORMAL_WORLDS,
+        contest(points[NORMAL]),
+        SHOP_WORLDS,
+        told_level(points[SHOPS]),
+        contest(points[SHOPS], shop),
+        RANDOM_WORLDS,
+        contest(points[RANDOM], shape),
         GROWTH.format(seeds=growths[0].world.seeds),
         growth_table(growths),
         f"\n{verdict(growths)}\n",
         f"![{alt}]({PICTURE.as_posix()})",
         EVERYONE,
-        "\n\n".join(everyone(points) for points in worlds),
+        "\n\n".join(everyone(at) for name in (PAPER, NORMAL) for at in groups[name]),
         ON_RANDOM,
-        side_by_side([points[-1] for points in drawn]),
+        side_by_side([at[-1] for name in (SHOPS, RANDOM) for at in groups[name]]),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def summary(first: Sequence[Point], second: Sequence[Point]) -> str:
+def summary(groups: Mapping[str, Sequence[Point]]) -> str:
     """The worst and the mean of all ratios, beside what was aimed at."""
-    both = (first, second)
+    both = tuple(groups.values())
     rows = [
         (
             "worst ratio to the best of the others",
@@ -128,7 +157,36 @@ def summary(first: Sequence[Point], second: Sequence[Point]) -> str:
         (f"lines above {BEST_AIM} times the best", *(_above(p, "to_best", BEST_AIM) for p in both), "none"),
         (f"lines above {FLAT_AIM} times TS", *(_above(p, "to_flat", FLAT_AIM) for p in both), "none"),
     ]
-    return table(Table(("", "worlds of the first table", "random worlds", "aim"), rows))
+    return table(Table(("", *groups, "aim"), rows))
+
+
+def told_level(points: Sequence[Point]) -> str:
+    """How ATS does beside TSC and beside TSC told, at the end of each shop's horizon."""
+    last = [point for point in points if point.time == point.world.horizon]
+    lines = []
+    for rival, aim in (("TSC", 0.65), ("TSC told", 0.85)):
+        ratios = [Ratio.of(point.regret[OURS], point.regret[rival]) for point in last if rival in point.regret]
+        mean_ratio, worst = (
+            geometric_mean([ratio.value for ratio in ratios]),
+            max(ratios, key=lambda ratio: ratio.value),
+        )
+        lines.append(
+            f"- {rival}: geometric mean {mean_ratio:.2f}{_missed(mean_ratio, aim)} (aim: {aim}), worst {worst}"
+            f"{_missed(worst.value, 1.1)} (aim: 1.1)"
+        )
+    return "\n".join(["Regret of ATS at the end of each shop, over that of:\n", *lines]) + "\n"
+
+
+def shop(point: Point) -> dict[str, str]:
+    """Describe a shop."""
+    drawn = point.world.problem
+    assert isinstance(drawn, Shop)
+    return {
+        "items": f"{drawn.n_items:,}",
+        "categories": str(drawn.n_categories),
+        "rate": f"{drawn.rate:.2%}",
+        "sd": f"{drawn.category_sd:.2f} {drawn.item_sd:.2f}",
+    }
 
 
 def _worst(points: Sequence[Point], which: str, aim: float) -> str:
@@ -161,21 +219,25 @@ def _place(point: Point) -> str:
     return f"{point.world.name}, T = {point.time:,}"
 
 
-def losses(first: Sequence[Point], second: Sequence[Point]) -> str:
+def losses(groups: Mapping[str, Sequence[Point]]) -> str:
     """List where ATS is behind the best of the others, or behind TS, by more than noise."""
-    behind = [point for point in first if _clear(point)]
-    lines = [f"In the first table ATS is behind by more than two standard errors on {_of(behind, first)}.\n"]
-    by_reason: dict[tuple[str, str], list[Point]] = {}
-    for point in behind:
-        by_reason.setdefault((point.world.name, reason(point)), []).append(point)
-    for (name, why), points in by_reason.items():
-        lines.append(f"- *{name}*: {'; '.join(f'at T = {each.time:,} {_said(each)}' for each in points)}. {why}")
-    others = [point for point in second if _clear(point)]
-    lines.append(f"\nOn random worlds it is behind by as much on {_of(others, second)}.\n")
-    lines += [f"- {_place(point)}: {_said(point)}" for point in others]
-    if others:
-        lines.append(PRICE.format(seeds=second[0].world.seeds))
-    return "\n".join(lines).rstrip()
+    lines = []
+    for name, points in groups.items():
+        behind = [point for point in points if _clear(point)]
+        lines.append(
+            f"\n*{name[0].upper()}{name[1:]}*: behind by more than two standard errors on {_of(behind, points)}.\n"
+        )
+        if name in (RANDOM, SHOPS):
+            lines += [f"- {_place(point)}: {_said(point)}" for point in behind]
+            if behind:
+                lines.append(PRICE.format(seeds=points[0].world.seeds))
+            continue
+        by_reason: dict[tuple[str, str], list[Point]] = {}
+        for point in behind:
+            by_reason.setdefault((point.world.name, reason(point)), []).append(point)
+        for (world, why), at in by_reason.items():
+            lines.append(f"- *{world}*: {'; '.join(f'at T = {each.time:,} {_said(each)}' for each in at)}. {why}")
+    return "\n".join(lines).strip()
 
 
 def _of(some: Sequence[Point], every: Sequence[Point]) -> str:
@@ -256,7 +318,7 @@ def everyone(points: Sequence[Point]) -> str:
 
 def side_by_side(points: Sequence[Point]) -> str:
     """The regret of every policy on many worlds, one row per world."""
-    policies = max((list(point.regret) for point in points), key=len)
+    policies = list(dict.fromkeys(policy for point in points for policy in point.regret))
     rows = [
         (point.world.name, *(_bold(point, policy) if policy in point.regret else "" for policy in policies))
         for point in points

@@ -11,11 +11,14 @@ import numpy as np
 
 import banditree as bt
 from banditree.problems import AnyProblem, Bernoulli, Instance
+from banditree.problems.rewards import Gaussian as GaussianRewards
 from banditree.stream import generator
 
 LARGEST_RATE, SMALLEST_RATE = 0.9, 0.001
 EFFECTS = (0.0, 0.15, 0.4, 0.8, 1.3)  # sd of a level's effects, on the logit scale
 FIRST = 20_261  # the first random world has this number; the defaults of ATS were set on others
+FIRST_SHOP = 30_301  # the same for shops
+LONGEST_SHOP = 100_000  # decisions
 DRAWN = 10  # instances whose depth is looked at where it differs by seed
 
 
@@ -31,6 +34,61 @@ class Misplaced:
         means = np.linspace(0.1, self.high, 10)[clusters] + generator(rng).random(100) * 0.1 - 0.05
         means[0] = self.best
         return Instance({"clusters": bt.Tree.from_labels(clusters.tolist())}, Bernoulli(), means=means)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal rewards: clusters differ, and so do the arms in them; or the best arm of all is in the poorest cluster."""
+
+    n_clusters: int
+    n_per_cluster: int
+    cluster_sd: float
+    arm_sd: float
+    noise: float
+    mean: float = 0.0
+    best: float | None = None  # mean of a misplaced arm; clusters are evenly spaced from 0 to 1 then
+
+    def instance(self, rng: Any) -> Instance:
+        stream = generator(rng)
+        clusters = np.repeat(np.arange(self.n_clusters), self.n_per_cluster)  # (arms,)
+        levels = self.cluster_sd * stream.standard_normal(self.n_clusters)
+        if self.best is not None:
+            levels = np.linspace(0.0, 1.0, self.n_clusters)
+        means = self.mean + levels[clusters] + self.arm_sd * stream.standard_normal(len(clusters))
+        if self.best is not None:
+            means[0] = self.best
+        return Instance({"clusters": bt.Tree.from_labels(clusters.tolist())}, GaussianRewards(self.noise), means=means)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Items in categories, with click rates that are log-normal around one level."""
+
+    number: int
+    n_items: int
+    n_categories: int
+    rate: float
+    category_sd: float  # on the log scale
+    item_sd: float
+    horizon: int
+
+    @classmethod
+    def from_number(cls, number: int) -> Shop:
+        rng = np.random.default_rng(number)
+        n_items, n_categories = (round(np.exp(rng.uniform(*np.log(ends)))) for ends in ((300, 5000), (10, 100)))
+        rate, plays = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in ((0.003, 0.05), (2, 100)))
+        category_sd, item_sd = rng.uniform(0.1, 0.8), rng.uniform(0.1, 0.5)
+        horizon = 10 * round(min(n_items * plays, LONGEST_SHOP) / 10)
+        return cls(number, n_items, n_categories, rate, float(category_sd), float(item_sd), horizon)
+
+    def instance(self, rng: Any) -> Instance:
+        stream = generator(rng)
+        category = stream.integers(self.n_categories, size=self.n_items)  # (items,)
+        category[: self.n_categories] = np.arange(self.n_categories)
+        logs = self.category_sd * stream.standard_normal(self.n_categories)[category]
+        rates = self.rate * np.exp(logs + self.item_sd * stream.standard_normal(self.n_items))
+        tree = bt.Tree.from_labels(category.tolist())
+        return Instance({"categories": tree}, Bernoulli(), means=np.minimum(rates, LARGEST_RATE)[list(tree.arms)])
 
 
 @dataclass(frozen=True)
@@ -90,6 +148,8 @@ class World:
     long_seeds: int = 0  # how many of the seeds go on to ten times the horizon
     tree: str | None = None  # which of the instance's trees is used, None for the first
     rival: str | None = None  # a tree on which TSC is one more rival
+    prior: bt.Belief | None = None  # of all policies, where rewards are not rates
+    told: bt.Belief | None = None  # a prior that knows the level of the rates; TSC with it is one more rival
     tells: bool = True  # whether the tree says something about most arms
     why: str = ""  # why ATS may lose to TS here, for the page
 
@@ -101,6 +161,10 @@ class World:
             found["HTS"] = bt.HTS
         if self.depth == 0:
             del found["TSC"]
+        if self.prior is not None:
+            found = {name: partial(policy, prior=self.prior) for name, policy in found.items()}
+        if self.told is not None:
+            found["TSC told"] = partial(bt.TSC, prior=self.told)
         if self.tree is not None:
             found = {name: bt.on(self.tree, policy) for name, policy in found.items()}
         if self.rival is not None:
@@ -147,6 +211,52 @@ def table_worlds() -> list[World]:
         World("misplaced arm, clusters to 0.5", Misplaced(0.5), 4000, 200, 100, why=HIDDEN),
         World("misplaced arm, clusters to 0.7", Misplaced(0.7), 4000, 200, 100, why=HIDDEN),
         World("two arms, 0.9 and 0.8", two, 3000, 500, 500, tells=False, why=SHARP),
+    ]
+
+
+NOISY = (
+    "The best arm looks poor for long where rewards vary more than arms differ. ATS draws arms that it knows well more "
+    "sharply than TS, and may stay with one that is nearly as good."
+)
+
+
+def normal_worlds() -> list[World]:
+    """List worlds with normal rewards: arms differ by a tenth of the noise to ten times it."""
+    ratings = bt.Gaussian(1.22, mean=3.2, prior_sd=0.5)
+    return [
+        World("ratings", Normal(10, 20, 0.25, 0.5, 1.22, 3.2), 20_000, 40, 10, prior=ratings, why=NOISY),
+        World(
+            "ratings, clusters alike",
+            Normal(10, 20, 0.0, 0.5, 1.22, 3.2),
+            20_000,
+            20,
+            prior=ratings,
+            why=NOISY,
+            tells=False,
+        ),
+        World("ratings, sd learned", Normal(10, 20, 0.25, 0.5, 1.22), 20_000, 20, prior=bt.Gaussian(), why=NOISY),
+        World("two levels", Normal(12, 12, 0.5, 0.15, 0.5), 5000, 40, 10, prior=bt.Gaussian(0.5)),
+        World("fine differences", Normal(10, 10, 0.07, 0.07, 1.0), 20_000, 20, prior=bt.Gaussian(1.0), why=NOISY),
+        World("coarse differences", Normal(10, 10, 2.0, 2.0, 0.3), 2000, 20, 10, prior=bt.Gaussian(0.3)),
+        World("clusters tell all", Normal(10, 10, 1.0, 0.0, 1.0), 5000, 20, prior=bt.Gaussian(1.0)),
+        World(
+            "misplaced arm, normal",
+            Normal(10, 10, 0.0, 0.1, 0.5, best=1.6),
+            10_000,
+            40,
+            10,
+            prior=bt.Gaussian(0.5),
+            why=HIDDEN,
+        ),
+    ]
+
+
+def shops(number: int, seeds: int) -> list[World]:
+    """Draw shops whose sizes, rates and spreads are random but the same each time."""
+    drawn = [Shop.from_number(FIRST_SHOP + place) for place in range(number)]
+    return [
+        World(f"shop {place}", each, each.horizon, seeds, told=bt.Beta(1.0, 1 / each.rate - 1))
+        for place, each in enumerate(drawn, start=1)
     ]
 
 

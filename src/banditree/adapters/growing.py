@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
-from banditree.simulation.one_seed import Factory, asks_for_dim, policy_class
+from banditree.simulation.one_seed import Factory, asks_for_dim
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -137,9 +137,8 @@ class GrowingPolicy:
 
 
 def has_intercept(factory: Factory) -> bool:
-    """Say whether policies of this factory have an intercept of their own, so that contexts need no constant."""
-    kind, _ = policy_class(factory)
-    return kind is not None and kind.__name__ == "LinATS"
+    """Say whether policies of this factory have a level of their own, so that contexts need no constant."""
+    return bool(getattr(factory(Tree(2), dim=1, rng=0).belief, "has_intercept", False))
 
 
 def features_of(context: Any) -> dict[Hashable, float]:

@@ -1,6 +1,7 @@
 """Beliefs about expected rewards, one file each. To add one, add a file here and a name to BELIEFS."""
 
 from banditree.beliefs.adaptive_kinds import AdaptiveBeta, AdaptiveGaussian, adaptive
+from banditree.beliefs.adaptive_linear import AdaptiveLinear, adaptive_linear
 from banditree.beliefs.base import Belief, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.counts import Counts, CountsRows
@@ -8,13 +9,15 @@ from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.linear import Linear, LinearRows
 
 BELIEFS: dict[str, type[Belief]] = {
-    belief.__name__: belief for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian)
+    belief.__name__: belief
+    for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian, AdaptiveLinear)
 }
 
 __all__ = [
     "BELIEFS",
     "AdaptiveBeta",
     "AdaptiveGaussian",
+    "AdaptiveLinear",
     "Belief",
     "Beta",
     "BetaRows",
@@ -26,4 +29,5 @@ __all__ = [
     "LinearRows",
     "Rows",
     "adaptive",
+    "adaptive_linear",
 ]

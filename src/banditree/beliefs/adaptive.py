@@ -8,8 +8,11 @@ function of the arms' evidence alone, so neither order nor batches nor moves mat
 
 from __future__ import annotations
 
+import copy as copying
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,12 +85,12 @@ class AdaptiveRows(Rows):
     STRAY_HINT: ClassVar[float]  # the same two for arms that do not follow their cluster
     STRAY_SHARPEST: ClassVar[float]
     STRAYS: ClassVar[float]  # how many arms are expected not to follow their cluster, after some plays
-    SOONER: ClassVar[
-        float
-    ]  # how much sooner than after as many plays per arm as what a stray is expected to be is worth
+    SOONER: ClassVar[float]  # how much sooner than after as many plays per arm as what is expected of a stray is worth
     GROWTH: ClassVar[float]  # how fast more strays are expected afterwards
     shape: Shape
     unit: float  # how many plays the concentration at step 0 is worth
+    sharpened = True  # whether draws are sharper than the beliefs
+    _walk: Callable[[], Any] = staticmethod(lambda: None)  # the native walk, if there is one
     sd_unit = 1.0  # what standard deviations are measured in
     centre = 0.0  # what means are measured from before they are squared, so that large ones keep their digits
 
@@ -293,12 +296,14 @@ class AdaptiveRows(Rows):
         constant, per_log = self.SHARPEST
         return constant + per_log * float(np.log(max(len(self.shape.node_of), 2)))
 
-    def sharpened(self, variance: Floats, hint: float, sharpest: float) -> Floats:
+    def variance_of_draws(self, variance: Floats, hint: float, sharpest: float) -> Floats:
         """Return the variance of draws, given that of beliefs.
 
         An arm whose belief is worth more plays than arms have had on average is drawn up to ``sharpest`` times as
         sharply as it is believed; one whose belief is worth far fewer, plainly, so that a poor start is made good.
         """
+        if not self.sharpened:
+            return variance
         plainness = np.maximum(hint * np.log1p(variance * self.plays_per_arm()), 1 / sharpest)
         return np.asarray(variance * np.minimum(plainness, 1.0))
 
@@ -308,8 +313,10 @@ class AdaptiveRows(Rows):
         (k,) each.
         """
         return (
-            *self.drawn(arms.mean, self.sharpened(arms.variance, self.HINT, self.sharpest())),
-            *self.drawn(arms.stray_mean, self.sharpened(arms.stray_variance, self.STRAY_HINT, self.STRAY_SHARPEST)),
+            *self.drawn(arms.mean, self.variance_of_draws(arms.variance, self.HINT, self.sharpest())),
+            *self.drawn(
+                arms.stray_mean, self.variance_of_draws(arms.stray_variance, self.STRAY_HINT, self.STRAY_SHARPEST)
+            ),
         )
 
     # What every belief can do
@@ -327,11 +334,47 @@ class AdaptiveRows(Rows):
             found[:, decision] = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * normal
         return found
 
+    def unsharpened(self) -> AdaptiveRows:
+        plain = copying.copy(self)
+        plain.sharpened, plain._memo = False, (b"", {})
+        return plain
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        weight = np.exp(self.collect().log_weight)
+        parts = []
+        for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
+            if n:
+                arms = self._one(nodes, chosen)
+                mean, sd, stray_mean, stray_sd = (part[:, None] for part in self.components(arms))
+                stray = rng.random((len(mean), n)) < arms.stray[:, None]
+                draws = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * rng.standard_normal(
+                    stray.shape
+                )
+                parts.append(self.as_reward(draws))
+        return np.concatenate(parts, axis=1)
+
+    def as_reward(self, draws: Floats) -> Floats:
+        """Return draws, which may be on a scale of their own, as rewards."""
+        return draws
+
     def _one(self, nodes: Any, copy: int) -> Arms:
         return Arms(*(part[:, 0] for part in self.arms(nodes, [copy])))
 
+    def joins(self, walk: Any) -> None:
+        """Remember the native walk, which knows the probabilities of all arms, as long as it exists."""
+        self._walk = ref(walk)
+
+    def win(self, position: int, limits: Any) -> float | None:
+        """Return the probability that the arm at this position has the highest draw, None if only `wins` knows it."""
+        walk = self._walk() if self.sharpened else None
+        return None if walk is None else walk.win(position, limits)
+
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         nodes = np.asarray(nodes)
+        walk = self._walk() if self.sharpened else None
+        if walk is not None and len(nodes) == len(self.shape.node_of) > 1:
+            chances: Floats = walk.wins(None)[nodes]
+            return chances
         found: Floats = self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes))
         return found.copy()
 

@@ -16,6 +16,7 @@ from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
+from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come
@@ -100,6 +101,10 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         low, high = np.sqrt(mean), np.sqrt(1 - mean)
         return low - high, 0.5 * (low + high) * np.sqrt(variance)
 
+    def as_reward(self, draws: Floats) -> Floats:
+        draws = np.clip(draws, -1.0, 1.0)
+        return np.asarray(0.5 * (1 + draws * np.sqrt(2 - draws**2)))
+
     def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
         mean = np.clip(mean, EDGE, 1 - EDGE)
         strength = np.maximum(mean * (1 - mean) / np.maximum(sd**2, 1e-300) - 1, 1.0)
@@ -156,9 +161,8 @@ class NormalRows(AdaptiveRows):
 
     def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
         """Return a mean that would be high among the arms: so a stray is either found or soon ruled out."""
-        spread = (1 / self.concentration[: max(self.height[0], 1), copies]).sum(
-            axis=0
-        )  # of arms, in variances of a reward
+        per_level = 1 / self.concentration[: max(self.height[0], 1), copies]
+        spread = per_level.sum(axis=0)  # of arms around the root, in variances of a reward
         lift = STRAY_LIFT * self.sd_unit * np.sqrt(self.noise_variance() * spread)
         return root_mean + lift, 1 / (STRAY_WIDTH**2 * spread)
 
@@ -176,7 +180,7 @@ class NormalRows(AdaptiveRows):
         return mean, self.sd_unit * np.sqrt(self.noise_variance() * variance)
 
     def ends(self, mean: Floats, sd: Floats) -> tuple[Floats, Floats]:
-        return mean - 1.96 * sd, mean + 1.96 * sd
+        return normal_interval(mean, sd)
 
 
 class AdaptiveGaussianRows(NormalRows, GaussianRows):

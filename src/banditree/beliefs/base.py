@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import winning
 from banditree.errors import InvalidType, InvalidValue
 from banditree.stream import native
 from banditree.tree.shape import Shape
@@ -65,6 +64,7 @@ class Belief(ABC):
 
     can_sample: ClassVar[bool] = True  # whether there is a prior to sample from
     common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which all nodes must share
+    learns_noise: ClassVar[bool] = False  # whether rewards also tell how much they vary, which sums of rewards do not
     has_intercept: ClassVar[bool] = False  # whether contexts need no constant because the belief has a level of its own
 
     @property
@@ -144,6 +144,9 @@ class Rows(ABC):
     def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
         """Take note of the tree that these nodes form, before anything else is asked."""
 
+    def joins(self, walk: Any) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
+        """Take note of the native walk that walks these rows."""
+
     @abstractmethod
     def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
         """Return what ``count`` rewards with sum ``total`` add to the arrays of EVIDENCE: numbers, or (arms,) each."""
@@ -176,10 +179,26 @@ class Rows(ABC):
         """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""
         raise InvalidType(f"{type(self).__name__} has no method `wins`, which choice probabilities need")
 
+    def unsharpened(self) -> Rows:
+        """Return the beliefs themselves, where decisions are drawn from sharper ones."""
+        return self
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
+        return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
+
+    def win(self, position: int, limits: Any) -> float | None:
+        """Return what `wins` says of the arm at this position, under limits, where that is faster; else None."""
+        return None
+
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""
-        return native if self.walked_natively else winning
+        if self.walked_natively:
+            return native
+        from banditree.beliefs import winning
+
+        return winning
 
     # Learning
 

@@ -101,6 +101,10 @@ class BetaRows(Rows):
         size = (len(a), m)
         return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
 
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        a, b = self.posterior(nodes)
+        return np.asarray(rng.beta(a, b, (len(a), m)))
+
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         a, b = (np.ascontiguousarray(part[:, 0]) for part in self.posterior(nodes))
         return np.asarray(self.winning.beta_wins(a, b))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows,
 from banditree.beliefs.siblings import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
+from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
 WIDEST = 1e300  # largest standard deviation: intervals around it stay finite
@@ -49,6 +50,7 @@ class Gaussian(Belief):
         if self.sd is None:
             if self.prior_sd is not None:
                 raise InvalidValue(f"Gaussian: prior_sd={self.prior_sd} needs sd too; where sd is learned, it follows")
+            object.__setattr__(self, "learns_noise", True)
             return
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)
@@ -85,9 +87,9 @@ class GaussianRows(Rows):
 
     native = "Gaussian"
     LAZY = True
-    EVIDENCE = ("count", "total")
-    NON_NEGATIVE = ("count",)
-    PRIOR = ("sd", "prior_plays", "prior_total")
+    EVIDENCE: ClassVar[tuple[str, ...]] = ("count", "total")
+    NON_NEGATIVE: ClassVar[tuple[str, ...]] = ("count",)
+    PRIOR: ClassVar[tuple[str, ...]] = ("sd", "prior_plays", "prior_total")
     count: Floats  # (nodes,) rewards seen
     total: Floats  # (nodes,) their sum
 
@@ -133,7 +135,7 @@ class GaussianRows(Rows):
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
-        return mean - 1.96 * spread, mean + 1.96 * spread
+        return normal_interval(mean, spread)
 
 
 class LearnedGaussianRows(GaussianRows):

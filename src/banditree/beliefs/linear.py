@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, positive, real, shown, whole
+from banditree.report.intervals import normal_interval
 
 MAX_INFLATION = 1e8  # of a variance by collinear contexts; beyond it, Cholesky's factors have lost too many digits
 LONGEST = 2**15  # most numbers in a context
@@ -225,6 +226,11 @@ class LinearRows(Rows):
         mean = self.mean(nodes, contexts)
         return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
 
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        assert context is not None
+        mean, spread = self.mean(nodes, context[None]), self.spread(nodes, context[None])
+        return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
+
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         at = None if context is None else context[None]
         mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
@@ -232,7 +238,7 @@ class LinearRows(Rows):
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
-        return mean - 1.96 * spread, mean + 1.96 * spread
+        return normal_interval(mean, spread)
 
 
 class Posteriors(NamedTuple):

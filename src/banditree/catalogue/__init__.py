@@ -10,6 +10,14 @@ True
 from banditree.catalogue.advice import Advice, advise
 from banditree.catalogue.candidates import Candidate
 from banditree.catalogue.comparison import Difference, Overtaking
+from banditree.catalogue.contexts import (
+    ContextAdvice,
+    ContextInspection,
+    ContextModel,
+    advise_contexts,
+    inspect_contexts,
+    simulate_contexts,
+)
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
@@ -22,6 +30,9 @@ __all__ = [
     "Candidate",
     "Catalogue",
     "CatalogueError",
+    "ContextAdvice",
+    "ContextInspection",
+    "ContextModel",
     "Difference",
     "Estimate",
     "Inspection",
@@ -29,8 +40,11 @@ __all__ = [
     "Simulation",
     "Defect",
     "advise",
+    "advise_contexts",
     "inspect",
+    "inspect_contexts",
     "read_catalogue",
     "simulate",
+    "simulate_contexts",
     "write_example",
 ]

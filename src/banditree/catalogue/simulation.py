@@ -12,6 +12,7 @@ from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors.checks import whole
+from banditree.problems import Problem
 from banditree.report import words
 from banditree.report.document import Bar, Bullets, Document, Grid, Part, Picture, Section
 from banditree.report.result import Result
@@ -22,7 +23,7 @@ from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 from banditree.simulation.workers import n_workers
 
-BUDGET_SECONDS = 30.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
+BUDGET_SECONDS = 60.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
 QUICK_SHARE = 0.1  # of that budget
 MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 100  # bounds of the default number of seeds
 PILOT_STEPS = 200  # simulated to estimate how long the rest takes
@@ -170,7 +171,7 @@ def plan_simulation(
 
 
 def default_seeds(seconds: float, *, quick: bool = False) -> int:
-    """Choose how many seeds to run that take this long each, within about half a minute of one core."""
+    """Choose how many seeds to run that take this long each, within about a minute of one core."""
     budget = BUDGET_SECONDS * (QUICK_SHARE if quick else 1.0)
     return int(np.clip(budget // seconds, MIN_QUICK_SEEDS if quick else MIN_SEEDS, MAX_SEEDS))
 
@@ -203,8 +204,8 @@ class Workload:
     seconds: float
 
     def __str__(self) -> str:
-        each = f", {self.runs} runs in each" if self.runs > 1 else ""
-        size = f"{count(self.worlds, 'world')} x {count(self.policies, 'policy', 'policies')}{each}"
+        repeats = f", {self.runs} runs in each" if self.runs > 1 else ""
+        size = f"{count(self.worlds, 'world')} x {count(self.policies, 'policy', 'policies')}{repeats}"
         return f"{duration(self.seconds)}: {size}, {count(self.horizon, 'decision')} each"
 
 
@@ -212,8 +213,13 @@ def estimate_workload(
     catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, worlds: int, runs: int, jobs: int | None
 ) -> Workload:
     """Estimate how long a simulation takes, from a few steps of every policy on this machine."""
-    steps = min(horizon, PILOT_STEPS)
     factories = {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen}
-    pilot = run(factories, catalogue.world(), horizon=steps, seeds=1, progress=False)
-    seconds = sum(pilot.seconds.values()) / steps * horizon * worlds * runs / min(n_workers(jobs), worlds)
+    seconds = estimate_seconds(factories, catalogue.world(), horizon=horizon, runs=worlds * runs, jobs=jobs)
     return Workload(worlds, len(chosen), runs, horizon, seconds)
+
+
+def estimate_seconds(factories: Any, problem: Problem, *, horizon: int, runs: int, jobs: int | None) -> float:
+    """Estimate how long so many runs of every policy take, from a few steps on this machine."""
+    steps = min(horizon, PILOT_STEPS)
+    pilot = run(factories, problem, horizon=steps, seeds=1, progress=False)
+    return sum(pilot.seconds.values()) / steps * horizon * runs / min(n_workers(jobs), runs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +11,15 @@ import typer
 
 from banditree import plots
 from banditree.catalogue.advice import Plan, advise
+from banditree.catalogue.contexts import (
+    advise_contexts,
+    estimate_contexts,
+    inspect_contexts,
+    simulate_contexts,
+)
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.items import Catalogue
-from banditree.catalogue.simulation import Workload, estimate_workload, plan_simulation, simulate
+from banditree.catalogue.simulation import Simulation, Workload, estimate_workload, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
 from banditree.cli.flags import Command, grouped
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
@@ -19,6 +27,8 @@ from banditree.errors import Interrupted
 from banditree.errors.checks import choice
 from banditree.plots import files
 from banditree.problems.real import CAMPAIGNS, LOGS, write_example, write_example_log
+from banditree.report.result import Result
+from banditree.simulation.runs import Runs
 
 
 def register(app: typer.Typer) -> None:
@@ -33,11 +43,18 @@ def register(app: typer.Typer) -> None:
 def inspect_command(*, source: Source, rng: Rng = 0, output: Output) -> None:
     """Show the tree of a catalogue and how much its categories explain.
 
+    With --context, for a log with one row per event: how much of the rewards' variance is visitor, category, item, and
+    visitor and item together.
+
     Example: banditree inspect items.csv --arm item --path category,subcategory --plays plays --successes clicks
     """
     with exit_on_error():
         output.check(source.items)
-        inspection = inspect(source.read(), rng=rng)
+        if source.context:
+            log, model = source.fit()
+            inspection: Result = inspect_contexts(log, model.tree, rng=rng)
+        else:
+            inspection = inspect(source.read(), rng=rng)
         output.show(inspection)
         output.write_page(inspection, source.items)
 
@@ -59,7 +76,8 @@ def simulate_command(
 ) -> None:
     """Simulate policies on a catalogue: regret, and traffic by category.
 
-    Given counts, each seed draws true means that are consistent with them; given means, those are used.
+    Given counts, each seed draws true means that are consistent with them; given means, those are used. With
+    --context, for a log with one row per event, worlds come from a mixed model of it.
 
     Example: banditree simulate items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
@@ -67,21 +85,28 @@ def simulate_command(
         output.check(source.items, save, plot, curves=True)
         if plot is not None:
             files.check(plot)
-        catalogue = source.read()
-        output.announce(_simulation_workload(catalogue, seeds, simulated.options))
+        if source.context:
+            model, options = source.fit()[1], simulated.context_options
+            output.announce(partial(estimate_contexts, model, seeds=seeds, **options))
+            call: Callable[..., Simulation | Runs] = partial(simulate_contexts, model, rng=simulated.rng, **options)
+        else:
+            catalogue = source.read()
+            output.announce(partial(_simulation_workload, catalogue, seeds, simulated.options))
+            call = partial(simulate, catalogue, **simulated.options)
         try:
-            simulation = simulate(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
+            simulation = call(seeds=seeds, progress=output.progress)
         except Interrupted as stopped:  # keep the finished runs
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
                 output.wrote(save)
             raise
         output.show(simulation)
+        runs = simulation if isinstance(simulation, Runs) else simulation.runs
         if save is not None:
-            simulation.runs.save(save)
+            runs.save(save)
             output.wrote(save)
         if plot is not None:
-            files.write(plots.regret(simulation.runs, ax=plots.sheet()), plot)
+            files.write(plots.regret(runs, ax=plots.sheet()), plot)
             output.wrote(plot)
         output.write_page(simulation, source.items)
         if plot is None and output.html is None and not output.silent:
@@ -98,15 +123,23 @@ def advise_command(
 ) -> None:
     """Say which policy to run on a catalogue, what it saves, and what would change the answer.
 
+    With --context, for a log with one row per event: whether it pays to know who asks, and to use the categories.
+
     With --quiet, print only the policy's name.
 
     Example: banditree advise items.csv --arm item --path category --plays plays --successes clicks --horizon 100000
     """
     with exit_on_error():
         output.check(source.items, curves=True)
-        catalogue = source.read()
-        output.announce(_advice_workload(catalogue, seeds, simulated.options))
-        advice = advise(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
+        if source.context:
+            (log, model), options = source.fit(), simulated.context_options
+            output.announce(partial(estimate_contexts, model, seeds=seeds, **options))
+            options |= {"seeds": seeds, "rng": simulated.rng, "progress": output.progress}
+            advice: Result = advise_contexts(log, model.tree, model=model, **options)
+        else:
+            catalogue = source.read()
+            output.announce(partial(_advice_workload, catalogue, seeds, simulated.options))
+            advice = advise(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         output.show(advice)
         output.write_page(advice, source.items)
 

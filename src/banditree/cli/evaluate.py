@@ -34,6 +34,7 @@ NO_COLUMNS = (
 )
 NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path COLUMNS"
 POLICIES = ("ATS", "TSC", "TS")
+WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
 
 def register(app: typer.Typer) -> None:
@@ -108,7 +109,11 @@ def evaluate_command(
     source: Source,
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", metavar="NAMES", help=f"Policies to evaluate. Default: {','.join(POLICIES)}."),
+        typer.Option(
+            "--policy",
+            metavar="NAMES",
+            help=f"Policies to evaluate. Default: {','.join(POLICIES)}, and LinATS with --context.",
+        ),
     ] = None,
     target: Annotated[
         list[str] | None,
@@ -166,7 +171,11 @@ def replay_command(
     source: Source,
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", metavar="NAMES", help=f"Policies to replay. Default: {','.join(POLICIES)}."),
+        typer.Option(
+            "--policy",
+            metavar="NAMES",
+            help=f"Policies to replay. Default: {','.join(POLICIES)}, and LinATS with --context.",
+        ),
     ] = None,
     orders: Annotated[
         int | None, number(1, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.")
@@ -204,7 +213,7 @@ def _policies(
     names = split_names("--policy", given or [])
     if not names and none_by_default:
         return {}
-    choices = [parse_policy(name, tree=tree) for name in names or POLICIES]
+    choices = [parse_policy(name, tree=tree) for name in names or (POLICIES if log.contexts is None else WITH_CONTEXTS)]
     if not names and tree.depth == 0:
         left_out = [choice.label for choice in choices if _needs_categories(choice)]
         choices = [choice for choice in choices if not _needs_categories(choice)]

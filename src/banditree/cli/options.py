@@ -14,17 +14,20 @@ from rich.console import Console
 from rich.text import Text
 
 from banditree import plots
+from banditree.catalogue.contexts import ContextModel
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
 from banditree.files import write_whole
+from banditree.ope.log import Log, read_log
 from banditree.report import html
 from banditree.report.document import Document
 from banditree.report.text import brief_lines, styled_lines
 from banditree.report.words import UNSEEN
 from banditree.simulation.progress import LONG_SECONDS, Progress, ProgressLines, say
+from banditree.tables import read_tree
 
 STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
 
@@ -34,18 +37,18 @@ def whole(low: int) -> Callable[[Any], int]:
 
     def number(text: Any) -> int:
         try:
-            found = int(text)
+            value = int(text)
         except ValueError:
             try:
                 parsed = float(text)
                 if not parsed.is_integer():
                     raise ValueError
-                found = int(parsed)
+                value = int(parsed)
             except (ValueError, OverflowError):
                 raise typer.BadParameter(f"{text!r} is not a whole number; write 100000 or 1e5") from None
-        if found < low:
+        if value < low:
             raise typer.BadParameter(f"{text} is below {low}; give at least {low}")
-        return found
+        return value
 
     return number
 
@@ -87,6 +90,10 @@ class Source:
     reward_mean: Annotated[str | None, _column("Column of mean rewards that are not rates (revenue, ratings).")] = None
     reward_sd: Annotated[str | None, _column("Column of the standard deviations of rewards.")] = None
     reward: Annotated[str | None, _column("Column of rewards, in a log with one row per event.")] = None
+    context: Annotated[
+        list[str] | None,
+        typer.Option("--context", metavar="COLUMNS", help="Columns of the context, in a log with --reward: a,b,c."),
+    ] = None
     max_bytes: Annotated[int | None, number(1, "N", "Largest size to decompress a gzipped file to. Default: 5e8.")] = (
         None
     )
@@ -103,6 +110,19 @@ class Source:
         limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
         arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
         return read_catalogue(self.items, arm=arm, path=path, **named, **limit)
+
+    def fit(self) -> tuple[Log, ContextModel]:
+        """Read a log with contexts, and fit a model to it."""
+        others = ("plays", "successes", "mean", "weight", "reward_mean", "reward_sd")
+        if self.reward is None or any(getattr(self, name) is not None for name in others):
+            raise typer.BadParameter("--context goes with --reward, in a log with one row per event, and nothing else")
+        limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
+        arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
+        if len(arm) > 1:
+            raise typer.BadParameter("--arm names one column where there is a --context")
+        columns = split_names("--context", self.context or [])
+        log = read_log(self.items, arm=arm[0], reward=self.reward, context=columns, **limit)
+        return log, ContextModel.fit(log, read_tree(self.items, arm=arm, path=path, **limit))
 
 
 @dataclass(kw_only=True)
@@ -132,6 +152,13 @@ class Simulated:
             "jobs": self.jobs,
         }
 
+    @property
+    def context_options(self) -> dict[str, Any]:
+        """The options as `simulate_contexts` and `advise_contexts` take them: they choose the policies themselves."""
+        if self.policy:
+            raise typer.BadParameter("--policy is not used with --context: LinATS, ATS and LinTS are compared")
+        return {"horizon": self.horizon, "quick": self.quick, "jobs": self.jobs}
+
 
 @dataclass(kw_only=True)
 class Output:
@@ -146,9 +173,9 @@ class Output:
         """How to show progress: a bar on a terminal, else a line now and then; nothing with --quiet."""
         return False if self.quiet else None if sys.stderr.isatty() else ProgressLines()
 
-    def announce(self, workload: Workload) -> None:
+    def announce(self, estimate: Callable[[], Workload]) -> None:
         """Say before long work how long it takes."""
-        if not self.quiet and workload.seconds > LONG_SECONDS:
+        if not self.quiet and (workload := estimate()).seconds > LONG_SECONDS:
             say(f"{str(workload).capitalize()}. For a first answer sooner: --quick")
 
     @property
@@ -190,10 +217,10 @@ class Output:
 
 def split_names(option: str, given: list[str]) -> list[str]:
     """Split "a,b,c" into names, for an option that may be repeated."""
-    found = []
+    listed = []
     for text in given:
         names = [part.strip() for part in text.split(",") if part.strip()]
         if not names:
             raise InvalidValue(f"{option} {text!r} contains no name; give names separated by commas: a,b,c")
-        found += names
-    return found
+        listed += names
+    return listed

@@ -10,7 +10,7 @@ from banditree.ope.evaluation import Evaluation, Hint, draw_intervals, evaluate
 from banditree.ope.log import Log
 from banditree.ope.rejection import build_policy
 from banditree.ope.rows import find_tree
-from banditree.ope.verdict import Judgement
+from banditree.ope.verdict import Judgement, compare
 from banditree.report import words
 from banditree.report.document import Bullets, Document, Grid, Note, Part, Section
 from banditree.report.result import Result
@@ -18,6 +18,8 @@ from banditree.report.tables import Table
 from banditree.report.words import count, number
 from banditree.stream import seed_sequence
 from banditree.tree import Tree
+
+LINEAR_ADAPTIVE, ADAPTIVE = "LinATS", "ATS"  # the same policy with and without contexts: compared first
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +53,7 @@ class Contest(Result):
         return {
             "policies": {name: facts["estimates"] for name, facts in each.items()},
             "verdict": self.verdict,
+            "contexts": self.contexts_verdict or None,
             "verdicts": {name: judgement.sentence for name, judgement in self.judgements.items()},
             "logging": next(iter(each.values()))["logging"],
             "rows": {"learned": self.learned, "evaluated": self.any.rows},
@@ -65,6 +68,28 @@ class Contest(Result):
         notes = [note for evaluation in self.evaluations.values() for note in evaluation.notes]
         said = [note.command if self.in_command and isinstance(note, Hint) else note for note in notes]
         return tuple(dict.fromkeys(said))
+
+    @property
+    def contexts_verdict(self) -> str:
+        """Whether knowing who asks pays, in a sentence; "" unless policies with and without contexts were evaluated."""
+        values = {name: evaluation.trusted.value for name, evaluation in self.evaluations.items()}
+        by_context = [name for name, evaluation in self.evaluations.items() if not evaluation.inputs.target.constant]
+        others = [name for name in values if name not in by_context]
+        if not by_context or not others:
+            return ""
+        knowing = LINEAR_ADAPTIVE if LINEAR_ADAPTIVE in by_context else max(by_context, key=values.__getitem__)
+        blind = ADAPTIVE if ADAPTIVE in others else max(others, key=values.__getitem__)
+        one, other = self.evaluations[knowing].trusted, self.evaluations[blind].trusted
+        gain = compare(one, other, adaptive=self.any.adaptive)
+        low, high = gain.interval
+        word = "more" if gain.value >= 0 else "less"
+        reach = f"95% interval of the difference {low:+.3g} to {high:+.3g}"
+        earned = f"{knowing} would earn {abs(gain.value):.3g} {word} per decision than {blind} ({reach})"
+        if low > 0:
+            return f"Knowing who asks pays: {earned}."
+        if high < 0:
+            return f"Knowing who asks does not pay here: {earned}."
+        return f"The log cannot tell whether knowing who asks pays: {earned}."
 
     def document(self) -> Document:
         rows = [
@@ -89,7 +114,8 @@ class Contest(Result):
             for name, evaluation in self.evaluations.items()
         ]
         about = f"Evaluation · {count(self.any.rows, 'row')}"
-        parts: tuple[Part, ...] = (note, grid, picture, Bullets(self.notes), *sections)
+        who = [self.contexts_verdict] if self.contexts_verdict else []
+        parts: tuple[Part, ...] = (*who, note, grid, picture, Bullets(self.notes), *sections)
         return Document(self.verdict, parts, name="Evaluation", about=about)
 
 

@@ -268,9 +268,10 @@ def evaluate(
         Names in ``bt.ope.ESTIMATORS``, or estimators with a setting such as ``bt.ope.MIPS(depth=1)``; by default all
         that the data allow.
     model
-        Predicts rewards: None for rates of arms shrunk towards their clusters, (n, arms) predictions, or a scikit-learn
-        estimator, which is fitted on the context and an indicator of the arm and of each cluster above it; both are
-        cross-fitted over folds drawn with ``rng``.
+        Predicts rewards: None for what LinATS would expect in each context, or, if the log has none, rates of arms
+        shrunk towards their clusters; (n, arms) predictions; or a scikit-learn estimator, which is fitted on the
+        context and an indicator of the arm and of each cluster above it. Fits are cross-fitted over folds drawn with
+        ``rng``.
     adaptive
         True for a log that a learning policy wrote: rows are weighted so that intervals are valid (`bt.ope.scales`).
         "estimated" takes the weights from the propensities of earlier rows, where ``behaviour`` is not known.
@@ -315,7 +316,7 @@ def evaluate(
         )
         how = 'give its probabilities as behaviour= and set adaptive=True, or use adaptive="estimated"'
         notes.append(Hint(f"{learned} too narrow; {how}", f"{learned} too narrow; use --adaptive"))
-    same_predictions = log.contexts is None or (rows.target.constant and model is None)
+    same_predictions = log.contexts is None
     estimates = tuple(_estimate(estimator, rows, same_predictions=same_predictions) for estimator in wanted)
     missing, unsupported = rows.unsupported()
     _check_weights(rows, unsupported, notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import real
+from banditree.features import Features
+from banditree.ope.dsjson import COLUMNS as DSJSON_COLUMNS
+from banditree.ope.dsjson import is_dsjson, load_dsjson
 from banditree.ope.propensities import fit_propensities
 from banditree.report.words import count
 from banditree.tables import cells
@@ -45,6 +49,7 @@ class Log:
     contexts: Floats | None  # (n, dim)
     times: NDArray[Any] | None  # (n,) numbers or datetime64
     context_names: tuple[str, ...]  # (dim,) a column's name, or "column=category" for a category
+    columns: dict[str, list[Any]]  # {column of the context: (n,) numbers, text or bools}, before they become vectors
     without_reward: int  # rows that were left out because their reward has not arrived yet
     estimated: bool  # whether the propensities were estimated from the log itself
     paths: dict[Any, tuple[Any, ...]] | None  # {arm: its path}, if the rows have paths
@@ -61,6 +66,7 @@ class Log:
         times: NDArray[Any] | None = None,
         *,
         context_names: Sequence[str] = (),
+        columns: Mapping[str, Sequence[Any]] | None = None,
         without_reward: int = 0,
         estimated: bool = False,
         paths: Mapping[Any, tuple[Any, ...]] | None = None,
@@ -70,6 +76,7 @@ class Log:
         self.ids, self.codes, self.rewards = tuple(ids), codes, rewards
         self.propensities, self.contexts, self.times = propensities, contexts, times
         self.context_names, self.notes = tuple(context_names), tuple(notes)
+        self.columns = {name: list(values) for name, values in (columns or {}).items()}
         self.without_reward, self.estimated = without_reward, estimated
         self.paths, self.learned_online = None if paths is None else dict(paths), learned_online
 
@@ -84,9 +91,18 @@ class Log:
                 return np.array(self.ids, np.int64)[self.codes] if self.ids else np.empty(0, np.int64)
             except OverflowError:
                 pass
-        ids = np.empty(len(self.ids), object)
-        ids[:] = self.ids
-        return np.asarray(ids[self.codes])
+        return np.asarray(_object_array(self.ids)[self.codes])
+
+    @property
+    def features(self) -> Features | None:
+        """The features that the columns of the context make: levels, ranges and bools; None without a context."""
+        return Features.from_frame(self.columns) if self.columns else None
+
+    def encode(self, features: Features) -> Floats:
+        """Encode the columns of the context by these features, which may be those of a policy: (n, dim)."""
+        if not self.columns:
+            raise InvalidValue("this log has no contexts; name their columns: read_log(..., context=[...])")
+        return features.encode_columns(self.columns)
 
     @property
     def tree(self) -> Tree | None:
@@ -122,6 +138,7 @@ class Log:
             self.rewards[chosen],
             *picked,
             context_names=self.context_names,
+            columns={name: _object_array(values)[chosen].tolist() for name, values in self.columns.items()},
             without_reward=0,
             estimated=self.estimated,
             paths=self.paths,
@@ -150,6 +167,15 @@ class Log:
         rows = np.bincount(places, minlength=tree.n_arms).astype(np.float64)
         return rows, np.bincount(places, self.rewards, minlength=tree.n_arms).astype(np.float64)
 
+    def to_dsjson(self, path: str | os.PathLike[str]) -> None:
+        """Write the log in Vowpal Wabbit's format, one JSON object per line, gzipped if the name ends in .gz.
+
+        `read_log` reads it back as it was, and ``vw --dsjson`` reads it too. The log must have propensities.
+        """
+        from banditree.ope.dsjson import write_dsjson
+
+        write_dsjson(self, path)
+
     def __repr__(self) -> str:
         parts = [f"{count(len(self), 'row')}", f"{count(len(self.ids), 'arm')}"]
         if len(self):
@@ -176,7 +202,9 @@ def read_log(
     """Read a log of decisions from a CSV or Parquet file, any data frame, or a mapping of columns.
 
     There is one row per decision, and the rows keep their order. All problems are reported at once in a `LogError`.
-    Without ``arm`` and ``reward``, the log is one that `banditree serve` wrote: its columns are known, ``log.tree`` is
+    A file in Vowpal Wabbit's format (.dsjson, also gzipped) needs no column named; ``arm`` may name the feature of an
+    action that is its id, such as "TAction.topic", in place of its number.
+    Without ``arm`` and ``reward``, a table is one that `banditree serve` wrote: its columns are known, ``log.tree`` is
     made of the paths in it, and rows that say nothing about a choice (withdrawn, shadow mode, with limits) are left
     out and noted.
 
@@ -209,6 +237,15 @@ def read_log(
     (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
     """
     context = listed("context", context)
+    if is_dsjson(source):
+        if reward is not None or propensity is not None or time is not None:
+            raise InvalidType("a decision log of Vowpal Wabbit has no columns to name but arm= and context=")
+        table, context, is_estimated = load_dsjson(source, arm, context, max_bytes)
+        arm, reward, propensity, time, path = DSJSON_COLUMNS
+        has_times, has_paths = (any(value is not None for value in table.values[name]) for name in (time, path))
+        log = _read(table, arm, reward, propensity, context, time if has_times else None, path if has_paths else None)
+        log.estimated, log.learned_online = is_estimated, False
+        return log
     if arm is None and reward is None and propensity is None:
         return _read_service_log(source, context, max_bytes)
     if arm is None or reward is None:
@@ -234,7 +271,7 @@ def _read(
     ids, codes = _read_arms(table, arm)
     fit = propensity == ESTIMATED
     propensities = None if propensity is None or fit else _read_propensities(table, propensity)
-    names, columns = _read_contexts(table, context)
+    names, columns, values = _read_contexts(table, context)
     times = None if time is None else table.times(time)
     paths = None if path is None else _read_paths(table, path, ids, codes)
     if not len(table) and not table.problems:
@@ -255,6 +292,7 @@ def _read(
         contexts,
         times,
         context_names=names,
+        columns=values,
         without_reward=n_missing,
         estimated=fit,
         paths=paths,
@@ -347,15 +385,22 @@ def _read_propensities(table: Columns, column: str) -> Floats:
     return numbers
 
 
-def _read_contexts(table: Columns, features: Sequence[str]) -> tuple[list[str], list[Floats]]:
-    """Read the contexts: the names of the vector's columns, and the columns: (dim,) of (rows,)."""
+def _read_contexts(table: Columns, features: Sequence[str]) -> tuple[list[str], list[Floats], dict[str, list[Any]]]:
+    """Read the contexts: the names of the vector's columns, these columns, and the values before: (dim,) of (rows,)."""
     if_empty = "empty; fill it in, or leave the column out"
     names: list[str] = []
     columns: list[Floats] = []
+    as_given: dict[str, list[Any]] = {}
     for column in features:
         if not cells.are_categories(table.values[column]):
             names.append(column)
-            columns.append(table.numbers(column, if_empty=if_empty, truths=True))
+            numbers = table.numbers(column, if_empty=if_empty, truths=True)
+            columns.append(numbers)
+            if cells.are_truths(table.values[column]):
+                as_given[column] = (numbers == 1).tolist()
+            else:
+                is_whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all())
+                as_given[column] = numbers.astype(np.int64).tolist() if is_whole else numbers.tolist()
             continue
         values = table.names(column, if_empty=if_empty)
         categories = sorted({str(value) for value in values if value is not None})
@@ -367,7 +412,8 @@ def _read_contexts(table: Columns, features: Sequence[str]) -> tuple[list[str], 
         index = {category: at for at, category in enumerate(categories)}
         codes = np.fromiter((index.get(str(value), -1) for value in values), np.intp, len(values))
         columns += [(codes == at).astype(np.float64) for at in range(len(categories))]
-    return names, columns
+        as_given[column] = [str(value) for value in values]
+    return names, columns, as_given
 
 
 def match_arms(ids: Sequence[Any], tree: Tree) -> list[int | None]:
@@ -390,6 +436,12 @@ def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
         return ""
     text, numbers = (what, "tree") if given == {True} else ("tree", what)
     return f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
+
+
+def _object_array(values: Sequence[Any]) -> NDArray[np.object_]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 def _other_spelling(arm: Any) -> Any:

@@ -10,24 +10,29 @@ import numpy as np
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.log import Log, Places
 from banditree.ope.rows import ByRow
+from banditree.policy.algorithms import LinATS
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 FOLDS = 5
 BLOCKS = 50  # into which the log of a learning policy is divided, in order
 CHUNK = 4_000_000  # numbers per call of a user's estimator
+MAX_PREDICTIONS = 50_000_000  # rows times arms; above that, predictions by context would need too much memory
 
 
 def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Any) -> ByRow:
     """Predict the reward of every arm for every row.
 
-    ``model`` is None (rates of arms shrunk towards their clusters), an estimator with ``fit`` and ``predict`` as in
+    ``model`` is None (the means that LinATS would believe where the log has contexts, else rates of arms shrunk towards
+    their clusters), an estimator with ``fit`` and ``predict`` as in
     scikit-learn, or the predictions themselves, (n, arms). With ``in_order``, a row's model is fitted only on earlier
     rows, else on the other folds.
     """
     if model is not None and not hasattr(model, "fit"):
         return _given(model, len(log), tree)
     fold = blocks(len(log)) if in_order else folds(len(log), rng)
+    if model is None and log.contexts is not None and len(log) * tree.n_arms <= MAX_PREDICTIONS:
+        return _by_contexts(log.rewards, log.contexts, places, tree, fold, in_order=in_order)
     if model is None:
         return _shrunk_rates(log.rewards, places, tree, fold, in_order=in_order)
     return _by_estimator(model, log, places, tree, fold, in_order=in_order)
@@ -92,6 +97,38 @@ def _shrunk_rates(rewards: Floats, places: Places, tree: Tree, fold: Places, *, 
     others = [np.cumsum(each, axis=0) - each if in_order else each.sum(axis=0) - each for each in counted]
     rows, sums, squares = others
     return ByRow(np.array([shrunk_rates(rows[i], sums[i], squares[i], tree) for i in range(k)]), fold)
+
+
+def _by_contexts(
+    rewards: Floats, contexts: Floats, places: Places, tree: Tree, fold: Places, *, in_order: bool
+) -> ByRow:
+    """Predict by the beliefs of LinATS: one model across arms, which learns how far siblings are alike."""
+    dim = contexts.shape[1]
+    arms = tree.ids(places)
+    with_constant = np.column_stack([np.ones(len(contexts)), contexts])
+    predictions = np.zeros((len(contexts), tree.n_arms))
+    policy = LinATS(tree, dim=dim, rng=0)
+    for i in range(int(fold.max()) + 1):
+        rows, others = fold == i, fold != i
+        if not in_order:
+            policy = LinATS(tree, dim=dim, rng=0)
+            policy.update_many(arms[others], rewards[others], contexts=contexts[others])
+        predictions[rows] = with_constant[rows] @ _coefficients(policy, dim)
+        if in_order:
+            policy.update_many(arms[rows], rewards[rows], contexts=contexts[rows])
+    return ByRow.each(predictions)
+
+
+def _coefficients(policy: LinATS, dim: int) -> Floats:
+    """Return the level and slopes of each arm's expected reward, which is linear in the context: (1 + dim, arms)."""
+    index = {policy.tree.path(arm): place for place, arm in enumerate(policy.tree.arms)}
+    means = np.zeros((1 + dim, len(index)))
+    for at, context in enumerate([np.zeros(dim), *np.eye(dim)]):
+        for row in policy.table(context=context):
+            if row.path in index:
+                means[at, index[row.path]] = row.mean
+    means[1:] -= means[0]
+    return means
 
 
 def _given(model: Any, n: int, tree: Tree) -> ByRow:

@@ -192,7 +192,8 @@ def _accepted(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -
                 update(arm, reward)
                 accepted.append(reward)
     else:
-        for arm, reward, context in zip(arms, rewards, log.contexts[rows], strict=True):
+        contexts = log.contexts if getattr(policy, "features", None) is None else log.encode(policy.features)
+        for arm, reward, context in zip(arms, rewards, contexts[rows], strict=True):
             if choose(context) == arm:
                 update(arm, reward, context)
                 accepted.append(reward)

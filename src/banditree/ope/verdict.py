@@ -49,15 +49,13 @@ class Judgement:
     difference: Difference | None
 
 
-def difference(estimate: Any, logging: Any, *, adaptive: bool, confidence: float = 0.95) -> Difference:
-    """Compute target minus logging policy row by row, so that shared noise cancels (not with adaptive weights)."""
-    by_row = estimate.scores - logging.scores
+def compare(estimate: Any, other: Any, *, adaptive: bool, confidence: float = 0.95) -> Difference:
+    """Compute one estimate minus another row by row, so that shared noise cancels (not with adaptive weights)."""
+    by_row = estimate.scores - other.scores
     squares = (by_row - by_row.mean()) ** 2
     contributions = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
     if adaptive or math.isnan(estimate.se):
-        return Difference(
-            estimate.value - logging.value, math.hypot(estimate.se, logging.se), confidence, contributions
-        )
+        return Difference(estimate.value - other.value, math.hypot(estimate.se, other.se), confidence, contributions)
     return Difference(*mean_and_error(by_row), confidence, contributions)
 
 
@@ -66,7 +64,7 @@ def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95
     estimate, logging, n = evaluation.trusted, evaluation.logging, evaluation.rows
     unsupported, missing = evaluation.unsupported, evaluation.missing
     adaptive, estimated = evaluation.adaptive, evaluation.estimated
-    apart = difference(estimate, logging, adaptive=adaptive, confidence=confidence)
+    apart = compare(estimate, logging, adaptive=adaptive, confidence=confidence)
     low, high = apart.interval
     tail = f" ({estimate.estimator.name}; propensities are estimated)" if estimated else f" ({estimate.estimator.name})"
     against = f"{estimate.value:.4g} per decision against {logging.value:.4g}"

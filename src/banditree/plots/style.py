@@ -22,8 +22,9 @@ PALETTE = {
     "purple": "#CC79A7",
     "grey": "#777777",
     "indigo": "#332288",
+    "wine": "#AA2255",
 }
-BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY, _ = PALETTE.values()
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY, *_ = PALETTE.values()
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Look:
     dashes: str = "-"
 
 
-# A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture.
+# A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture,
+# except for ATS and LinATS, which have colours of their own.
 # A depth is a shade and a dash of its policy's colour: those of figure 2c are here, all others in `_depths`.
 LOOKS: dict[str, Look] = {
     **{name: Look(PALETTE[kind.about.color], kind.about.marker) for name, kind in ALGORITHMS.items()},
@@ -70,8 +72,8 @@ def looks(policies: Iterable[str], built: Mapping[str, tuple[str, Mapping[str, A
         name: Look(free[i % len(free)], SPARE_MARKERS[i % len(SPARE_MARKERS)], DASHES[i // len(free) % 4])
         for i, name in enumerate(unknown)
     }
-    found = known | spare
-    return {name: found[name] for name in names}
+    all_looks = known | spare
+    return {name: all_looks[name] for name in names}
 
 
 def _depths(names: Sequence[str], built: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Look]:
@@ -84,15 +86,15 @@ def _depths(names: Sequence[str], built: Mapping[str, tuple[str, Mapping[str, An
         kind, parameters = built.get(name, ("", {}))
         if "depth" in parameters and kind in LOOKS:
             families.setdefault(kind, []).append((parameters["depth"], name))
-    found = {}
+    by_name = {}
     for policy, members in families.items():
         look, steps = LOOKS[policy], len(members) - (policy not in names)
         for above, (_, name) in enumerate(sorted(members, reverse=True), start=int(policy in names)):
-            found[name] = look
+            by_name[name] = look
             if above:
                 marker = DEPTH_MARKERS[(above - 1) % len(DEPTH_MARKERS)]
-                found[name] = Look(tint(look.color, PALEST * above / steps), marker, DASHES[above % 4])
-    return found
+                by_name[name] = Look(tint(look.color, PALEST * above / steps), marker, DASHES[above % 4])
+    return by_name
 
 
 def tint(color: str, share: float) -> str:
@@ -132,6 +134,6 @@ def library() -> Any:
 @contextmanager
 def house_style() -> Iterator[Any]:
     """Use our Matplotlib settings inside this block, and restore the user's afterwards."""
-    found = library()
-    with found.rc_context(RC):
-        yield found
+    matplotlib = library()
+    with matplotlib.rc_context(RC):
+        yield matplotlib

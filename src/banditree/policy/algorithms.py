@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from banditree.beliefs import Beta, Counts, Linear, adaptive
+from banditree.beliefs import AdaptiveLinear, Beta, Counts, Linear, adaptive, adaptive_linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
@@ -107,6 +107,50 @@ class ATS(Policy):
 
     def __init__(self, tree: Tree, *, prior: Prior | None = None, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=adaptive(prior), rule=Thompson(), **options)
+
+
+class LinATS(Policy):
+    """Adaptive Thompson sampling with contexts: one model across arms, which learns how far to trust the tree.
+
+    Arms, clusters and root have a level and slopes; how far siblings are alike is learned per level of the tree, for
+    levels and for slopes, together with the noise (docs/adaptive.md). Features are standardised, so that there is
+    nothing to scale, and no constant to add. ``prior`` is what is known beforehand: a `Linear` for the root, or a
+    mapping from arms and clusters to them, whose ``mean`` are slopes (and last a level, if it is one longer than
+    contexts), and whose ``precision`` is the number of plays that they are worth.
+
+    >>> import banditree as bt
+    >>> features = bt.Features({"device": ["phone", "desktop"], "age": (18, 90)})
+    >>> policy = bt.LinATS(bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2"]}), features=features, rng=7)
+    >>> visitor = {"device": "phone", "age": 30}
+    >>> policy.update(policy.choose(context=visitor), reward=1, context=visitor)
+    """
+
+    about = replace(
+        ATS.about,
+        summary="Thompson sampling with contexts over arms that share what they learn, as far as they are alike",
+        family="linear adaptive",
+        takes_contexts=True,
+        cost=60,
+        color="wine",
+        marker="8",
+    )
+
+    def __init__(
+        self, tree: Tree, *, dim: int | None = None, prior: Prior | None = None, **options: Unpack[Options]
+    ) -> None:
+        features = options.get("features")
+        if features is not None and dim is not None:
+            raise InvalidType("features= says how long the contexts are; leave out dim=")
+        length = features.dim if isinstance(features, Features) else dim
+        if prior is not None:
+            belief = adaptive_linear(prior, length)
+        elif length is None:
+            raise InvalidType(
+                "LinATS needs features=bt.Features(...), or the length of the contexts, for example dim=5"
+            )
+        else:
+            belief = AdaptiveLinear(length)
+        super().__init__(tree, belief=belief, rule=Thompson(), **options)
 
 
 class UCB1(Policy):
@@ -294,7 +338,7 @@ def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Optio
 
 ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (ATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
+    for policy in (ATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinATS, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }
 
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs.adaptive import AdaptiveRows
+from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
 from banditree.policy.state import State
-from banditree.report.tables import Row, Table
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
+    from banditree.report.tables import Row, Table
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
 # What the least concentrations mean for the arms or clusters below a node.
 ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
+MIN_DRAWS, MAX_DRAWS = 2_000, 20_000  # of the means of all arms
+MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in all, and at once
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
 def table(state: State, context: Any, features: Features | None) -> Table:
     """Return one row per node, the root first."""
+    from banditree.report.tables import Table  # not needed by `import banditree`
+
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
     return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
@@ -41,6 +46,8 @@ def html(policy: Policy) -> str:
 
 def row(state: State, key: Any, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
+    from banditree.report.tables import Row
+
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)
     values = (state.tree.path_of_node(node), *(column[0] for column in columns))
@@ -57,6 +64,37 @@ def best(state: State, context: Any) -> Name:
     return state.arms[int(tried[np.argmax(means)])]
 
 
+class Remaining(NamedTuple):
+    """Reward per decision that is still to be gained by knowing the best arm, as far as the beliefs can tell."""
+
+    mean: float  # expected
+    high: float  # it is at most this much with a probability of 95%
+
+
+def chances(state: State, context: Any) -> dict[Name, float]:
+    """Return the probability of each arm that its mean is the highest."""
+    wins = state.rows.unsharpened().wins(state.tree.shape.node_of, context)
+    return dict(zip(state.arms, (wins / wins.sum()).tolist(), strict=True))
+
+
+def remaining(state: State, context: Any) -> Remaining:
+    """Compare the highest mean with that of the arm which is best by its expected mean, over draws of all means.
+
+    The draws have a stream of their own, so that the same beliefs give the same answer.
+    """
+    rows, leaves = state.rows.unsharpened(), state.tree.shape.node_of
+    best = int(np.argmax(rows.mean(leaves, None if context is None else context[None])[:, 0]))
+    rng = np.random.default_rng(0)
+    n_draws = min(max(MEANS_DRAWN // len(leaves), MIN_DRAWS), MAX_DRAWS)
+    block = max(1, BLOCK // len(leaves))
+    gains = []
+    for start in range(0, n_draws, block):
+        means = rows.draw_means(leaves, context, min(block, n_draws - start), rng)
+        gains.append(means.max(axis=0) - means[best])
+    gain = np.concatenate(gains)
+    return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))
+
+
 def _names(columns: Any) -> tuple[str, ...]:
     return COLUMNS[: 1 + len(columns)]
 
@@ -69,11 +107,14 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
         named = NO_CONTEXT if features is None else f"{NO_CONTEXT} {', '.join(features.spec)}"
-        return shown.tolist(), means.tolist(), [named] * len(nodes)
-    at = None if context is None else context[None]
-    ends = (end.tolist() for end in rows.interval(nodes, at))
-    found = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
-    return found if not isinstance(rows, AdaptiveRows) else (*found, _trust(rows, nodes))
+        columns: tuple[list[Any], ...] = shown.tolist(), means.tolist(), [named] * len(nodes)
+    else:
+        at = None if context is None else context[None]
+        ends = (end.tolist() for end in rows.interval(nodes, at))
+        columns = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
+    if isinstance(rows, AdaptiveRows):
+        return *columns, _trust(rows, nodes)
+    return columns if not isinstance(rows, AdaptiveLinearRows) else (*columns, _trust_in_context(rows, nodes))
 
 
 def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
@@ -85,6 +126,19 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
         "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each * comparable)}: ±{gap:.2g}"
         for each, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
     ]
+
+
+def _trust_in_context(rows: AdaptiveLinearRows, nodes: NDArray[Any]) -> list[str]:
+    """Say the same of levels, and of slopes: the effect of one standard deviation of a feature."""
+    inner = rows.shape.content[nodes] < 0
+    sentences = []
+    for is_inner, level, slope, noise in zip(inner, *(column[nodes] for column in rows.gaps()), strict=True):
+        if not is_inner or np.isnan(level):
+            sentences.append("too early to tell" if is_inner else "")
+            continue
+        shared = _word((noise / slope) ** 2).replace("nearly equal", "shared")
+        sentences.append(f"levels {_word((noise / level) ** 2)}: ±{level:.2g}; slopes {shared}: ±{slope:.2g}")
+    return sentences
 
 
 def _word(concentration: float) -> str:

@@ -135,6 +135,7 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         scale=rows.scale,
         fade=options.fade,
     )
+    rows.joins(walk)
     if _forced and not _forced[-1].shortcuts:
         walk.min_wide = 2**31 - 1
     return walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,16 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.features import Features
 from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
+from banditree.policy.belief_table import Remaining
 from banditree.policy.decision import Decision
 from banditree.policy.holding import Held
 from banditree.policy.state import State, build, priors_of_new, transferred
-from banditree.report.tables import Row, Table
-from banditree.rules import Rule
+from banditree.rules import UCB, Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
+
+if TYPE_CHECKING:
+    from banditree.report.tables import Row, Table
 
 
 @dataclass(frozen=True)
@@ -388,6 +391,51 @@ class Policy(Held):
         closed = self._closed(changes=False)
         with self._lock, closed as state:
             return belief_table.best(state, self._contexts.one(context))
+
+    def chances(self, context: Any = None) -> dict[Name, float]:
+        """Return, for each arm, the probability that its mean is the highest; they sum to 1.
+
+        It goes by the beliefs about the arms themselves, whatever ``explore`` is and however the tree is walked, and
+        takes nothing from the policy's random stream.
+
+        Parameters
+        ----------
+        context
+            The context to compare the arms in, for policies that take one.
+
+        >>> import banditree as bt
+        >>> policy = bt.TS(bt.Tree(["a", "b"]), rng=7)
+        >>> policy.update("a", reward=1)
+        >>> {arm: round(chance, 3) for arm, chance in policy.chances().items()}
+        {'a': 0.667, 'b': 0.333}
+        """
+        self._check_posterior("chances")
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
+            return belief_table.chances(state, self._contexts.one(context))
+
+    def remaining(self, context: Any = None) -> Remaining:
+        """Return how much reward per decision is still to be gained by knowing the best arm: ``mean`` and ``high``.
+
+        In each of many draws from the beliefs about all arms, this is the highest mean minus that of the arm with the
+        highest expected mean; ``mean`` is the average, and ``high`` the 95% quantile.
+
+        Parameters
+        ----------
+        context
+            The context to compare the arms in, for policies that take one.
+        """
+        self._check_posterior("remaining")
+        closed = self._closed(changes=False)
+        with self._lock, closed as state:
+            return belief_table.remaining(state, self._contexts.one(context))
+
+    def _check_posterior(self, method: str) -> None:
+        if isinstance(self.rule, UCB) or not self.belief.can_sample:
+            raise InvalidType(
+                f"{self._name} has no posterior, which {method}() needs: it goes by upper confidence bounds; "
+                f"use a policy that samples, such as {'LinTS' if self.dim else 'ATS or TS'}"
+            )
 
     def __repr__(self) -> str:
         depth = "" if self.depth is None else f", depth={self.depth}"

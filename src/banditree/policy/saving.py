@@ -254,7 +254,7 @@ def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
     walked = tree if saved.depth is None else tree.cut(saved.depth)
     for described in (saved.belief, *(described for _, described in saved.own)):
         dim = described.get("dim", 1)
-        if isinstance(dim, int) and walked.shape.n_nodes * dim**2 > numbers:
+        if isinstance(dim, int) and walked.shape.n_nodes * dim**2 // 2 > numbers:
             raise InvalidValue(f"{numbers} numbers are too few for {walked.shape.n_nodes} nodes with dim={dim}")
 
 

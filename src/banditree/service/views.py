@@ -95,20 +95,22 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
                     "plays": plays[place],
                     "reward": rewards[place],
                     "mean": means[place],
-                    "interval": None if intervals is None else list(intervals[place]),
+                    "interval": None if intervals[place] is None else list(intervals[place]),
                     "children": last - first,
                 }
             )
     return {"nodes": rows, "left_out": left_out}
 
 
-def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[float], list[Any] | None]:
+def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[float], list[Any]]:
     """Return plays, mean and interval of some nodes; with contexts, the mean is that of the rewards seen."""
     plays = rows.plays(chosen)
     if rows.dim is not None:
-        return plays.tolist(), (rows.rewards(chosen) / np.where(plays > 0, plays, 1)).tolist(), None
+        return plays.tolist(), (rows.rewards(chosen) / np.where(plays > 0, plays, 1)).tolist(), [None] * len(chosen)
     low, high = rows.interval(chosen, None)
-    return plays.tolist(), rows.mean(chosen, None)[:, 0].tolist(), list(zip(low.tolist(), high.tolist(), strict=True))
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    intervals = [pair if np.isfinite(pair).all() else None for pair in ends]  # UCB's are infinite before the first play
+    return plays.tolist(), rows.mean(chosen, None)[:, 0].tolist(), intervals
 
 
 def _children(shape: Any, node: int) -> tuple[int, int]:
@@ -187,23 +189,22 @@ def _group(sums: Moments) -> dict[str, Any]:
 
 def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
     """Say which arms of a saved policy are probably the best, and how much is still to be gained by knowing."""
-    policy: Any = from_bytes(data)
-    if not hasattr(policy, "chances"):
-        return {"best": None, "remaining": None, "done": False, "sentences": []}
+    policy = from_bytes(data)
+    name = type(policy).__name__
+    if policy.dim is not None:
+        return _no_outlook("Which item is best depends on the visitor's context.")
     try:
         chances, remaining = policy.chances(), policy.remaining()
-    except BanditreeError as error:
-        return {
-            "best": None,
-            "remaining": None,
-            "done": False,
-            "sentences": [f"{str(error)[:1].upper()}{str(error)[1:]}."],
-        }
+    except BanditreeError:
+        return _no_outlook(
+            f"{name} goes by upper confidence bounds: it cannot say how likely an item is to be the best."
+        )
     ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:MAX_BEST]
     done = stop_at is not None and remaining.high < stop_at
     arm, chance = ranked[0]
     sentences = [
-        f"{arm} is best with {chance:.0%}; at most {remaining.high:.2g} reward per decision is still to gain (95%)."
+        f"Item {arm} is best with {_percent(chance)}; at most {remaining.high:.2g} reward per decision is still to be "
+        "gained."
     ]
     if done:
         sentences.append(f"That is below {stop_at:g}: there is little left to learn. The policy goes on deciding.")
@@ -213,6 +214,14 @@ def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
         "done": done,
         "sentences": sentences,
     }
+
+
+def _percent(share: float) -> str:
+    return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{share:.0%}"
+
+
+def _no_outlook(why: str) -> dict[str, Any]:
+    return {"best": None, "remaining": None, "done": False, "sentences": [why]}
 
 
 def describe(state: State) -> dict[str, Any]:

@@ -120,6 +120,9 @@ def plays_add_up(case: Case) -> None:
     context = {arm: case.context() for arm in case.tree.arms}
     events = [Event(event.arm, event.reward, context[event.arm]) for event in case.history()]
     plays = Counter(event.arm for event in events)
+    if getattr(getattr(case.policy(), "belief", None), "learns_noise", False):  # a sum does not tell how rewards vary
+        events = list({event.arm: event for event in events}.values())
+        plays = Counter(event.arm for event in events)
     sums = {arm: sum(event.reward for event in events if event.arm == arm) for arm in plays}
     more = {} if case.dim is None else {"contexts": np.array([context[arm] for arm in plays])}
     learn = methodcaller("update_many", list(plays), list(sums.values()), plays=list(plays.values()), **more)

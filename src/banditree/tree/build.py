@@ -38,13 +38,20 @@ class Draft:
 
 def names(values: Iterable[Any], what: str) -> list[Name]:
     """Check that ids are strings or ints, and convert NumPy scalars to Python's."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if not _is_list(values):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
     found = _listed(values)
     if set(map(type, found)) <= {str, int}:
         return found
     return [_name(value, what) for value in found]
+
+
+def _is_list(values: Any) -> bool:
+    """Say whether these are several values: not a text, nor a NumPy array of no dimension, which is one number."""
+    if isinstance(values, np.ndarray):
+        return values.ndim > 0
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes)
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
@@ -107,7 +114,7 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
         if part > MOST:
             raise InvalidValue(f"{where} has {shown(part)} arms; a tree holds at most {MOST:,}")
         children = list(range(n_before, n_before + int(part)))
-    elif isinstance(part, str | bytes) or not isinstance(part, Iterable):
+    elif not _is_list(part):
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:
         _refuse_sets(part, where)
@@ -120,7 +127,7 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
 
 def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
     """Build from one path per arm: cluster names from coarse to fine, then the arm."""
-    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+    if not _is_list(paths):
         raise InvalidType(f"paths must be a list with one path per arm, not {paths!r}")
     _refuse_sets(paths, "paths")
     draft = Draft()
@@ -144,7 +151,7 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
 
 
 def _is_path(path: Any) -> bool:
-    return isinstance(path, Sequence | np.ndarray) and not isinstance(path, str | bytes) and len(path) > 0
+    return isinstance(path, Sequence | np.ndarray) and _is_list(path) and len(path) > 0
 
 
 def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:

@@ -49,6 +49,8 @@ struct AdaptiveRows {
     void reset() { stale = true; }
     void rescale(std::int32_t node, double by) { kind.rescale(node, by); }
     std::size_t copies() const { return set.copies; }
+    double weight(std::size_t copy) const { return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back(); }
+    std::uint64_t version = 0;  // changes with the evidence, as far as it has been weighed
     double faded() const { return weight_of_evidence; }
     Seen seen(std::int32_t leaf) const { return kind.seen(leaf, weight_of_evidence); }
 
@@ -128,6 +130,11 @@ struct AdaptiveRows {
         const double u = rng.random() * cumulative.back();
         std::size_t copy = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
         copy = std::min(copy, copies() - 1);
+        take_copy(tree, copy);
+    }
+
+    // Computes what a copy believes about the clusters, and expects of strays.
+    void take_copy(const Tree& tree, std::size_t copy) {
         k_arms = set.concentration[copy];
         const Seen root = kind.before(0);
         const double n_root = root.plays + sum(0, 0, copy);
@@ -355,6 +362,7 @@ struct AdaptiveRows {
         double total = 0.0;
         for (std::size_t c = 0; c < copies(); ++c) cumulative[c] = total += exp(log_weight[c] - top);
         weighed = true;
+        ++version;
     }
 };
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "beliefs/adaptive_linear.hpp"
 #include "beliefs/beta.hpp"
 #include "beliefs/counts.hpp"
 #include "beliefs/gaussian.hpp"
@@ -39,7 +40,33 @@ std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bo
 
 template <class Kind>
 std::unique_ptr<Walk> joint(Kind kind, const AdaptiveSettings& set) {
-    return std::make_unique<JointWalker<Kind>>(AdaptiveRows<Kind>(kind, set));
+    return std::make_unique<JointWalker<AdaptiveRows<Kind>, Screening<Kind>>>(AdaptiveRows<Kind>(kind, set));
+}
+
+// `arrays` are those of AdaptiveLinearRows.native_arrays().
+std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim, double* scale) {
+    const char* what = "the arrays of an adaptive linear belief do not fit together";
+    require(nb::len(arrays) == 8 && dim > 0 && dim <= 32768, what);
+    const std::size_t p = dim + 1, columns = 2 + p * (p + 1) / 2 + p;
+    double* table = numbers<double>(arrays[0], (n_nodes + 1) * columns, what);
+    const double *plays = numbers<double>(arrays[1], n_nodes * 2, what), *theta = numbers<double>(arrays[2], n_nodes * p, what);
+    const double* height = numbers<double>(arrays[3], n_nodes, what);
+    double top = 0.0;
+    for (std::size_t i = 0; i < n_nodes; ++i) {
+        require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
+        top = std::max(top, height[i]);
+    }
+    const double* set = numbers<double>(arrays[7], 14, what);
+    const std::size_t copies = nb::len(nb::object(arrays[6])), heights = static_cast<std::size_t>(top) + 1;
+    require(set[0] >= 8.0 && set[0] <= 32000.0 && copies <= 32000, what);
+    const auto kinds = static_cast<std::size_t>(set[0]);
+    require(kinds % AdaptiveLinearRows::lanes == 0 && copies > 0 && copies % kinds == 0, what);
+    const double *level = numbers<double>(arrays[4], heights * copies, what), *slope = numbers<double>(arrays[5], heights * copies, what);
+    const double* log_prior = numbers<double>(arrays[6], copies, what);
+    const AdaptiveLinearSettings settings{height, level, slope, log_prior, copies, kinds, set[1], set[2], set[3], set[4], set[5],
+                                          set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
+    AdaptiveLinearRows rows(table, plays, theta, settings, scale, dim);
+    return std::make_unique<JointWalker<AdaptiveLinearRows, NoShortcut>>(std::move(rows));
 }
 
 // The last four arrays, those of AdaptiveRows.settings().
@@ -63,6 +90,10 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
                                 const std::string& rule, double c, bool flag, std::int32_t* summary, double* scale,
                                 bool fades) {
+    if (belief == "AdaptiveLinear") {
+        require(rule == "Thompson", "adaptive beliefs are drawn from");
+        return joint_linear(arrays, n_nodes, dim, scale);
+    }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
     const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 8) : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
@@ -173,6 +204,13 @@ nb::object positions_of(const std::vector<std::int32_t>& found) {
     return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(copy, {found.size()}, owner));
 }
 
+nb::object doubles_of(const std::vector<double>& numbers, std::initializer_list<std::size_t> shape) {
+    auto* copy = new double[numbers.size() + 1];
+    std::copy(numbers.begin(), numbers.end(), copy);
+    nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, double>(copy, shape, owner));
+}
+
 // Limits as Python holds them, with the arrays of the tree kept alive.
 struct BoundLimits {
     Tree tree;
@@ -196,7 +234,7 @@ void bind_walk(nb::module_& m) {
     plain_int64 = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("int64").ptr());
     // `choose`, `update` and `learn_lists` take and return arms by their ids. They are called without the policy's lock, and
     // refuse while the walk is closed. The others take and return positions, and the caller holds the lock.
-    nb::class_<BoundWalk>(m, "Walk")
+    nb::class_<BoundWalk>(m, "Walk", nb::is_weak_referenceable())
         .def(
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, nb::tuple arms, nb::dict position_of,
@@ -243,6 +281,47 @@ void bind_walk(nb::module_& m) {
             [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
         .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
         .def("reset", [](BoundWalk& self) { self.walk->reset(); })
+        .def(
+            "win",
+            [](BoundWalk& self, std::int32_t arm, nb::object within) -> nb::object {
+                require(arm >= 0 && arm < self.walk->tree.n_arms, "no such arm");
+                std::vector<double> chance;
+                if (!self.walk->wins(limits_of(self, within), arm, chance)) return nb::none();
+                return nb::float_(chance[0]);
+            },
+            nb::arg("arm"), nb::arg("within").none())
+        .def(
+            "wins",
+            [](BoundWalk& self, nb::object within) -> nb::object {
+                std::vector<double> chances;
+                if (!self.walk->wins(limits_of(self, within), -1, chances)) return nb::none();
+                return doubles_of(chances, {chances.size()});
+            },
+            nb::arg("within").none())
+        .def("copies",
+             [](BoundWalk& self) {
+                 std::vector<double> weight, variance;
+                 require(self.walk->copies(weight, variance), "this belief has no copies to show");
+                 return nb::make_tuple(doubles_of(weight, {weight.size()}), doubles_of(variance, {variance.size()}));
+             })
+        .def(
+            "believed",
+            [](BoundWalk& self, Doubles context, Positions copies, Positions nodes, bool sharp) {
+                std::vector<double> weight, variance;
+                require(self.walk->copies(weight, variance), "this belief has no copies to show");
+                require(context.ndim() == 1 && context.shape(0) == self.walk->dim() && aligned(context.data()), "the context does not fit");
+                const std::size_t n = nodes.shape(0), m = copies.shape(0);
+                for (std::size_t i = 0; i < n; ++i)
+                    require(nodes.data()[i] >= 0 && nodes.data()[i] < self.walk->tree.n_nodes, "there is no such node");
+                std::vector<double> out(m * 5 * n);
+                for (std::size_t i = 0; i < m; ++i) {
+                    const std::int64_t copy = copies.data()[i];
+                    require(copy >= 0 && copy < static_cast<std::int64_t>(weight.size()), "there is no such copy");
+                    self.walk->believed(context.data(), static_cast<std::size_t>(copy), nodes.data(), n, sharp, out.data() + i * 5 * n);
+                }
+                return doubles_of(out, {m, 5, n});
+            },
+            nb::arg("context").noconvert(), nb::arg("copies").noconvert(), nb::arg("nodes").noconvert(), nb::arg("sharp"))
         .def(
             "moments",
             [](BoundWalk& self, std::int32_t node, nb::handle context) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 #if defined(__GNUC__)
 #define BANDITREE_INLINE __attribute__((always_inline))
@@ -45,12 +46,36 @@ struct Four {
         for (double& x : four.at) x *= factor;
         return four;
     }
+    friend Four operator+(Four a, const Four& b) { return a += b; }
+    friend Four operator-(Four a, const Four& b) {
+        for (int i = 0; i < 4; ++i) a.at[i] -= b.at[i];
+        return a;
+    }
+    friend Four operator*(Four a, const Four& b) {
+        for (int i = 0; i < 4; ++i) a.at[i] *= b.at[i];
+        return a;
+    }
+    double& operator[](std::size_t i) { return at[i]; }
 };
 inline void raise_to_zero(Four& four) {
     for (double& x : four.at) x = x > 0.0 ? x : 0.0;
 }
 #endif
 BANDITREE_INLINE inline void raise_to_zero(double& x) { x = x > 0.0 ? x : 0.0; }
+
+// Eight adjacent numbers: so many that an addition need not wait for the one before.
+struct Eight {
+    Four low, high;
+    static constexpr std::size_t size = 8;
+    BANDITREE_INLINE double get(std::size_t i) { return i < 4 ? low[i] : high[i - 4]; }
+    BANDITREE_INLINE void set(std::size_t i, double x) { (i < 4 ? low[i] : high[i - 4]) = x; }
+    BANDITREE_INLINE void operator+=(const Eight& other) { low = low + other.low, high = high + other.high; }
+    BANDITREE_INLINE void operator-=(const Eight& other) { low = low - other.low, high = high - other.high; }
+};
+BANDITREE_INLINE inline Eight operator+(const Eight& a, const Eight& b) { return {a.low + b.low, a.high + b.high}; }
+BANDITREE_INLINE inline Eight operator-(const Eight& a, const Eight& b) { return {a.low - b.low, a.high - b.high}; }
+BANDITREE_INLINE inline Eight operator*(const Eight& a, const Eight& b) { return {a.low * b.low, a.high * b.high}; }
+BANDITREE_INLINE inline Eight operator*(double factor, const Eight& a) { return {factor * a.low, factor * a.high}; }
 
 inline std::atomic<bool> wider_vectors{BANDITREE_HAS_WIDER};  // tests turn them off
 

@@ -4,47 +4,47 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "beliefs/adaptive.hpp"
+#include "policy/race.hpp"
 #include "policy/walk.hpp"
 #include "shortcuts/screening.hpp"
 
 namespace banditree {
 
-template <class Kind>
-struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
-    using Common = CommonWalk<AdaptiveRows<Kind>>;
+template <class Rows, class Shortcut>
+struct JointWalker final : CommonWalk<Rows> {
+    using Common = CommonWalk<Rows>;
     using Walk::evaluations, Walk::fade, Walk::rng, Walk::tree;
     using Common::explores, Common::find, Common::path, Common::pick_any, Common::rows;
-    Screening<Kind> shortcut;
+    Shortcut shortcut;
 
-    explicit JointWalker(AdaptiveRows<Kind> rows_) : Common(std::move(rows_)) {}
+    explicit JointWalker(Rows rows_) : Common(std::move(rows_)) {}
 
-    std::int32_t choose(const double*) override {
+    std::int32_t choose(const double* context) override {
         if (explores()) return static_cast<std::int32_t>(rng->integers(static_cast<std::uint64_t>(tree.n_arms)));
         if (tree.n_arms == 1) return 0;
-        rows.bring_up_to_date(tree);
-        rows.draw_copy(tree, *rng);
+        rows.begin(tree, context, *rng);
         if (!shortcut.covers(tree)) return best(nullptr);
         evaluations += tree.n_arms;
         return tree.content[shortcut.pick(tree, rows, *rng)];
     }
 
-    std::int32_t choose_within(const Limits& limits, const double*) override {
+    std::int32_t choose_within(const Limits& limits, const double* context) override {
         if (explores()) return limits.uniform(*rng);
         if (limits.n_allowed == 1) return limits.arm(0);
-        rows.bring_up_to_date(tree);
-        rows.draw_copy(tree, *rng);
+        rows.begin(tree, context, *rng);
         return best(&limits);
     }
 
-    bool choose_many(const double*, std::size_t m, std::int32_t* found) override {
-        for (std::size_t i = 0; i < m; ++i) found[i] = choose(nullptr);
+    bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
+        for (std::size_t i = 0; i < m; ++i) found[i] = choose(contexts ? contexts + i * rows.dim() : nullptr);
         return true;
     }
 
-    bool slate(const Limits* limits, const double*, std::size_t k, std::vector<std::int32_t>& found) override {
+    bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) override {
         if (explores()) {
             pick_any(limits, k, found);
             return true;
@@ -53,8 +53,7 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
             found.assign(1, limits ? limits->arm(0) : 0);
             return true;
         }
-        rows.bring_up_to_date(tree);
-        rows.draw_copy(tree, *rng);
+        rows.begin(tree, context, *rng);
         score(limits);
         std::vector<std::size_t> order(scores.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -65,24 +64,60 @@ struct JointWalker final : CommonWalk<AdaptiveRows<Kind>> {
         return true;
     }
 
-    void update(std::int32_t arm, double reward, const double*) override { observe(arm, reward, 1.0); }
+    void update(std::int32_t arm, double reward, const double* context) override { observe(arm, reward, 1.0, context); }
 
-    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double*, std::size_t n) override {
-        if (n > 256 + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
+    void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
+               std::size_t n) override {
+        if (n > Rows::largest_batch + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
         for (std::size_t i = 0; i < n; ++i)
-            observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0);
+            observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
+                    contexts ? contexts + i * rows.dim() : nullptr);
+    }
+
+    bool copies(std::vector<double>& weight, std::vector<double>& variance) override {
+        if constexpr (Rows::contextual) {
+            rows.bring_up_to_date(tree);
+            rows.weights(weight, variance);
+        }
+        return Rows::contextual;
+    }
+
+    bool believed(const double* context, std::size_t copy, const std::int64_t* nodes, std::size_t n, bool sharp,
+                  double* out) override {
+        if constexpr (Rows::contextual) {
+            rows.bring_up_to_date(tree);
+            rows.look_at_all(tree, context, copy);
+            for (std::size_t i = 0; i < n; ++i) rows.describe(tree, static_cast<std::int32_t>(nodes[i]), sharp, out + i, n);
+        }
+        return Rows::contextual;
+    }
+
+    bool wins(const Limits* limits, std::int32_t arm, std::vector<double>& out) override {
+        if constexpr (!Rows::contextual) {
+            std::vector<std::int32_t> excluded;
+            if (limits) {
+                if (limits->only || limits->arms.size() > Race<Rows>::most_excluded || limits->n_allowed < 2) return false;
+                for (const std::int32_t gone : limits->arms) excluded.push_back(tree.node_of[gone]);
+            }
+            race.bring_up_to_date(tree, rows);
+            if (arm < 0) race.wins(tree, excluded, out);
+            else out.assign(1, race.win(tree.node_of[arm], excluded));
+        }
+        return !Rows::contextual;
     }
 
     void reset() override { rows.reset(); }
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
   private:
+    struct NoRace {};
+    std::conditional_t<Rows::contextual, NoRace, Race<Rows>> race;
     std::vector<std::int32_t> among;  // scratch: the leaves that compete, in order
     std::vector<double> scores;
 
-    void observe(std::int32_t arm, double reward, double count) {
+    void observe(std::int32_t arm, double reward, double count, const double* context) {
         find(arm);
-        Common::while_fading(reward, count, [&](double sum, double n) { rows.learn(tree, path, sum, n); });
+        Common::while_fading(reward, count, [&](double sum, double n) { rows.learn(tree, path, sum, n, context); });
     }
 
     std::int32_t best(const Limits* limits) {

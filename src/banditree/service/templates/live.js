@@ -64,7 +64,7 @@
     track.append(bar);
     const interval = node.interval ? node.interval.map(short).join(" – ") : "";
     row.append(cell, make("td", count(node.plays), "number"), track, make("td", node.plays ? short(node.reward / node.plays) || "0" : "–", "number"),
-      make("td", short(node.mean), "number"), make("td", interval, "number"));
+      make("td", short(node.mean), "number"), make("td", interval, "number wide"));
     return row;
   }
   const note = (text) => {
@@ -111,10 +111,10 @@
         `a typical item of it is expected to earn ${short(best.mean)}.`);
     }
     const said = report.sentences.filter((sentence) => !report.lift || sentence !== report.lift.sentence);
-    if (report.best || root.plays) sentences.push(...said);
+    if (root.plays) sentences.push(...said);
     at("learned").textContent = sentences.join(" ") || "Nothing yet: no reward has come in. Below are the items that it chooses from.";
-    at("best").hidden = !report.best || !root.plays;
-    at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.0005).map((item) => {
+    at("best").hidden = !root.plays || !(report.best || []).some((item) => item.chance >= 0.005);
+    at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.005).map((item) => {
       const row = make("tr"), bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
       bar.style.width = 100 * item.chance + "%";
       track.append(bar);
@@ -250,6 +250,7 @@
   async function listen() {
     for (;;) {
       try {
+        if (!last) last = String(Math.max(0, (await getJson("/readyz")).events - 3 * SHOWN));
         const answer = await ask("/v1/events", last ? { "last-event-id": last } : {});
         if (answer.status === 401 || answer.status === 403) { stop("That is not a token that may read."); return; }
         if (!answer.ok) throw new Error(String(answer.status));

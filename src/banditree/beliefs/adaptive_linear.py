@@ -1,0 +1,702 @@
+"""Beliefs about linear rewards that learn how far to trust the tree: one model across arms, for contexts.
+
+The reward of an arm in a context x is z'theta + noise, with z = (1, x standardised): a level, and slopes. Arms have
+coefficients around those of their cluster, clusters around those of their parent. How far they are apart, which differs
+for levels and slopes, is not known, and neither is the noise: several *copies* of the belief, each with its own widths,
+are kept side by side, and weighed by how well they explain the rewards. Everything here is a function of the arms'
+evidence alone, so neither order nor batches nor moves matter. docs/adaptive.md derives it.
+
+Twin of ``native/beliefs/adaptive_linear.hpp``: with the native random stream, both take the same steps, draw for draw.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.beliefs.adaptive import heights_of
+from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
+from banditree.beliefs.linear import Linear
+from banditree.beliefs.priors import Prior
+from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, real
+from banditree.report.intervals import normal_interval
+from banditree.tree.shape import Shape
+
+# The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths
+# are standard deviations in units of the noise.
+LEVEL_WIDTHS = 2.0 ** np.arange(2, -6, -1)  # of arms around their cluster
+WIDER_ABOVE = (1.0, 2.0, 4.0)  # factor by which widths grow with each level up
+SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
+LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
+FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
+ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
+SHARPNESS = 5.0  # draws have the variance of this many times the evidence: plain draws explore too much
+AT_STAKE = 15.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
+STRAYS = 1.0  # how many arms are expected to have a level that does not follow their cluster, before any reward
+GROWTH = 10.0  # plays per arm after which as many strays again are expected
+MOST_STRAY = 0.1  # the largest chance that an arm is a stray, before its own rewards are considered
+STRAY_WIDTH, STRAY_FACTOR = 1.0, 4.0  # of a stray's level: at least this, and this many times that of other arms
+LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
+NOISE_SHARE = 0.1  # of the variance of all rewards that the noise is believed to have, with the weight of two rewards
+ORIGIN_STEP = 16.0  # standard deviations: rewards are measured from a multiple of this
+FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
+NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
+CONSTANT = 1e-12  # a variance that is a smaller share of the mean square is rounding
+BLOCK = 2**20  # numbers in memory when the messages of many arms are computed together
+
+KINDS = len(LEVEL_WIDTHS) * len(SLOPE_SHARES)  # of copies, as far as arms go: copy % KINDS
+
+
+@dataclass(frozen=True)
+class AdaptiveLinear(Belief):
+    """The prior of the root, or what is known of another node beforehand: coefficients, and plays they are worth.
+
+    ``plays`` of 0 mean that nothing is known. Slopes are those of the contexts as given.
+    """
+
+    common = ("dim",)
+    has_intercept = learns_noise = True
+
+    size: int
+    level: float = 0.0
+    slopes: tuple[float, ...] = ()
+    plays: float = 0.0  # of the slopes
+    level_plays: float = 0.0
+
+    def __init__(
+        self,
+        dim: int | None = None,
+        *,
+        level: float = 0.0,
+        slopes: Any = (),
+        plays: float = 0.0,
+        level_plays: float = 0.0,
+    ) -> None:
+        dim = Linear(dim).dim  # checks it
+        values = tuple(real("slopes", slope, -LARGEST, LARGEST) for slope in slopes) or (0.0,) * dim
+        if len(values) != dim:
+            raise InvalidValue(f"{len(values)} slopes for contexts of {dim} numbers; give one for each")
+        for what, number in {"plays": plays, "level_plays": level_plays}.items():
+            real(what, number, 0.0, 1e12)
+        real("level", level, -LARGEST, LARGEST)
+        fields = {"size": dim, "level": level, "slopes": values, "plays": plays, "level_plays": level_plays}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        known = "" if not self.plays and not self.level_plays else f", level={self.level}, slopes={self.slopes}"
+        plays = "" if not known else f", plays={self.plays}, level_plays={self.level_plays}"
+        return f"AdaptiveLinear(dim={self.size}{known}{plays})"
+
+    @property
+    def dim(self) -> int:
+        return self.size
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "dim": self.size,
+            "level": self.level,
+            "slopes": list(self.slopes),
+            "plays": self.plays,
+            "level_plays": self.level_plays,
+        }
+
+    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+        """Return nothing: a new arm starts from its cluster by itself."""
+
+    def like(self, prior: Belief) -> Belief:
+        return adaptive_linear(prior, self.dim) if type(prior) is Linear else super().like(prior)
+
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveLinearRows:
+        plays, theta = np.zeros((n_nodes, 2)), np.zeros((n_nodes, 1 + self.dim))
+        for node, belief in {0: self, **own}.items():
+            if belief.dim != self.dim:
+                raise InvalidValue(f"{belief} must have the dim of the whole tree, {self.dim}")
+            plays[node] = belief.level_plays, belief.plays
+            theta[node] = belief.level, *belief.slopes
+        try:
+            return AdaptiveLinearRows(self.dim, plays, theta)
+        except MemoryError:
+            size = n_nodes * self.dim**2 * 4 / 2**30
+            raise InvalidValue(
+                f"{n_nodes:,} nodes with contexts of {self.dim:,} numbers need {size:,.0f} GB of memory; "
+                "use fewer arms or shorter contexts"
+            ) from None
+
+
+def adaptive_linear(prior: Prior, dim: int | None) -> Any:
+    """Return the adaptive prior that a `bt.Linear`, or a mapping of them, stands for.
+
+    Its mean are the slopes, and its precision the plays that they are worth; with one coefficient more than contexts
+    have numbers, the last is the level.
+    """
+    if isinstance(prior, Mapping):
+        return {key: adaptive_linear(belief, dim) for key, belief in prior.items()}
+    if type(prior) is AdaptiveLinear:
+        return prior
+    if type(prior) is not Linear:
+        raise InvalidType(f"prior={prior!r} must be a bt.Linear, or a mapping from clusters or arms to them")
+    if prior.v != 1.0:
+        raise InvalidValue(f"prior={prior!r}: LinATS learns the noise; leave out v=")
+    dim = prior.dim if dim is None else dim
+    if prior.dim not in (dim, dim + 1):
+        raise InvalidValue(
+            f"prior={prior!r} has {prior.dim} coefficients; give {dim}, one per number of the context, or one more "
+            "for the level, after them"
+        )
+    plays = real("precision", prior.precision, 0.0, 1e12, why="the plays that the coefficients are worth")
+    *slopes, last = prior.mean
+    if prior.dim == dim:
+        return AdaptiveLinear(dim, slopes=prior.mean, plays=plays)
+    return AdaptiveLinear(dim, level=last, slopes=slopes, plays=plays, level_plays=plays)
+
+
+class Standard(NamedTuple):
+    """What features and rewards are measured from, and in. Rounded, so that more evidence rarely changes them."""
+
+    weight: float  # of the stored evidence
+    origin: float  # of the rewards
+    centre: Floats  # (dim,) of the features
+    per_scale: Floats  # (dim,) 1 over the scale, 0 for a feature that has not varied yet
+
+
+class Sums(NamedTuple):
+    """What clusters know from the messages of their children, per copy, and how well each copy explains the rewards."""
+
+    standard: Standard
+    gram: Floats  # (clusters, copies, p, p) A
+    moment: Floats  # (clusters, copies, p) b
+    weight: Floats  # (copies,) sums to 1
+    variance: Floats  # (copies,) of the noise
+
+
+class Believed(NamedTuple):
+    """What one copy believes in one context about some nodes, rewards measured from the origin: (nodes,) each."""
+
+    mean: Floats  # of an arm that follows its cluster
+    sd: Floats
+    stray_mean: Floats  # of one that does not
+    stray_sd: Floats
+    stray: Floats  # the chance that it does not
+
+
+class AdaptiveLinearRows(Rows):
+    """The coefficients of all nodes, with all arms competing directly. Draws are normal, mixed over copies."""
+
+    native = "AdaptiveLinear"
+    joint = True
+    LAZY = True
+    EVIDENCE = ("draws", "squares", "gram", "moment")
+    NON_NEGATIVE = ("draws", "squares")
+    PRIOR = ("prior_plays", "prior_theta")
+    dim: int
+    shape: Shape
+    sharpened = True  # whether draws are sharper than the beliefs
+    draws: Floats  # (nodes,) rows learned, however many plays each stands for
+    squares: Floats  # (nodes,) sum of s^2 / n over rows of n plays with sum s
+    gram: Floats  # (nodes, triangle) sum of (1, x) (1, x)': the lower triangle, row by row
+    moment: Floats  # (nodes, p) sum of r (1, x)
+
+    def __init__(self, dim: int, prior_plays: Floats, prior_theta: Floats) -> None:
+        self.dim, p = dim, dim + 1
+        self.prior_plays, self.prior_theta = prior_plays, prior_theta  # (nodes, 2) levels and slopes, (nodes, p)
+        self._lower = np.tril_indices(p)
+        triangle = len(self._lower[0])
+        self.lay_out(np.zeros((len(prior_plays) + 1, 2 + triangle + p)), {"gram": (triangle,), "moment": (p,)})
+
+    def attach(self, shape: Shape) -> None:
+        self.shape = shape
+        self.height = heights_of(shape)
+        widths, shares = (grid.ravel() for grid in np.meshgrid(LEVEL_WIDTHS, SLOPE_SHARES, indexing="ij"))
+        factor = np.repeat(WIDER_ABOVE, KINDS)  # (copies,)
+        up = np.arange(self.height[0] + 1)[:, None]
+        level = np.tile(widths, len(WIDER_ABOVE)) * factor**up
+        self.level_width = np.minimum(level, LARGEST_WIDTH)  # (heights, copies)
+        self.slope_width = np.maximum(self.level_width * np.tile(shares, len(WIDER_ABOVE)), LEAST_WIDTH)
+        falls = -FALL * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
+        self.log_prior = np.tile(falls, len(WIDER_ABOVE)).astype(np.float64)
+        self._memo: tuple[bytes, dict[Any, Any]] = b"", {}
+        self._walk: Any = None
+
+    def settings(self) -> list[NDArray[Any]]:
+        """Return what the native engine needs to know besides the evidence and the prior."""
+        numbers = [
+            KINDS, ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH, SHARPNESS, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY,
+            LARGEST_FACTOR, STRAY_WIDTH, STRAY_FACTOR, FADED_STEP, NOISE_SHARE, ORIGIN_STEP,
+        ]  # fmt: skip
+        return [self.height.astype(np.float64), self.level_width, self.slope_width, self.log_prior, np.array(numbers)]
+
+    def native_arrays(self) -> list[NDArray[Any]]:
+        return [self.table, self.prior_plays, self.prior_theta, *self.settings()]
+
+    def joins(self, walk: Any) -> None:
+        """Remember the native walk, which has computed what `believed` asks for, as long as it exists."""
+        self._walk = ref(walk)
+
+    # Evidence
+
+    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
+        raise NotImplementedError("contexts are needed; see `columns`")
+
+    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
+        assert context is not None
+        x = np.append(1.0, context)
+        gram = (count * x[:, None] * x)[self._lower]
+        return np.concatenate([[rows, total * total / count], gram, total * x])
+
+    def columns_of_arms(self, batch: Batch) -> Floats:
+        assert batch.contexts is not None
+        n, m = len(batch.count), len(batch.positions)
+        x = np.column_stack([np.ones(m), batch.contexts])
+        plays = np.ones(m) if batch.plays is None else batch.plays
+        columns = np.zeros((n, self.table.shape[1]))
+        columns[:, 0] = np.bincount(batch.positions, minlength=n)
+        columns[:, 1] = np.bincount(batch.positions, batch.rewards**2 / plays, minlength=n)
+        order = np.argsort(batch.positions, kind="stable")
+        bounds = np.searchsorted(batch.positions[order], np.arange(n + 1))
+        for arm in np.flatnonzero(columns[:, 0]).tolist():
+            rows = order[bounds[arm] : bounds[arm + 1]]
+            gram = (x[rows] * plays[rows, None]).T @ x[rows]
+            columns[arm, 2:] = np.concatenate([gram[self._lower], batch.rewards[rows] @ x[rows]])
+        return columns
+
+    def plays(self, nodes: Nodes) -> Floats:
+        return self.gram[nodes, 0] * self.scale
+
+    def rewards(self, nodes: Nodes) -> Floats:
+        return self.moment[nodes, 0] * self.scale
+
+    def check_evidence(self) -> None:
+        """Check also that a sum of x x' has no negative eigenvalue, up to rounding, and that no sum is too large."""
+        super().check_evidence()
+        count = self.gram[:, 0]
+        if (count < 0).any() or (self.draws > count * (1 + ROUNDING) * LARGEST).any():
+            raise InvalidValue("gram counts fewer rewards than there are")
+        largest = {"gram": LARGEST_CONTEXT**2, "moment": LARGEST * LARGEST_CONTEXT, "squares": LARGEST**2}
+        for name, most in largest.items():
+            check_sums(name, getattr(self, name), count, most)
+        gram = self._square(self.gram)
+        size = np.sqrt(np.maximum(np.einsum("kii->ki", gram), 0.0))  # (nodes, p) a zero row has no entries
+        size = np.where(size > 0, size, 1.0)
+        scaled = gram / size[:, :, None] / size[:, None, :]
+        if (np.abs(scaled) > 1 + ROUNDING).any():
+            raise InvalidValue("gram has entries that no sum of x x' can have")
+        try:
+            np.linalg.cholesky(scaled + ROUNDING * (self.dim + 1) * np.eye(self.dim + 1))
+        except np.linalg.LinAlgError:
+            raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
+        explained = self.moment[:, 0] ** 2 > self.squares * count * (1 + ROUNDING) + 1e-200
+        if explained.any():
+            raise InvalidValue("squares are smaller than the sums of rewards allow")
+
+    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
+        diagonal = self._square(self.gram[nodes]).diagonal(axis1=1, axis2=2).max(axis=1)
+        if name == "gram":
+            return np.asarray(ROUNDING * diagonal)
+        if name == "moment":
+            return np.asarray(ROUNDING * np.sqrt(np.maximum(self.squares[nodes] * diagonal, 0.0)))
+        return 0.0
+
+    def _square(self, triangle: Floats) -> Floats:
+        """Return whole symmetric matrices: (..., triangle) -> (..., p, p)."""
+        p = self.dim + 1
+        whole_matrix = np.empty((*triangle.shape[:-1], p, p))
+        whole_matrix[..., self._lower[0], self._lower[1]] = triangle
+        whole_matrix[..., self._lower[1], self._lower[0]] = triangle
+        return whole_matrix
+
+    # Up: messages, and the weights of the copies
+
+    def standard(self) -> Standard:
+        """Return the scales of the features and the origin of the rewards, by all evidence."""
+        steps = np.floor(np.log(self.scale[0]) / np.log(FADED_STEP) + 1e-9)
+        weight = float(np.exp(steps * np.log(FADED_STEP)))
+        gram, moment = self._square(self.gram[0]) * weight, self.moment[0] * weight
+        n, squares = gram[0, 0], float(self.squares[0]) * weight
+        if not n > 0:
+            return Standard(weight, 0.0, np.zeros(self.dim), np.zeros(self.dim))
+        total, square = gram[0, 1:], gram.diagonal()[1:]
+        within = square - total * (total / n)
+        varies = within > CONSTANT * square
+        sized = np.where(varies, within, 1.0) * (n + 3) / max(n - 1, n / 2) ** 2
+        scale = np.exp2(np.rint(0.5 * np.log2(sized)))
+        centre = np.where(varies, 0.5 * scale * np.rint(2.0 * (total / n) / scale), 0.0)
+        mean = moment[0] / n
+        apart = squares - moment[0] * mean
+        if not apart > CONSTANT * squares:
+            origin = float(np.float32(mean)) if abs(mean) < 1e30 else 0.0
+        else:
+            size = ORIGIN_STEP * np.exp2(np.rint(0.5 * np.log2(apart / n)))
+            origin = float(size * np.rint(mean / size))
+        return Standard(weight, origin, centre, np.where(varies, 1 / scale, 0.0))
+
+    def _read(self, leaves: NDArray[Any], standard: Standard) -> tuple[Floats, Floats]:
+        """Return the evidence of arms, with what is known beforehand, standardised: (k, p, p), (k, p)."""
+        weight, origin, centre, per_scale = standard
+        gram, moment = self._square(self.gram[leaves]) * weight, self.moment[leaves] * weight
+        n, x = gram[:, 0, 0].copy(), gram[:, 0, 1:].copy()
+        total = moment[:, 0] - origin * n
+        off = x - centre * n[:, None]
+        inner = (gram[:, 1:, 1:] - x[:, :, None] * centre) - centre[:, None] * off[:, None, :]
+        gram[:, 1:, 1:] = inner * per_scale[:, None] * per_scale
+        gram[:, 0, 1:] = gram[:, 1:, 0] = off * per_scale
+        moment[:, 1:] = ((moment[:, 1:] - origin * x) - centre * total[:, None]) * per_scale
+        moment[:, 0] = total
+        known, known_moment, _ = self._known(leaves, standard)
+        gram[:, np.arange(self.dim + 1), np.arange(self.dim + 1)] += known
+        return gram, moment + known_moment
+
+    def _known(self, nodes: NDArray[Any], standard: Standard) -> tuple[Floats, Floats, Floats]:
+        """Return what is known beforehand: plays per coefficient, their moment, and what they add to the squares."""
+        theta, plays = self.prior_theta[nodes].copy(), self.prior_plays[nodes]
+        theta[:, 0] += theta[:, 1:] @ standard.centre - standard.origin
+        scale = np.where(standard.per_scale > 0, 1 / np.where(standard.per_scale > 0, standard.per_scale, 1.0), 0.0)
+        theta[:, 1:] *= scale
+        plays = np.concatenate([plays[:, :1], np.repeat(plays[:, 1:], self.dim, axis=1)], axis=1)
+        return plays, plays * theta, (plays * theta * theta).sum(axis=1)
+
+    def sums(self) -> Sums:
+        """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
+        computed: Sums = self._remembered("sums", self._collect)
+        return computed
+
+    def _collect(self) -> Sums:
+        shape, p = self.shape, self.dim + 1
+        standard = self.standard()
+        n_clusters, copies = int((shape.content < 0).sum()), len(self.log_prior)
+        gram, moment = np.zeros((n_clusters, copies, p, p)), np.zeros((n_clusters, copies, p))
+        logs, fits, sends = np.zeros(copies), np.zeros(copies), np.zeros(shape.n_nodes, bool)
+        known: NDArray[np.bool_] = np.any(self.prior_plays > 0, axis=1)
+        leaf = shape.content >= 0
+        sends[leaf] = (self.gram[leaf, 0] > 0) | known[leaf]
+        inner = np.flatnonzero(known & ~leaf)
+        plays, known_moment, _ = self._known(inner, standard)
+        at = ~shape.content[inner]
+        above = np.flatnonzero(at > 0)  # the root's are in its prior
+        gram[at[above]] += (plays[above, :, None] * np.eye(p))[:, None]
+        moment[at] += known_moment[:, None]
+        sends[inner] = True
+        fit_of_known = self._known(np.flatnonzero(known), standard)[2].sum()
+        for level in range(len(shape.levels) - 2, 0, -1):
+            nodes = np.arange(shape.levels[level], shape.levels[level + 1])
+            nodes = nodes[sends[nodes]]
+            sends[shape.parent[nodes]] = True
+            for some in _blocks(nodes[leaf[nodes]], KINDS * p * p):
+                a, b = self._read(some, standard)
+                widths = self.level_width[0, :KINDS], self.slope_width[0, :KINDS]
+                message, eta, log, fit = _message(a[:, None], b[:, None], *widths)
+                to, repeats = ~shape.content[shape.parent[some]], len(WIDER_ABOVE)
+                np.add.at(gram, to, np.tile(message, (1, repeats, 1, 1)))
+                np.add.at(moment, to, np.tile(eta, (1, repeats, 1)))
+                logs += np.tile(log.sum(axis=0), repeats)
+                fits += np.tile(fit.sum(axis=0), repeats)
+            for node in nodes[~leaf[nodes]]:
+                c, h = ~shape.content[node], self.height[node]
+                message, eta, log, fit = _message(gram[c], moment[c], self.level_width[h], self.slope_width[h])
+                to = ~shape.content[shape.parent[node]]
+                gram[to] += message
+                moment[to] += eta
+                logs, fits = logs + log, fits + fit
+        _, _, log, fit = _message(gram[0], moment[0], *self._root_widths())
+        weight, variance = self._weigh(standard, logs + log, fits + fit, fit_of_known)
+        return Sums(standard, gram, moment, weight, variance)
+
+    def _root_widths(self) -> tuple[Floats, Floats]:
+        """Return the widths of the level and of the slopes of the root: (copies,) each."""
+        top = max(self.height[0] - 1, 0)
+        slopes = np.maximum(ROOT_SLOPE_WIDTH, 2 * self.slope_width[top])
+        level = np.full(len(slopes), ROOT_LEVEL_WIDTH)
+        of_level, of_slopes = self.prior_plays[0]
+        return (
+            level if not of_level > 0 else np.full_like(level, of_level**-0.5),
+            slopes if not of_slopes > 0 else np.full_like(slopes, of_slopes**-0.5),
+        )
+
+    def _weigh(self, standard: Standard, logs: Floats, fits: Floats, fit_of_known: float) -> tuple[Floats, Floats]:
+        """Weigh the copies by their marginal likelihood, the noise integrated out, and estimate the noise of each."""
+        n, draws = self.gram[0, 0] * standard.weight, self.draws[0] * standard.weight
+        total, squares = self.moment[0, 0] * standard.weight, self.squares[0] * standard.weight
+        within = max(squares - total * (total / n), 0.0) if n > 0 else 0.0
+        log_weight = self.log_prior - 0.5 * logs
+        variance = np.ones(len(logs))
+        if within > CONSTANT * squares or fit_of_known > 0:
+            centred = max(squares - 2 * standard.origin * total + standard.origin**2 * n, 0.0) + fit_of_known
+            half = 1 + 0.5 * draws
+            rest = (NOISE_SHARE * within / draws if draws > 0 else 0.0) + 0.5 * np.maximum(
+                centred - fits, CONSTANT * centred
+            )
+            log_weight = log_weight - half * np.log(rest)
+            variance = rest / half
+        weight = np.exp(log_weight - log_weight.max())
+        return weight / weight.sum(), variance
+
+    # Down: beliefs
+
+    def weights(self) -> tuple[Floats, Floats]:
+        """Return the weights of the copies, and the variance of the noise in each: (copies,) each."""
+        walk = self._native_walk()
+        if walk is not None:
+            weight, variance = walk.copies()
+            return weight, variance
+        sums = self.sums()
+        return sums.weight, sums.variance
+
+    def believed(
+        self, nodes: NDArray[Any], context: Floats, copies: Any, *, sharp: bool | None = None
+    ) -> list[Believed]:
+        """Return what some copies believe about nodes in one context; ``sharp`` as draws are, with less spread."""
+        sharp = self.sharpened if sharp is None else sharp
+        walk = self._native_walk()
+        if walk is not None:
+            table = walk.believed(context, np.asarray(copies, np.int64), np.asarray(nodes, np.int64), sharp)
+            return [Believed(*columns) for columns in table]
+        return [self._believed(nodes, context, int(copy), sharp) for copy in copies]
+
+    def _native_walk(self) -> Any:
+        return None if self._walk is None else self._walk()
+
+    def _believed(self, nodes: NDArray[Any], context: Floats, copy: int, sharp: bool) -> Believed:
+        shape, sums = self.shape, self.sums()
+        standard = sums.standard
+        z = np.append(1.0, (context - standard.centre) * standard.per_scale)
+        mean, spread = self._remembered(("clusters", copy), lambda: self._clusters(copy))  # (clusters, p), (..., p, p)
+        variance = sums.variance[copy]
+        to_sd = np.sqrt(variance / (self.sharpness() if sharp else 1.0))
+        leaf = shape.content[nodes] >= 0
+        value, unit, other, other_unit = np.zeros((4, len(nodes)))
+        stray = np.zeros(len(nodes))
+        at = ~shape.content[nodes[~leaf]]
+        value[~leaf] = other[~leaf] = mean[at] @ z
+        unit[~leaf] = other_unit[~leaf] = np.einsum("i,kij,j->k", z, spread[at], z)
+        leaves, above = nodes[leaf], ~shape.content[shape.parent[nodes[leaf]]]
+        m, s = mean[above], spread[above]
+        w0, w1 = self.level_width[0, copy], self.slope_width[0, copy]
+        w = np.append(w0, np.full(self.dim, w1))
+        ws = max(STRAY_WIDTH, STRAY_FACTOR * w0)
+        inverse, b = self._remembered(
+            ("arms", copy % KINDS, leaves.tobytes()), lambda: self._inverses(leaves, w, standard)
+        )
+        share = inverse @ z  # (k, p)
+        f = m / w**2 + b
+        value[leaf] = (share * f).sum(axis=1)
+        passed = share / w**2
+        unit[leaf] = share @ z + np.einsum("ki,kij,kj->k", passed, s, passed)
+        # An arm whose level does not follow its cluster has a wider prior for it: a change of rank one.
+        level, own = (inverse[:, 0] * f).sum(axis=1), inverse[:, 0, 0]
+        apart, more = level - m[:, 0], ws**2 - w0**2
+        explained = 1 + more * (w0**2 - own) / w0**4
+        factor = 0.5 * (more * (apart / w0**2) ** 2 / explained / variance - np.log(explained))
+        n_arms = len(shape.node_of)
+        n = float(self.gram[0, 0]) * standard.weight
+        chance = min(STRAYS / max(n_arms, 2) * (1 + n / (GROWTH * n_arms)), MOST_STRAY)
+        odds = chance / (1 - chance) * np.exp(np.minimum(factor, LARGEST_FACTOR))
+        stray[leaf] = odds / (1 + odds)
+        fewer = 1 / w0**2 - 1 / ws**2
+        extra = fewer / (1 - fewer * own)
+        other[leaf] = value[leaf] + share[:, 0] * extra * apart
+        wider = share + (extra * share[:, 0])[:, None] * inverse[:, 0]
+        passed = wider / np.append(ws, w[1:]) ** 2
+        other_unit[leaf] = wider @ z + np.einsum("ki,kij,kj->k", passed, s, passed)
+        return Believed(value, to_sd * np.sqrt(unit), other, to_sd * np.sqrt(other_unit), stray)
+
+    def _clusters(self, copy: int) -> tuple[Floats, Floats]:
+        """Return the coefficients of the clusters, and their covariance in units of the noise, in one copy."""
+        shape, sums = self.shape, self.sums()
+        mean, spread = np.empty((len(sums.gram), self.dim + 1)), np.empty((len(sums.gram), self.dim + 1, self.dim + 1))
+        for node in shape.inner.tolist():
+            c = ~shape.content[node]
+            if c == 0:
+                w0, w1 = (width[copy] for width in self._root_widths())
+            else:
+                w0, w1 = self.level_width[self.height[node], copy], self.slope_width[self.height[node], copy]
+            w = np.append(w0, np.full(self.dim, w1))
+            inverse = _inverse(sums.gram[c, copy], w)
+            if c == 0:
+                mean[c], spread[c] = inverse @ sums.moment[c, copy], inverse
+                continue
+            above = ~shape.content[shape.parent[node]]
+            gain = inverse / w**2  # P w^-2
+            mean[c] = gain @ mean[above] + inverse @ sums.moment[c, copy]
+            spread[c] = inverse + gain @ spread[above] @ gain.T
+        return mean, spread
+
+    def _inverses(self, leaves: NDArray[Any], w: Floats, standard: Standard) -> tuple[Floats, Floats]:
+        """Return P and b of arms: (k, p, p), (k, p)."""
+        gram, moment = self._read(leaves, standard)
+        return _inverse(gram, w), moment
+
+    def sharpness(self) -> float:
+        """Return how sharp draws are: at most what keeps (1 + plays per arm)^(1 - 1/c) at ``AT_STAKE``."""
+        n = float(self.gram[0, 0]) * self.standard().weight
+        length, stake = np.log1p(n / len(self.shape.node_of)), np.log(AT_STAKE)
+        return min(SHARPNESS, length / (length - stake)) if length > stake else SHARPNESS
+
+    # What every belief can do
+
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+        """Draw a copy for each decision, then each arm: first whether it follows its cluster, then its value."""
+        assert contexts is not None
+        nodes = np.arange(self.shape.n_nodes)[nodes]
+        weight = np.cumsum(self.weights()[0])
+        drawn = np.empty((len(nodes), m))
+        for decision in range(m):
+            copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
+            arms = self.believed(nodes, contexts[decision], [copy])[0]
+            is_stray = rng.random(len(nodes)) < arms.stray
+            mean, sd = np.where(is_stray, arms.stray_mean, arms.mean), np.where(is_stray, arms.stray_sd, arms.sd)
+            drawn[:, decision] = mean + sd * rng.standard_normal(len(nodes))
+        return drawn
+
+    def unsharpened(self) -> AdaptiveLinearRows:
+        plain = copying.copy(self)
+        plain.sharpened = False
+        return plain
+
+    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+        assert context is not None
+        weight = self.weights()[0]
+        parts = []
+        for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
+            if n:
+                arms = Believed(*(part[:, None] for part in self.believed(nodes, context, [chosen])[0]))
+                is_stray = rng.random((len(nodes), n)) < arms.stray
+                mean, sd = np.where(is_stray, arms.stray_mean, arms.mean), np.where(is_stray, arms.stray_sd, arms.sd)
+                parts.append(mean + sd * rng.standard_normal(mean.shape))
+        return np.concatenate(parts, axis=1) + self.standard().origin
+
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        """Average over the copies, negligible ones left out. Arms of one cluster without evidence are equal."""
+        assert context is not None
+        nodes = np.asarray(nodes)
+        touched = (self.gram[nodes, 0] > 0) | (self.prior_plays[nodes] > 0).any(axis=1)
+        key = np.where(touched, nodes, -1 - self.shape.parent[nodes])
+        _, first, kind, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        weight = self.weights()[0]
+        rising = np.argsort(weight)
+        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
+        chance, counted = np.zeros(len(size)), size.astype(np.float64)
+        for copy, arms in zip(kept, self.believed(nodes[first], context, kept), strict=True):
+            columns = (np.ascontiguousarray(column) for column in arms)
+            chance += weight[copy] * np.asarray(self.winning.normal_mixed_wins(*columns, counted))
+        return np.asarray((chance / (chance @ counted))[kind])
+
+    def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        assert contexts is not None
+        return np.stack([self._moments(nodes, x)[0] for x in contexts], axis=1)
+
+    def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
+        assert contexts is not None
+        return np.stack([self._moments(nodes, x)[1] for x in contexts], axis=1)
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        assert contexts is not None
+        mean, sd = self._moments(nodes, contexts[0])
+        return normal_interval(mean, sd)
+
+    def _moments(self, nodes: Nodes, context: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the expected reward in one context, over all copies: (k,) each."""
+        nodes = np.arange(self.shape.n_nodes)[nodes]
+        weight = self.weights()[0]
+        rising = np.argsort(weight)
+        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
+        arms = self.believed(nodes, context, kept, sharp=False)
+        share = weight[kept] / weight[kept].sum()
+        mean, sd = np.stack([part.mean for part in arms]), np.stack([part.sd for part in arms])  # (copies, k)
+        centre = share @ mean
+        return centre + self.standard().origin, np.sqrt(share @ (sd**2 + (mean - centre) ** 2))
+
+    def draw_coefficients(self, rng: Any) -> tuple[Floats, float]:
+        """Draw the level and the slopes of all arms, for contexts as given, and the noise: (arms, 1 + dim), a number.
+
+        One copy is drawn by its weight, then the root, and every node around its parent; no arm is taken for a stray.
+        """
+        shape, sums = self.shape, self.sums()
+        standard = sums.standard
+        copy = int(rng.choice(len(sums.weight), p=sums.weight))
+        sd = float(np.sqrt(sums.variance[copy]))
+        clusters = np.empty((len(sums.gram), self.dim + 1))
+        for node in shape.inner.tolist():
+            c = ~shape.content[node]
+            if c == 0:
+                w0, w1 = (width[copy] for width in self._root_widths())
+            else:
+                w0, w1 = self.level_width[self.height[node], copy], self.slope_width[self.height[node], copy]
+            w = np.append(w0, np.full(self.dim, w1))
+            inverse = _inverse(sums.gram[c, copy], w)
+            above = 0.0 if c == 0 else clusters[~shape.content[shape.parent[node]]] / w**2
+            clusters[c] = inverse @ (above + sums.moment[c, copy]) + sd * _draw_normal(inverse, rng)
+        w = np.append(self.level_width[0, copy], np.full(self.dim, self.slope_width[0, copy]))
+        arms = np.empty((len(shape.node_of), self.dim + 1))
+        for places in _blocks(np.arange(len(arms)), (self.dim + 1) ** 2):
+            leaves = shape.node_of[places]
+            inverse, moment = self._inverses(leaves, w, standard)
+            above = clusters[~shape.content[shape.parent[leaves]]] / w**2
+            arms[places] = np.einsum("kij,kj->ki", inverse, above + moment) + sd * _draw_normal(inverse, rng)
+        arms[:, 1:] *= standard.per_scale
+        arms[:, 0] += standard.origin - arms[:, 1:] @ standard.centre
+        return arms, sd
+
+    def gaps(self) -> tuple[Floats, Floats, Floats]:
+        """Return how far apart the children of each node are: levels, slopes per sd of a feature, and the noise.
+
+        (nodes,) each, as standard deviations of rewards; NaN where fewer than two children were tried.
+        """
+        weight, variance = self.weights()
+        noise = float(np.exp(0.5 * (weight @ np.log(variance))))
+        tried = np.bincount(self.shape.parent[1:], self.plays(slice(1, None)) > 0, self.shape.n_nodes)
+        level, slope = np.full((2, self.shape.n_nodes), np.nan)
+        known = tried > 1
+        below = self.height[known] - 1
+        level[known] = np.exp(np.log(self.level_width[below]) @ weight) * noise
+        slope[known] = np.exp(np.log(self.slope_width[below]) @ weight) * noise
+        return level, slope, np.full(self.shape.n_nodes, noise)
+
+    def _remembered(self, key: Any, compute: Any) -> Any:
+        """Return what was computed since the evidence last changed, or compute it."""
+        evidence = self.table.tobytes()
+        if self._memo[0] != evidence:
+            self._memo = evidence, {}
+        if key not in self._memo[1]:
+            self._memo[1][key] = compute()
+        return self._memo[1][key]
+
+
+def _message(gram: Floats, moment: Floats, level: Floats, slope: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what nodes with evidence A and b pass on for some widths w: Lambda, eta, ln|M| and b'Pb.
+
+    M = I + w A w, P = w M^-1 w, Lambda = w^-2 - w^-2 P w^-2 and eta = w^-2 P b.
+    """
+    w = np.concatenate([level[:, None], np.repeat(slope[:, None], moment.shape[-1] - 1, axis=1)], axis=1)
+    inverse = _inverse(gram, w)
+    solved = (inverse @ moment[..., None])[..., 0]
+    message = -inverse / (w**2)[..., :, None] / (w**2)[..., None, :]
+    message[..., np.arange(w.shape[-1]), np.arange(w.shape[-1])] += 1 / w**2
+    _, log = np.linalg.slogdet(np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :])
+    return message, solved / w**2, log, (solved * moment).sum(axis=-1)
+
+
+def _inverse(gram: Floats, w: Floats) -> Floats:
+    """Return P = (w^-2 + A)^-1."""
+    scaled = np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :]
+    inverse = np.asarray(np.linalg.inv(scaled), np.float64)
+    return w[..., :, None] * inverse * w[..., None, :]
+
+
+def _draw_normal(covariance: Floats, rng: Any) -> Floats:
+    """Draw from N(0, covariance): (..., p)."""
+    values, vectors = np.linalg.eigh(covariance)
+    drawn = rng.standard_normal(values.shape) * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray((vectors @ drawn[..., None])[..., 0])
+
+
+def _blocks(nodes: NDArray[Any], numbers: int) -> list[NDArray[Any]]:
+    """Split nodes into blocks that need at most BLOCK numbers, with so many for each node."""
+    at_once = max(1, BLOCK // numbers)
+    return [nodes[start : start + at_once] for start in range(0, len(nodes), at_once)]

@@ -1,0 +1,411 @@
+"""Questions to a log with contexts: what varies with the visitor, and whether it pays to know who is asking.
+
+LinATS's own belief is the model. After it has learned the log, every arm has a level and slopes around those of its
+category, with widths and noise that were learned too. A *world* is one draw of all coefficients from that belief.
+Visitors are drawn with the means and the correlations that contexts have in the log: with x = m + L u, where u has
+uncorrelated numbers of variance 1, the reward of arm a is level_a + slopes_a.u, and u is normal. As u is uncorrelated,
+the variance of expected rewards over arms and visitors splits into parts that add up:
+
+    Var(level_a)                 the arms: between the categories of each level, and between arms of one category
+    |mean slopes|^2              the visitor, alike for all arms
+    mean |slopes_a - mean|^2     visitor and arm together: between categories, and between arms of one category
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditree.beliefs import Gaussian
+from banditree.beliefs.adaptive_linear import AdaptiveLinear, AdaptiveLinearRows
+from banditree.beliefs.base import Batch
+from banditree.catalogue.advice import ROUNDS
+from banditree.catalogue.candidates import Candidate, decision_seconds
+from banditree.catalogue.comparison import Difference, WorldRuns
+from banditree.catalogue.inspection import Estimate, clusters_at
+from banditree.catalogue.simulation import Workload, curves, default_seeds, estimate_seconds
+from banditree.errors import InvalidValue
+from banditree.errors.checks import whole
+from banditree.policy.algorithms import ATS, LinATS, LinTS
+from banditree.problems import Instance, Problem
+from banditree.problems import rewards as families
+from banditree.report import words
+from banditree.report.document import Bar, Code, Document, Grid, Note, Part, Section
+from banditree.report.result import Result
+from banditree.report.tables import Table
+from banditree.report.words import chance, count, number, percent
+from banditree.simulation.progress import Progress
+from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import MAX_STEPS
+from banditree.simulation.simulator import simulate as run
+from banditree.stream import Rng, generator
+from banditree.tree import Tree
+
+Floats = NDArray[np.float64]
+N_DRAWS = 200  # of all coefficients, for an inspection
+MIN_EIGENVALUE = 1e-9  # of the largest: directions in which contexts do not vary are left out
+WITH_CONTEXTS, WITHOUT_CONTEXTS, WITHOUT_TREE = LinATS.__name__, ATS.__name__, LinTS.__name__
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContextModel:
+    """A mixed model of a log: what LinATS believes after it has learned it."""
+
+    tree: Tree
+    rows: AdaptiveLinearRows
+    centre: Floats  # (dim,) the mean context
+    factor: Floats  # (dim, rank) contexts are centre + factor @ u
+    n_rows: int
+    names: tuple[str, ...]  # of the contexts
+
+    @classmethod
+    def fit(cls, log: Any, tree: Tree) -> ContextModel:
+        """Learn a log (`bt.read_log` with ``context=``) of arms that are in the tree."""
+        if log.contexts is None:
+            raise InvalidValue("this log has no contexts; name their columns: read_log(..., context=[...])")
+        rows = AdaptiveLinear(log.contexts.shape[1]).rows(tree.shape.n_nodes, {})
+        rows.attach(tree.shape)
+        rows.add_batch(tree.shape, Batch.of(log.places(tree), log.rewards, None, log.contexts, tree.n_arms))
+        centred = log.contexts - log.contexts.mean(axis=0)
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+        kept = values > MIN_EIGENVALUE * max(values.max(), 1e-300)
+        if not kept.any():
+            raise InvalidValue("the contexts of this log do not vary, so there is nothing to learn from them")
+        factor = vectors[:, kept] * np.sqrt(values[kept])
+        return cls(tree, rows, log.contexts.mean(axis=0), factor, len(log), tuple(log.context_names))
+
+    def draw(self, rng: Rng) -> tuple[Floats, float]:
+        """Draw the coefficients of all arms for (1, u), and the noise that goes with them: (arms, 1 + rank)."""
+        theta, noise = self.rows.draw_coefficients(rng)  # (arms, 1 + dim)
+        level = theta[:, 0] + theta[:, 1:] @ self.centre
+        return np.column_stack([level, theta[:, 1:] @ self.factor]), noise
+
+    def world(self) -> Problem:
+        """Return a problem to simulate: each seed draws coefficients from the belief, and visitors like those seen."""
+        return Problem("log with contexts", _draw_world, {"model": self})
+
+    def __repr__(self) -> str:
+        return f"ContextModel({self.tree!r}, {count(self.n_rows, 'row')}, {count(len(self.names), 'context')})"
+
+
+def _draw_world(rng: Rng, model: ContextModel) -> Instance:
+    theta, noise = model.draw(rng)
+    return Instance({"log": model.tree}, families.Gaussian(noise), theta=theta, contexts="constant")
+
+
+# What varies
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContextInspection(Result):
+    """The result of `inspect_contexts`."""
+
+    rows: int  # of the log
+    arms: int
+    contexts: tuple[str, ...]
+    parts: Table  # part, share of the variance of expected rewards, interval, its standard deviation
+    noise: Estimate  # standard deviation of a reward around its expected value
+
+    def document(self) -> Document:
+        largest = max(self.parts, key=lambda row: float(row.share))
+        together = sum(row.share for row in self.parts if row.part.startswith("visitor and"))
+        headline = (
+            f"Expected rewards vary most with {_with_article(largest.part)} ({percent(largest.share)} of their "
+            f"variance); {percent(together)} depends on visitor and item together."
+        )
+        cells = [
+            (row.part, Bar(row.share), percent(row.share), words.interval(row.interval, percent), number(row.sd))
+            for row in self.parts
+        ]
+        table = Grid(("part", "", "share of variance", "95% interval", "standard deviation"), cells)
+        about = f"{count(self.rows, 'row')}, {count(self.arms, 'arm')}, contexts: {', '.join(self.contexts)}"
+        note = Note(
+            f"A single reward varies by ±{number(self.noise.value)} around its expected value, which no policy can "
+            "foresee. Shares are medians over draws from what LinATS believes after this log, and need not add up to "
+            "100%."
+        )
+        return Document(headline, (table, note), name="What varies with the visitor", about=about)
+
+
+def _with_article(part: str) -> str:
+    return part if part.startswith("visitor and") else f"the {part}"
+
+
+def inspect_contexts(log: Any, tree: Tree, *, draws: int = N_DRAWS, rng: Any = 0) -> ContextInspection:
+    """Measure how much of the variance of expected rewards is visitor, category, item, and their interaction.
+
+    Parameters
+    ----------
+    log
+        What `read_log` returns, with contexts.
+    tree
+        The arms in their categories.
+    draws
+        The number of draws from the fitted model, behind the intervals.
+    rng
+        A seed or a generator.
+    """
+    draws = whole("draws", draws, 1, why="how many draws of the coefficients")
+    model, stream = ContextModel.fit(log, tree), generator(rng)
+    drawn = [model.draw(stream) for _ in range(draws)]
+    variances = [split_variance(tree, theta) for theta, _ in drawn]
+    parts = []
+    for name in variances[0]:
+        values = np.array([parts_of_draw[name] for parts_of_draw in variances])
+        totals = np.array([sum(parts_of_draw.values()) for parts_of_draw in variances])
+        share = Estimate.of(values / np.maximum(totals, 1e-300))
+        parts.append((name, share.value, share.interval, float(np.sqrt(np.median(values)))))
+    noise = Estimate.of(np.array([noise for _, noise in drawn]))
+    table = Table(("part", "share", "interval", "sd"), parts)
+    return ContextInspection(model.n_rows, tree.n_arms, model.names, table, noise)
+
+
+def split_variance(tree: Tree, theta: Floats) -> dict[str, float]:
+    """Split the variance of level_a + slopes_a.u over arms and visitors u of variance 1: theta is (arms, 1 + rank).
+
+    >>> tree = Tree({"a": [0, 1], "b": [2, 3]})
+    >>> theta = np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 0.0], [7.0, 0.0]])
+    >>> split_variance(tree, theta)
+    {'visitor': 1.0, 'category': 4.0, 'item': 1.0, 'visitor and category': 1.0, 'visitor and item': 0.0}
+    """
+    mean = theta.mean(axis=0)
+    between = np.zeros(2)  # of levels, and of slopes
+    within = np.array([((theta - mean)[:, 0] ** 2).mean(), ((theta - mean)[:, 1:] ** 2).sum(axis=1).mean()])
+    if tree.depth:
+        finest = clusters_at(tree)[-1]
+        _, group, size = np.unique(finest, return_inverse=True, return_counts=True)
+        sums = np.array([np.bincount(group, column) for column in theta.T])  # (1 + rank, clusters)
+        apart = ((sums / size)[:, group].T - mean) ** 2  # (arms, 1 + rank)
+        between = np.array([apart[:, 0].mean(), apart[:, 1:].sum(axis=1).mean()])
+    items = np.maximum(within - between, 0.0)
+    parts = {"visitor": float((mean[1:] ** 2).sum())}
+    if tree.depth:
+        parts["category"] = float(between[0])
+    parts["item"] = float(items[0])
+    if tree.depth:
+        parts["visitor and category"] = float(between[1])
+    return parts | {"visitor and item": float(items[1])}
+
+
+# What to run
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContextAdvice(Result):
+    """The result of `advise_contexts`: whether contexts pay off, and whether the tree does where they are used."""
+
+    policy: str  # LinATS, LinTS or ATS
+    code: str
+    horizon: int
+    verdict: str  # do contexts pay off: "contexts", "no contexts", or "cannot tell"
+    of_contexts: Difference  # LinATS compared with ATS, which does not see them
+    of_tree: Difference  # LinATS compared with LinTS, which does not use the tree
+    table: Table  # policy, regret, interval, regret of a bad run, loss per decision at the end
+    runs: Runs
+    model: ContextModel
+    inspection: ContextInspection
+
+    def facts(self) -> dict[str, Any]:
+        names = ("policy", "code", "horizon", "verdict", "of_contexts", "of_tree")
+        return {name: getattr(self, name) for name in names} | {
+            "sentences": self.sentences,
+            "policies": self.table,
+            "seeds": len(self.runs.seeds),
+            "inspection": self.inspection,
+        }
+
+    @property
+    def sentences(self) -> list[str]:
+        """The answer in words."""
+        lead = {
+            "contexts": f"Run {self.policy}: knowing who asks pays off.",
+            "no contexts": f"Run {self.policy}: knowing who asks does not pay off.",
+            "cannot tell": f"The data cannot tell whether knowing who asks pays off. {self.policy} is the better bet.",
+        }[self.verdict]
+        contexts = _compare("The contexts", self.of_contexts, "does not see them")
+        tree = _compare("The categories", self.of_tree, "does not use them")
+        return [lead, f"Over {count(self.horizon, 'decision')}, {contexts[0].lower()}{contexts[1:]}", tree]
+
+    def document(self) -> Document:
+        first, *rest = self.sentences
+        size, worst = count(self.horizon, "decision"), max(self.table["regret"]) or 1.0
+        rows = [
+            (
+                row.policy,
+                Bar(row.regret / worst),
+                number(row.regret),
+                words.interval(row.interval),
+                number(row.bad_run),
+                number(row.loss),
+            )
+            for row in self.table
+        ]
+        columns = ("policy", "", "regret", "95% interval", "in a bad run", "lost per decision at the end")
+        worlds = f"{count(len(self.runs.seeds), 'world')} consistent with the log"
+        about = f"Reward lost by not knowing the best arm for each visitor, in {worlds}; less is better."
+        inspection = self.inspection.document()
+        parts: list[Part] = [
+            *rest,
+            Code(self.code, "In Python"),
+            Section(f"Regret after {size}", [Grid(columns, rows), about, curves(self.runs)]),
+            Section("What varies with the visitor", [inspection.headline, *inspection.parts]),
+        ]
+        return Document(first, parts, name=self.policy, about=size, brief=(self.policy,))
+
+
+def _compare(what: str, difference: Difference, how: str) -> str:
+    low, high = difference.interval
+    saved, interval = number(abs(difference.saving)), f"95% interval {number(low)} to {number(high)}"
+    less = "less" if difference.saving > 0 else "more"
+    if not difference.is_decisive:
+        return (
+            f"{what} may or may not pay off, the data cannot tell: {difference.policy} loses {saved} {less} than "
+            f"{difference.rival}, which {how} ({interval} saved), and loses less with probability "
+            f"{chance(difference.chance)}."
+        )
+    if difference.saving > 0:
+        return (
+            f"{what} save {saved} ({interval}), or {percent(difference.share)}: {difference.policy} compared with "
+            f"{difference.rival}, which {how}."
+        )
+    return f"{what} cost {saved} ({interval} saved): {difference.policy} compared with {difference.rival}, which {how}."
+
+
+def plan_contexts(model: ContextModel, *, horizon: int, seeds: int | None, quick: bool) -> tuple[int, int]:
+    """Return the horizon and the number of worlds, chosen by the size of the work if it is not given."""
+    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
+    if seeds is None:
+        chosen = [Candidate.of(name) for name in (WITH_CONTEXTS, WITHOUT_CONTEXTS, WITHOUT_TREE)]
+        seeds = default_seeds(ROUNDS[0] * horizon * decision_seconds(chosen, model.tree.n_arms), quick=quick)
+    return horizon, whole("seeds", seeds, 4, why="how many worlds")
+
+
+def context_policies(model: ContextModel) -> dict[str, Any]:
+    """Return the policies that are compared: with contexts and the tree, without contexts, without the tree.
+
+    LinTS is told the noise, which LinATS and ATS learn.
+    """
+    weight, variance = model.rows.weights()
+    noise = float(np.exp(weight @ np.log(variance)))
+    return {
+        WITH_CONTEXTS: LinATS,
+        WITHOUT_CONTEXTS: partial(ATS, prior=Gaussian()),
+        WITHOUT_TREE: partial(LinTS, v=noise),
+    }
+
+
+def estimate_contexts(
+    model: ContextModel, *, horizon: int, seeds: int | None, quick: bool, jobs: int | None
+) -> Workload:
+    """Estimate how long the simulation takes, from a few steps of every policy on this machine."""
+    horizon, worlds = plan_contexts(model, horizon=horizon, seeds=seeds, quick=quick)
+    policies = context_policies(model)
+    seconds = estimate_seconds(policies, model.world(), horizon=horizon, runs=worlds * ROUNDS[0], jobs=jobs)
+    return Workload(worlds, len(policies), ROUNDS[0], horizon, seconds)
+
+
+def simulate_contexts(
+    model: ContextModel, *, horizon: int, seeds: int | None = None, quick: bool = False, **options: Any
+) -> Runs:
+    """Simulate LinATS, ATS without contexts and LinTS without the tree in worlds that are consistent with a log.
+
+    Parameters
+    ----------
+    model
+        A model of the log: `ContextModel.fit`.
+    horizon
+        How many decisions are made.
+    seeds
+        How many worlds; by default 8 to 100, by the size of the work.
+    quick
+        Whether to simulate fewer worlds by default.
+    options
+        Those of `banditree.simulate`.
+    """
+    horizon, seeds = plan_contexts(model, horizon=horizon, seeds=seeds, quick=quick)
+    times = np.concatenate([np.geomspace(min(10, horizon), horizon, 30), np.linspace(1, horizon, 21)])
+    checkpoints = np.unique(times.astype(int).clip(1)).tolist()
+    policies = context_policies(model)
+    return run(policies, model.world(), horizon=horizon, seeds=seeds, checkpoints=checkpoints, **options)
+
+
+def advise_contexts(
+    log: Any,
+    tree: Tree,
+    *,
+    horizon: int,
+    seeds: int | None = None,
+    quick: bool = False,
+    rng: Any = 0,
+    jobs: int | None = None,
+    progress: Progress = None,
+    model: ContextModel | None = None,
+) -> ContextAdvice:
+    """Advise whether knowing who asks pays off over ``horizon`` decisions, and whether the tree does.
+
+    Simulates LinATS, ATS without contexts and LinTS without the tree in worlds that are consistent with the log.
+
+    Parameters
+    ----------
+    log
+        What `read_log` returns, with contexts.
+    tree
+        The arms in their categories.
+    horizon
+        How many decisions will be made.
+    seeds
+        How many worlds; by default 8 to 100, by the size of the work.
+    quick
+        Whether to simulate fewer worlds by default.
+    rng
+        A seed or a generator.
+    jobs
+        Threads; -1 for all cores. Results do not depend on it.
+    progress
+        As in `banditree.simulate`.
+    model
+        A model that was already fitted to this log.
+    """
+    model = ContextModel.fit(log, tree) if model is None else model
+    options: dict[str, Any] = {"rng": rng, "jobs": jobs, "progress": progress, "replicates": ROUNDS[0]}
+    runs = simulate_contexts(model, horizon=horizon, seeds=seeds, quick=quick, **options)
+    results = WorldRuns(runs, one_world=False)
+    of_contexts = results.compare(WITH_CONTEXTS, WITHOUT_CONTEXTS)
+    of_tree = results.compare(WITH_CONTEXTS, WITHOUT_TREE)
+    policy = _choose(of_contexts, of_tree)
+    verdict = "cannot tell"
+    if of_contexts.is_decisive:
+        verdict = "contexts" if of_contexts.saving > 0 else "no contexts"
+    rows = [
+        (row.policy, row.mean, row.interval, results.bad_run(row.policy), float(results.losses(row.policy).mean()))
+        for row in runs.table()
+    ]
+    dim = f"dim={len(model.centre)}"
+    code = {
+        WITH_CONTEXTS: f"bt.LinATS(tree, {dim})",
+        WITHOUT_TREE: f"bt.LinTS(tree, {dim})",
+        WITHOUT_CONTEXTS: "bt.ATS(tree)",
+    }
+    return ContextAdvice(
+        policy=policy,
+        code=code[policy],
+        horizon=int(runs.times[-1]),
+        verdict=verdict,
+        of_contexts=of_contexts,
+        of_tree=of_tree,
+        table=Table(("policy", "regret", "interval", "bad_run", "loss"), rows),
+        runs=runs,
+        model=model,
+        inspection=inspect_contexts(log, tree, rng=rng),
+    )
+
+
+def _choose(of_contexts: Difference, of_tree: Difference) -> str:
+    """Choose LinATS unless a simpler policy is as good as it: ATS without contexts, LinTS without the tree."""
+    if of_contexts.saving <= 0 or not of_contexts.matters:
+        return WITHOUT_CONTEXTS
+    return WITHOUT_TREE if of_tree.saving < 0 and of_tree.is_decisive else WITH_CONTEXTS
