@@ -83,8 +83,8 @@ class Race {
 
   private:
     static constexpr double negligible = 1e-6;  // NEGLIGIBLE in adaptive.py
-    static constexpr double far = 6.5, far_below = 5.5;  // standard deviations: no draw of an arm is beyond, and the best are not below
-    static constexpr double long_panel = 4.0, longer_panel = 7.0, little = 0.01;  // panels, of copies with little weight
+    static constexpr double far = 7.0, far_below = 6.0;  // standard deviations: no draw of an arm is beyond, and the best are not below
+    static constexpr double long_panel = 4.0;  // of the narrowest density
 
     struct Table {
         double weight;
@@ -179,12 +179,11 @@ class Race {
             if (table.share[i] < 1.0) parts.push_back({table.x[i] + far * table.y[i], table.x[i] - far * table.y[i], table.y[i]});
             if (table.share[i] > 1e-8) parts.push_back({table.u[i] + far * table.v[i], table.u[i] - far * table.v[i], table.v[i]});
         }
-        const double length = table.weight < little ? longer_panel : long_panel;
         for (double right = top; right > floor;) {
             double panel = right - floor;
             for (const Part& part : parts) {
                 if (part.end >= right) continue;
-                const double own = length * part.sd, until = right - part.begin;
+                const double own = long_panel * part.sd, until = right - part.begin;
                 panel = std::min(panel, until > own ? until : own);
             }
             const double left = right - std::max(panel, 1e-13 * (std::fabs(right) + std::fabs(floor))), half = 0.5 * (right - left);
