@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,27 +13,35 @@ from hypothesis import strategies as st
 
 import banditree as bt
 from banditree import testing
+from banditree.testing.samples import fits
 from tests.support.helpers import DIM, NAMES, TREES, factory, make, same, state
 from tests.support.hypothesis_strategies import histories, specs, trees
 
-OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "TSC, Gaussian": ("TSC", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
-    "HTS, Gaussian": ("HTS", {"prior": bt.Gaussian()}),
-    "ATS, Gaussian": ("ATS", {"prior": bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)}),
-    "TS, prior below 1": ("TS", {"prior": bt.Beta(0.001, 0.001)}),
-    "HTS, skewed prior": ("HTS", {"prior": bt.Beta(0.5, 3)}),
-    "HTS, depth 1": ("HTS", {"depth": 1}),
-    "UCT, depth 2": ("UCT", {"depth": 2}),
-    "UCBC, global clock": ("UCBC", {"clock": "global"}),
-    "TSMax, posterior": ("TSMax", {"best": "posterior"}),
-    "TSMax, Gaussian": ("TSMax", {"prior": bt.Gaussian()}),
-    "LinTSC, v": ("LinTSC", {"v": 0.1}),
-    "LinUCBC, c": ("LinUCBC", {"c": 0.5}),
-    "TSC, explore": ("TSC", {"explore": 0.3}),
-    "TSMax, explore": ("TSMax", {"explore": 0.3}),
-    "UCT, explore": ("UCT", {"explore": 0.3}),
-    "LinHTS, explore": ("LinHTS", {"explore": 0.3}),
+LEARNED_NOISE, SKEWED, SHARP = bt.Gaussian(), bt.Beta(0.5, 3), bt.Beta(0.001, 0.001)
+KNOWN_NOISE = bt.Gaussian(sd=0.5, mean=0.2, prior_sd=2.0)
+OWN = {None: bt.Beta(1, 1), "x": bt.Beta(3, 9)}  # a prior of one cluster
+SPECIAL: dict[str, list[dict[str, Any]]] = {  # options that single policies have
+    "TS": [{"prior": SHARP}],
+    "UCBC": [{"clock": "global"}],
+    "TSMax": [{"best": "posterior"}],
+    "LinTSC": [{"v": 0.1}],
+    "LinUCBC": [{"c": 0.5}],
 }
+
+
+def every_option(name: str) -> list[dict[str, Any]]:
+    """Every option that a policy has, and those that meet in the engine together."""
+    about = bt.ALGORITHMS[name].about
+    ways: list[dict[str, Any]] = [{"half_life": 40.0, "explore": 0.2}]
+    ways += [{"depth": 0}, {"depth": 2, "half_life": 40.0}] if about.takes_depth else []
+    ways += SPECIAL.get(name, [])
+    if about.takes_prior and not about.takes_contexts:
+        ways += [{"prior": prior} for prior in (KNOWN_NOISE, LEARNED_NOISE, SKEWED, OWN)]
+        ways += [{"prior": LEARNED_NOISE, "half_life": 4.0}]
+    return ways
+
+
+CROSSED = [(name, options) for name in NAMES for options in every_option(name)]
 IN_ORDER = (  # what does not hold while evidence fades with every reward, those of arms that leave too
     "rewards add up, in any order and in batches",
     "plays stand for rewards one by one",
@@ -47,17 +56,32 @@ def test_every_policy_keeps_the_laws(name: str, shape: str, engine: str) -> None
     testing.check_policy(factory(name), trees=[TREES[shape]], require=testing.LAWS)
 
 
-@pytest.mark.parametrize("case", OPTIONS)
-def test_options_keep_the_laws(case: str, engine: str) -> None:
-    name, options = OPTIONS[case]
-    testing.check_policy(factory(name, **options), trees=[TREES["clusters"], TREES["uneven"]])
+@pytest.mark.parametrize(("name", "options"), CROSSED, ids=[f"{name}, {options}" for name, options in CROSSED])
+def test_options_keep_the_laws(name: str, options: dict[str, Any], engine: str) -> None:
+    """All of them, but with a half-life those that hold where the order of rewards does not matter."""
+    skip = IN_ORDER if "half_life" in options else ()
+    require = [law for law in testing.LAWS if law not in skip]
+    testing.check_policy(factory(name, **options), trees=[TREES["clusters"]], skip=skip, require=require)
 
 
+@pytest.mark.parametrize("half_life", [5.0, 5000.0])
 @pytest.mark.parametrize("name", NAMES)
-def test_policies_that_forget_keep_the_laws(name: str, engine: str) -> None:
-    """All but those that hold where the order of rewards does not matter."""
-    laws = [law for law in testing.LAWS if law not in IN_ORDER]
-    testing.check_policy(factory(name, half_life=40.0), trees=[TREES["uneven"]], skip=IN_ORDER, require=laws)
+def test_choices_are_as_likely_as_they_are_said_to_be_while_evidence_fades(name: str, half_life: float) -> None:
+    """On the native engine, where wide trees take paths of their own, and what is derived follows the evidence.
+
+    With the shorter half-life the weight of stored evidence falls below its least value on the way.
+    """
+    tree = bt.Tree({f"c{i}": [f"{i}-{j}" for j in range(12)] for i in range(5)})
+    policy = make(name, tree, 1, half_life=half_life)
+    rng = np.random.default_rng(2)
+    x = None if policy.dim is None else np.ones(DIM)
+    for step in range(150):
+        arm = policy.choose(x) if step % 3 else tree.arms[int(rng.integers(60))]
+        policy.update(arm, float(rng.random() < (0.9 if arm == "4-11" else 0.3)), x)
+        if step in (30, 149):  # from the same beliefs
+            chance = dict(zip(tree.arms, policy.propensities(x).tolist(), strict=True))
+            seen = Counter(policy.choose(x) for _ in range(400))
+            assert fits(seen, chance, tree), (step, seen)
 
 
 def wide_tree(n_groups: int, n_parts: int) -> bt.Tree:

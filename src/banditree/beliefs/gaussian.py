@@ -50,6 +50,7 @@ class Gaussian(Belief):
         if self.sd is None:
             if self.prior_sd is not None:
                 raise InvalidValue(f"Gaussian: prior_sd={self.prior_sd} needs sd too; where sd is learned, it follows")
+            object.__setattr__(self, "learns_noise", True)
             return
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)

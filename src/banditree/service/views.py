@@ -203,7 +203,8 @@ def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
     done = stop_at is not None and remaining.high < stop_at
     arm, chance = ranked[0]
     sentences = [
-        f"Item {arm} is best with {chance:.0%}; at most {remaining.high:.2g} reward per decision is still to be gained."
+        f"Item {arm} is best with {_percent(chance)}; at most {remaining.high:.2g} reward per decision is still to be "
+        "gained."
     ]
     if done:
         sentences.append(f"That is below {stop_at:g}: there is little left to learn. The policy goes on deciding.")
@@ -213,6 +214,10 @@ def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
         "done": done,
         "sentences": sentences,
     }
+
+
+def _percent(share: float) -> str:
+    return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
 def _no_outlook(why: str) -> dict[str, Any]:

@@ -113,8 +113,8 @@
     const said = report.sentences.filter((sentence) => !report.lift || sentence !== report.lift.sentence);
     if (root.plays) sentences.push(...said);
     at("learned").textContent = sentences.join(" ") || "Nothing yet: no reward has come in. Below are the items that it chooses from.";
-    at("best").hidden = !report.best || !root.plays;
-    at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.0005).map((item) => {
+    at("best").hidden = !root.plays || !(report.best || []).some((item) => item.chance >= 0.005);
+    at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.005).map((item) => {
       const row = make("tr"), bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
       bar.style.width = 100 * item.chance + "%";
       track.append(bar);
