@@ -194,7 +194,7 @@ def test_long_work_in_a_pipe_says_how_long_it_takes_and_how_far_it_is(
 ) -> None:
     monkeypatch.setattr(cli_options, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
-    arguments = [items, *COUNTS, "--horizon", "300", "--seeds", "4", "--policy", "TS,TSC"]
+    arguments = [str(items), *COUNTS, "--horizon", "300", "--seeds", "4", "--policy", "TS,TSC"]
     said = call(command, *arguments).stderr
     assert re.search(r"^A few seconds: 4 worlds x 2 policies.*, 300 decisions each\. .*--quick$", said, re.MULTILINE)
     assert re.search(r"^\d+% done, a few seconds left$", said, re.MULTILINE)
@@ -202,7 +202,7 @@ def test_long_work_in_a_pipe_says_how_long_it_takes_and_how_far_it_is(
 
 
 def test_quick_is_quicker(items: Path) -> None:
-    arguments = ["simulate", items, *COUNTS, "--horizon", "2e4", "--policy", "TS", "--json"]
+    arguments = ["simulate", str(items), *COUNTS, "--horizon", "2e4", "--policy", "TS", "--json"]
     seeds = [json.loads(call(*arguments, *more).stdout)["seeds"] for more in (["--quick"], [])]
     assert 4 <= seeds[0] <= seeds[1] <= 100
 
