@@ -333,9 +333,8 @@ def test_long_names_leave_room_for_the_picture(kind: str) -> None:
     if kind == "support":
         ax = plots.support(TITLES, rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(40)), ax=plots.sheet())
     elif kind == "intervals":
-        ax = plots.intervals(
-            TITLES[:6], rng.random(6).tolist(), rng.random(6).tolist(), reference=(0.5, 0.1), ax=plots.sheet(height=3.0)
-        )
+        values, errors = rng.random(6).tolist(), rng.random(6).tolist()
+        ax = plots.intervals(TITLES[:6], values, errors, reference=(0.5, 0.1), ax=plots.sheet(height=3.0))
     else:
         problem = bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3])
         runs = bt.simulate(dict.fromkeys(TITLES[:4], bt.TS), problem, horizon=50, seeds=2)
