@@ -26,7 +26,7 @@ def offers(world: World) -> list[Offer]:
 
 
 def _agent(world: World, seed: int, *, how: str) -> Agent:
-    import vowpalwabbit  # type: ignore[import-not-found]
+    import vowpalwabbit
 
     vw = vowpalwabbit.Workspace(f"--cb_explore_adf {how} --quiet --random_seed {seed + 1}")
     lines = [f"|A a{arm} |G g{label}" for arm, label in enumerate(world.labels.tolist())]

@@ -286,22 +286,24 @@ def test_the_default_model_of_a_log_with_contexts_is_what_linats_expects() -> No
 
 
 def test_whether_knowing_who_asks_pays_is_said_in_words() -> None:
-    log, *_ = contextual(12_000, 17)
-    result = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS}, log, tree=TREE)
+    rng = np.random.default_rng(17)
+    n = 2000
+    arms, device = rng.integers(5, size=n), rng.integers(2, size=n)
+    rewards = (rng.random(n) < 0.1 + 0.4 * ((arms >= 3) == device)).astype(float)
+    table = {"arm": arms, "reward": rewards, "p": np.full(n, 0.2), "device": device}
+    columns: dict[str, Any] = {"arm": "arm", "reward": "reward", "propensity": "p", "context": ["device"]}
+    result = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS}, bt.read_log(table, **columns), tree=TREE)
     assert result.contexts_verdict.startswith("Knowing who asks pays: LinATS would earn")
     assert result.contexts_verdict in result.to_text()
     assert result.to_dict()["contexts"] == result.contexts_verdict
-    rng = np.random.default_rng(18)  # the control: contexts that say nothing
-    table = {"a": log.arms, "r": log.rewards, "p": log.propensities, "x": rng.random(len(log))}
-    noise = bt.read_log(table, arm="a", reward="r", propensity="p", context=["x"])
-    assert (
-        "pays: LinATS" not in ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS}, noise, tree=TREE).contexts_verdict[:30]
-    )
-    assert ope.contest({"ATS": bt.ATS, "TS": bt.TS}, log, tree=TREE).contexts_verdict == ""
+    noise = bt.read_log(table | {"device": rng.integers(2, size=n)}, **columns)  # the control: it says nothing
+    control = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS, "TS": bt.TS}, noise, tree=TREE)
+    assert not control.contexts_verdict.startswith("Knowing who asks pays:")
+    assert ope.contest({"ATS": bt.ATS, "TS": bt.TS}, noise, tree=TREE).contexts_verdict == ""
 
 
 def test_policies_with_features_are_evaluated_and_replayed_by_their_features() -> None:
-    log, *_ = contextual(600, 19)
+    log, *_ = contextual(200, 19)
     features = bt.Features({"x": (0, 1)})
     factory = partial(bt.LinATS, features=features)
     result = ope.contest({"named": factory, "vectors": bt.LinATS}, log, tree=TREE)
@@ -357,3 +359,19 @@ def test_targets_by_name() -> None:
     assert always["ips"].value == bt.evaluate(log, {3: 1.0}, tree=TREE, estimators="ips")["ips"].value
     with pytest.raises(UnknownArm, match="not an arm"):
         bt.evaluate(log, "item:9", tree=TREE)
+
+
+def test_many_contexts_and_arms_are_drawn_in_place_of_exact_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, *_ = contextual(300, 20)
+    policy = bt.LinTS(TREE, dim=1, rng=3)
+    policy.learn(log)
+    before = policy.to_bytes()
+    exact = bt.evaluate(log, policy, estimators="ips")
+    monkeypatch.setattr("banditree.ope.rows.MAX_EXACT", 1)
+    drawn = bt.evaluate(log, policy, estimators="ips")
+    assert policy.to_bytes() == before
+    assert any("32 choices in each of 300 contexts" in note for note in drawn.notes)
+    # A probability by 32 draws has a standard error below 0.09.
+    apart = exact.inputs.target.at(exact.inputs.places) - drawn.inputs.target.at(drawn.inputs.places)
+    assert abs(apart.mean()) < 4 * 0.09 / math.sqrt(300)
+    assert 0 < np.abs(apart).max() < 5 * 0.09

@@ -25,7 +25,7 @@ vw.learn([f"0:-1:{p[0]} |A a0", *arms[1:]])
 
 
 def _squarecb(setting: Setting) -> Agent:
-    import vowpalwabbit  # type: ignore[import-not-found]
+    import vowpalwabbit
 
     crossed = " -q CA" if setting.dim else ""
     vw = vowpalwabbit.Workspace(f"--cb_explore_adf --squarecb --quiet --random_seed {setting.seed}{crossed}")

@@ -15,11 +15,14 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.ope.log import Log, Places, different_kinds, match_arms
+from banditree.policy.saving import from_bytes
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 UNIFORM, ITEM = "uniform", "item:"  # targets by name: every arm equally likely, always the same arm
 SUM_TOLERANCE = 1e-4  # of probabilities, which are often rounded
+MAX_EXACT = 200_000  # probabilities of policies with contexts that are computed exactly; beyond, choices are drawn
+N_DRAWS = 32  # choices for each context then
 CHUNK_NUMBERS = 4_000_000  # to multiply at a time
 
 LOG_PROPENSITIES = (
@@ -174,13 +177,13 @@ def find_tree(tree: Any, target: Any, log: Log) -> Tree:
 def prepare_rows(log: Log, tree: Tree, target: Any, behaviour: Any, notes: list[str]) -> Rows:
     """Combine the log, the target, and the logging policy if it is given or can be deduced."""
     places = log.places(tree)
-    target = arm_probabilities("target", target, log, tree)
+    target = arm_probabilities("target", target, log, tree, notes)
     if behaviour is None:
         if log.propensities is None:
             raise InvalidValue(LOG_PROPENSITIES)
         deduced = deduce_behaviour(log, places, tree)
         return Rows(tree, places, log.rewards, log.propensities, target, deduced)
-    behaviour = arm_probabilities("behaviour", behaviour, log, tree)
+    behaviour = arm_probabilities("behaviour", behaviour, log, tree, notes)
     at_shown = behaviour.at(places)
     if log.propensities is None:
         if not (at_shown > 0).all():
@@ -204,10 +207,10 @@ def prepare_rows(log: Log, tree: Tree, target: Any, behaviour: Any, notes: list[
 # ---------------------------------------------------------------- probabilities of arms
 
 
-def arm_probabilities(what: str, given: Any, log: Log, tree: Tree) -> ByRow:
+def arm_probabilities(what: str, given: Any, log: Log, tree: Tree, notes: list[str]) -> ByRow:
     """Return the probability of every arm for every row of the log; ``what`` is the parameter's name for errors."""
     if hasattr(given, "propensities"):
-        return _policy_probabilities(what, given, log, tree)
+        return _policy_probabilities(what, given, log, tree, notes)
     if isinstance(given, str) and given == UNIFORM:
         given = np.full(tree.n_arms, 1 / tree.n_arms)
     if isinstance(given, str) and given.startswith(ITEM):
@@ -255,7 +258,7 @@ def _in_tree_order(what: str, given: Mapping[Any, Any], tree: Tree) -> Floats:
     return vector
 
 
-def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree) -> ByRow:
+def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree, notes: list[str]) -> ByRow:
     """Ask the policy for its probabilities; if it takes contexts, once for each distinct context of the log."""
     if set(policy.tree.arms) != set(tree.arms):
         hint = different_kinds(policy.tree.arms, tree, "policy")
@@ -271,8 +274,23 @@ def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree) -> ByRow
         )
     contexts = log.contexts if getattr(policy, "features", None) is None else log.encode(policy.features)
     distinct, kind = np.unique(contexts, axis=0, return_inverse=True)
-    table = np.array([np.asarray(policy.propensities(context=x), np.float64)[order] for x in distinct])
+    if len(distinct) * tree.n_arms <= MAX_EXACT or not hasattr(policy, "to_bytes"):
+        table = np.array([np.asarray(policy.propensities(context=x), np.float64)[order] for x in distinct])
+    else:
+        table = _sample_choices(policy, distinct, tree)
+        notes.append(f"{what}: {N_DRAWS} choices in each of {len(distinct):,} contexts stand for its probabilities")
     return ByRow(table, kind.reshape(-1).astype(np.intp))
+
+
+def _sample_choices(policy: Any, contexts: Floats, tree: Tree) -> Floats:
+    """Estimate a policy's probabilities by its choices; estimates that use them stay unbiased: (contexts, arms)."""
+    copy = from_bytes(policy.to_bytes(), rng=0)  # so that the policy's own stream does not move
+    table = np.zeros((len(contexts), tree.n_arms))
+    rows = np.arange(len(contexts))
+    for _ in range(N_DRAWS):
+        places = np.array([tree.index[arm] for arm in copy.choose_many(contexts=contexts)], np.intp)
+        table[rows, places] += 1 / N_DRAWS
+    return table
 
 
 def deduce_behaviour(log: Log, places: Places, tree: Tree) -> ByRow | None:
