@@ -25,8 +25,9 @@ TREE = bt.Tree({f"k{c}": [f"a{i}" for i in range(24) if i % 4 == c] for c in ran
 def truth(rng: np.random.Generator, *, slopes: float) -> Floats:
     """Level and two slopes of every arm, most of them shared by its category: (arms, 3)."""
     centres = rng.normal(0, 1, (4, 3)) * [1.0, slopes, slopes]
-    category = np.array([int(TREE.path(arm)[0][1]) for arm in TREE.arms])
-    return centres[category] + rng.normal(0, 1, (24, 3)) * [0.3, 0.2 * slopes, 0.2 * slopes]
+    category = np.array([int(str(TREE.path(arm)[0])[1]) for arm in TREE.arms])
+    coefficients: Floats = centres[category] + rng.normal(0, 1, (24, 3)) * [0.3, 0.2 * slopes, 0.2 * slopes]
+    return coefficients
 
 
 def log_of(theta: Floats, rng: np.random.Generator, n: int = 4000) -> Any:

@@ -47,7 +47,7 @@ def test_another_scale_is_the_same_problem() -> None:
         assert two == pytest.approx(add + times * one, rel=1e-9, abs=1e-9 * times)
         assert catalogue.prior is not None
         assert other.prior is not None
-        assert other.prior.sd == pytest.approx(times * catalogue.prior.sd)
+        assert other.prior.sd == pytest.approx(times * (catalogue.prior.sd or 0.0))
         assert other.prior.prior_sd == pytest.approx(times * (catalogue.prior.prior_sd or 0.0))
         assert other.prior.mean == pytest.approx(add + times * catalogue.prior.mean)
         here, there = inspect(catalogue, worlds=50), inspect(other, worlds=50)

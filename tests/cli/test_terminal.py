@@ -194,7 +194,7 @@ def test_long_work_in_a_pipe_says_how_long_it_takes_and_how_far_it_is(
 ) -> None:
     monkeypatch.setattr(cli_options, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
-    arguments = [items, *COUNTS, "--horizon", "300", "--seeds", "4", "--policy", "TS,TSC"]
+    arguments = [str(items), *COUNTS, "--horizon", "300", "--seeds", "4", "--policy", "TS,TSC"]
     said = call(command, *arguments).stderr
     assert re.search(r"^A few seconds: 4 worlds x 2 policies.*, 300 decisions each\. .*--quick$", said, re.MULTILINE)
     assert re.search(r"^\d+% done, a few seconds left$", said, re.MULTILINE)
@@ -202,6 +202,23 @@ def test_long_work_in_a_pipe_says_how_long_it_takes_and_how_far_it_is(
 
 
 def test_quick_is_quicker(items: Path) -> None:
-    arguments = ["simulate", items, *COUNTS, "--horizon", "2e4", "--policy", "TS", "--json"]
+    arguments = ["simulate", str(items), *COUNTS, "--horizon", "2e4", "--policy", "TS", "--json"]
     seeds = [json.loads(call(*arguments, *more).stdout)["seeds"] for more in (["--quick"], [])]
     assert 4 <= seeds[0] <= seeds[1] <= 100
+
+
+def test_a_reproduction_in_a_pipe_says_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    for shown, lines in ((None, ["About 2 minutes: figure 1b, figure 2a", "25% done", "50% done"]), (False, [])):
+        with tasks_bar({"figure 1b": 60.0, "figure 2a": 60.0}, shown) as show:
+            with show("figure 1b") as update:
+                if update is not None:
+                    update(0.5)
+            with show("figure 2a") as update:
+                if update is not None:
+                    update(0.0)
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == len(lines)
+        assert all(line.startswith(start) for line, start in zip(said, lines, strict=True))

@@ -333,7 +333,8 @@ def test_long_names_leave_room_for_the_picture(kind: str) -> None:
     if kind == "support":
         ax = plots.support(TITLES, rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(40)), ax=plots.sheet())
     elif kind == "intervals":
-        ax = plots.intervals(TITLES[:6], rng.random(6), rng.random(6), reference=(0.5, 0.1), ax=plots.sheet(height=3.0))
+        values, errors = rng.random(6).tolist(), rng.random(6).tolist()
+        ax = plots.intervals(TITLES[:6], values, errors, reference=(0.5, 0.1), ax=plots.sheet(height=3.0))
     else:
         problem = bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3])
         runs = bt.simulate(dict.fromkeys(TITLES[:4], bt.TS), problem, horizon=50, seeds=2)
@@ -347,3 +348,9 @@ def test_long_names_leave_room_for_the_picture(kind: str) -> None:
         assert extent.x0 >= figure.x0 - 1
         assert extent.y0 >= figure.y0 - 1
         assert extent.x1 <= figure.x1 + 1
+
+
+def test_no_two_policies_look_alike() -> None:
+    looks = [plots.LOOKS[name] for name in bt.ALGORITHMS]
+    assert len(set(looks)) == len(looks)
+    assert plots.LOOKS["ATS"].color != plots.LOOKS["LinATS"].color

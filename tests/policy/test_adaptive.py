@@ -61,6 +61,7 @@ def test_gaussian_beliefs_are_the_posterior_of_a_tree_of_normal_variables(seed: 
     policy = played_at_random(prior, seed)
     rows, shape = rows_of(policy), policy.tree.shape
     assert prior.prior_sd is not None
+    assert prior.sd is not None
     unit = prior.sd**2
     played = shape.node_of[rows.plays(shape.node_of) > 0]
     means = rows.rewards(played) / rows.plays(played)

@@ -87,11 +87,11 @@ def simulate_command(
             files.check(plot)
         if source.context:
             model, options = source.fit()[1], simulated.context_options
-            output.announce(estimate_contexts(model, seeds=seeds, **options))
+            output.announce(partial(estimate_contexts, model, seeds=seeds, **options))
             call: Callable[..., Simulation | Runs] = partial(simulate_contexts, model, rng=simulated.rng, **options)
         else:
             catalogue = source.read()
-            output.announce(_simulation_workload(catalogue, seeds, simulated.options))
+            output.announce(partial(_simulation_workload, catalogue, seeds, simulated.options))
             call = partial(simulate, catalogue, **simulated.options)
         try:
             simulation = call(seeds=seeds, progress=output.progress)
@@ -133,12 +133,12 @@ def advise_command(
         output.check(source.items, curves=True)
         if source.context:
             (log, model), options = source.fit(), simulated.context_options
-            output.announce(estimate_contexts(model, seeds=seeds, **options))
+            output.announce(partial(estimate_contexts, model, seeds=seeds, **options))
             options |= {"seeds": seeds, "rng": simulated.rng, "progress": output.progress}
             advice: Result = advise_contexts(log, model.tree, model=model, **options)
         else:
             catalogue = source.read()
-            output.announce(_advice_workload(catalogue, seeds, simulated.options))
+            output.announce(partial(_advice_workload, catalogue, seeds, simulated.options))
             advice = advise(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         output.show(advice)
         output.write_page(advice, source.items)

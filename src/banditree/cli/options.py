@@ -173,9 +173,9 @@ class Output:
         """How to show progress: a bar on a terminal, else a line now and then; nothing with --quiet."""
         return False if self.quiet else None if sys.stderr.isatty() else ProgressLines()
 
-    def announce(self, workload: Workload) -> None:
+    def announce(self, estimate: Callable[[], Workload]) -> None:
         """Say before long work how long it takes."""
-        if not self.quiet and workload.seconds > LONG_SECONDS:
+        if not self.quiet and (workload := estimate()).seconds > LONG_SECONDS:
             say(f"{str(workload).capitalize()}. For a first answer sooner: --quick")
 
     @property

@@ -22,8 +22,9 @@ PALETTE = {
     "purple": "#CC79A7",
     "grey": "#777777",
     "indigo": "#332288",
+    "wine": "#AA2255",
 }
-BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY, _ = PALETTE.values()
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY, *_ = PALETTE.values()
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Look:
     dashes: str = "-"
 
 
-# A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture.
+# A policy with contexts looks like its twin without, except for the marker: they are rarely in the same picture,
+# except for ATS and LinATS, which have colours of their own.
 # A depth is a shade and a dash of its policy's colour: those of figure 2c are here, all others in `_depths`.
 LOOKS: dict[str, Look] = {
     **{name: Look(PALETTE[kind.about.color], kind.about.marker) for name, kind in ALGORITHMS.items()},

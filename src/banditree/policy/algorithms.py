@@ -131,8 +131,8 @@ class LinATS(Policy):
         family="linear adaptive",
         takes_contexts=True,
         cost=60,
-        color=ATS.about.color,
-        marker="*",
+        color="wine",
+        marker="8",
     )
 
     def __init__(

@@ -168,7 +168,9 @@ class Engine:
         finally:
             self.log.rollback()
         took = round(time.perf_counter() - began, 3)
-        say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took)
+        left_out = sum(state.left_out for state in self.states.values())
+        said = {"left_out": left_out} if left_out else {}
+        say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took, **said)
         self._scanned = max(int(self.log.fact("swept") or 0), self.log.archived)
         if self.n - from_snapshot >= SNAPSHOT_EVERY:
             self._save_snapshots()
