@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from banditree.beliefs.adaptive import AdaptiveRows, Arms, or_none
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
-from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.priors import Prior
+from banditree.beliefs.winning import log_beta
 from banditree.errors import InvalidType
 from banditree.report.intervals import normal_interval
 from banditree.stream import beta_log_odds

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
-from banditree.beliefs.densities import BetaLogOdds
-from banditree.beliefs.siblings import siblings
+from banditree.beliefs.priors import siblings
+from banditree.beliefs.winning import BetaLogOdds
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.stream import beta_log_odds
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums, per_node
-from banditree.beliefs.siblings import siblings
+from banditree.beliefs.priors import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, positive, real
 from banditree.report.intervals import normal_interval

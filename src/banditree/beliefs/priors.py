@@ -1,9 +1,12 @@
-"""Resolve the priors of a tree: one for every node, or a mapping that gives some clusters and arms their own."""
+"""Resolve the priors of a tree, one for every node or some for clusters and arms; estimate those of new arms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Rows
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
@@ -114,3 +117,41 @@ def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:
     """Yield (path, node) of every cluster except the root."""
     for node in tree.shape.inner.tolist()[1:]:
         yield tree.path_of_node(node), node
+
+
+Floats = NDArray[np.float64]
+
+
+class Siblings(NamedTuple):
+    """The estimate that a new arm starts from."""
+
+    mean: float
+    spread: float  # variance of its true mean, in units of the variance of one reward
+
+
+def siblings(plays: Floats, totals: Floats, unit: float | None = None) -> Siblings | None:
+    """Estimate from the plays of arms and the sums of their rewards, (arms,) each; None if fewer than two were tried.
+
+    ``unit`` is the variance of one reward; None stands for rewards from 0 to 1, whose variance depends on the mean.
+    """
+    n, y = plays[plays > 0], totals[plays > 0] / plays[plays > 0]
+    if len(n) < 2:
+        return None
+    weight = np.minimum(n, 10 * np.median(n))  # no single arm dominates
+    weight /= weight.sum()
+    bounded = unit is None
+    m = float(weight @ y)
+    if bounded:  # add one play with reward 1/2, so that m is never 0 or 1
+        m = float((totals.sum() + 0.5) / (plays.sum() + 1))
+    u = m * (1 - m) if unit is None else unit
+    # The method of moments; if noise explains all the spread, use the standard error of the estimate as phi.
+    noise = float(weight @ (1 / n))
+    found = float(weight @ (y - weight @ y) ** 2) / u - noise
+    found = found / max(1 - noise, 0.1) if bounded else found
+    phi = max(found, noise * np.sqrt(2 / (len(n) - 1)))
+    phi = min(phi, 0.95) if bounded else phi
+    precision = 1 / (phi + (1 - phi) / n if bounded else phi + 1 / n)
+    mean = float(precision @ y / precision.sum())
+    if bounded:
+        mean = min(max(mean, m / 10), 1 - (1 - m) / 10)  # never exactly 0 or 1
+    return Siblings(mean, phi + 1 / float(precision.sum()))

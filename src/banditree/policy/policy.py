@@ -16,11 +16,9 @@ from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.features import Features
-from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
-from banditree.policy.belief_table import Remaining
-from banditree.policy.decision import Decision
-from banditree.policy.holding import Held
-from banditree.policy.state import State, build, priors_of_new, transferred
+from banditree.policy import answers, descent, engines, inputs, limits
+from banditree.policy.answers import Decision, Remaining
+from banditree.policy.state import Held, State, build, priors_of_new, remember, transfer_evidence
 from banditree.rules import UCB, Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -130,8 +128,8 @@ class Policy(Held):
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
-        self._state = self._grown(tree, own, rng)
-        forking.remember(self, reseed=rng is None)
+        self._state = self._build_state(tree, own, rng)
+        remember(self, reseed=rng is None)
 
     @property
     def tree(self) -> Tree:
@@ -179,12 +177,12 @@ class Policy(Held):
                 return arm
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             within = self._limits(state, only, exclude)
             vector = context if self.features is not None else self._contexts.one(context)
-            return state.arms[self._chosen(state, within, vector)]
+            return state.arms[self._choose_position(state, within, vector)]
 
-    def _chosen(self, state: State, within: Any, context: Floats | None) -> int:
+    def _choose_position(self, state: State, within: Any, context: Floats | None) -> int:
         """Choose an arm in exclusive access, and return its position."""
         position = state.walk.choose_within(within, context)
         if position < 0:
@@ -205,7 +203,7 @@ class Policy(Held):
         ready = self._contexts.many(contexts, n)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             m = len(ready) if ready is not None else n or 0
             within = self._limits(state, only, exclude)
             if within is None:
@@ -228,7 +226,7 @@ class Policy(Held):
         ready = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             within = self._limits(state, only, exclude)
             n = state.tree.n_arms if within is None else within.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
@@ -247,20 +245,20 @@ class Policy(Held):
         """
         ready = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             within = self._limits(state, only, exclude)
-            position = self._chosen(state, within, ready)
-            return decision.decided(state, within, ready, position, self.explore)
+            position = self._choose_position(state, within, ready)
+            return answers.decide(state, within, ready, position, self.explore)
 
     def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
         """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
         ready = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             within = self._limits(state, only, exclude)
-            return decision.propensities(state, within, ready, self.explore)
+            return answers.propensities(state, within, ready, self.explore)
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
@@ -274,7 +272,7 @@ class Policy(Held):
         if self._state.walk.update(arm, reward, vector):
             return
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             position = state.tree.position(arm)
             if self.features is None:
                 vector = self._contexts.one(context)
@@ -300,7 +298,7 @@ class Policy(Held):
             self._contexts.many(contexts, n),
         )
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             if state.tree is not tree:  # another thread has changed it meanwhile, or reading the input has
                 positions = tree.positions(arms) if positions is arms else positions
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
@@ -311,7 +309,7 @@ class Policy(Held):
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
-        closed = self._closed(changes=True)
+        closed = self._close_walk(changes=True)
         with self._lock, closed as state:
             state.readable.forget(factor)
 
@@ -330,7 +328,7 @@ class Policy(Held):
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
@@ -351,14 +349,14 @@ class Policy(Held):
     def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
         """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
-        new = self._grown(_checked(make(before)), self._state.own_priors | dict(own or {}))
-        closed = self._closed(changes=True)
+        new = self._build_state(_checked(make(before)), self._state.own_priors | dict(own or {}))
+        closed = self._close_walk(changes=True)
         with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._grown(_checked(make(old.given)), old.own_priors | dict(own or {}))
-            self._state = transferred(old, new)  # one step: the whole change, or none of it
+                new = self._build_state(_checked(make(old.given)), old.own_priors | dict(own or {}))
+            self._state = transfer_evidence(old, new)  # one step: the whole change, or none of it
 
-    def _grown(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
+    def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
         """Build a state with fresh beliefs over a tree; ``rng`` is used only the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
@@ -375,22 +373,22 @@ class Policy(Held):
 
         With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
         """
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             ready = None if context is None else self._contexts.one(context)
-            return belief_table.table(state, ready, self.features)
+            return answers.table(state, ready, self.features)
 
     def __getitem__(self, node: Any) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.row(state, node, self.features)
+            return answers.row(state, node, self.features)
 
     def best(self, context: Any = None) -> Name:
         """The arm with the highest expected reward among those tried."""
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.best(state, self._contexts.one(context))
+            return answers.best(state, self._contexts.one(context))
 
     def chances(self, context: Any = None) -> dict[Name, float]:
         """Return, for each arm, the probability that its mean is the highest; they sum to 1.
@@ -410,9 +408,9 @@ class Policy(Held):
         {'a': 0.667, 'b': 0.333}
         """
         self._check_posterior("chances")
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.chances(state, self._contexts.one(context))
+            return answers.chances(state, self._contexts.one(context))
 
     def remaining(self, context: Any = None) -> Remaining:
         """Return how much reward per decision is still to be gained by knowing the best arm: ``mean`` and ``high``.
@@ -426,9 +424,9 @@ class Policy(Held):
             The context to compare the arms in, for policies that take one.
         """
         self._check_posterior("remaining")
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.remaining(state, self._contexts.one(context))
+            return answers.remaining(state, self._contexts.one(context))
 
     def _check_posterior(self, method: str) -> None:
         if isinstance(self.rule, UCB) or not self.belief.can_sample:
@@ -442,7 +440,7 @@ class Policy(Held):
         features = "" if self.features is None else f"{self.features}, "
         return f"<{self._name} on {self.tree!r}{depth}, {features}{self.belief}, {self.rule}, {self.engine} engine>"
 
-    _repr_html_ = belief_table.html
+    _repr_html_ = answers.html
 
     # Keeping
 
@@ -466,7 +464,7 @@ class Policy(Held):
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
-        closed = self._closed(changes=True)
+        closed = self._close_walk(changes=True)
         with self._lock, closed as state:
             saved.put_back(state.tree.shape, state.rows, rows)
             state.refresh(self.rule)

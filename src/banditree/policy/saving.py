@@ -52,7 +52,7 @@ def to_bytes(policy: Policy) -> bytes:
 def _encoded(policy: Policy) -> list[Any]:
     from banditree.policy import container
 
-    closed = policy._closed(changes=False)
+    closed = policy._close_walk(changes=False)
     with policy._lock, closed as state:
         parent, content, arms, names = policy.tree.to_arrays()
         header = {

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.tree import build, edit, saved, text
+from banditree.tree import build, text
 from banditree.tree.build import Draft, Name
-from banditree.tree.lazy import lazy
 from banditree.tree.lookup import Lookup
-from banditree.tree.shape import Ints, Shape, number
+from banditree.tree.shape import Ints, Shape, lazy, number
 
 DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # computed on first use
 
@@ -264,15 +263,15 @@ class Tree:
         >>> Tree({"shoes": ["s1"]}).add_arms({"h1": ("hats", "warm"), "voucher": ()}).path("h1")
         ('hats', 'warm', 'h1')
         """
-        return Tree._from_draft(edit.added(self, arms))
+        return Tree._from_draft(build.add_arms(self, arms))
 
     def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
         """Return a tree in which some arms are below other clusters. Clusters that become empty are removed."""
-        return Tree._from_draft(edit.moved(self, arms))
+        return Tree._from_draft(build.move_arms(self, arms))
 
     def remove_arms(self, arms: Iterable[Any]) -> Tree:
         """Return a tree without some arms. Clusters that become empty are removed."""
-        return Tree._from_draft(edit.removed(self, arms))
+        return Tree._from_draft(build.remove_arms(self, arms))
 
     def to_arrays(self) -> tuple[Ints, Ints, tuple[Name, ...], tuple[Name | None, ...]]:
         """Return (parent, content, arms, cluster names), which is all that `from_arrays` needs."""
@@ -281,7 +280,7 @@ class Tree:
     @classmethod
     def from_arrays(cls, parent: Ints, content: Ints, arms: Sequence[Name], names: Sequence[Name | None]) -> Self:
         """Build a tree from the output of `to_arrays`."""
-        saved.check(parent, content, arms, names)
+        build.check_arrays(parent, content, arms, names)
         draft = Draft()
         draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
         draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))
