@@ -84,7 +84,7 @@ class Sparse:
 
 @dataclass(frozen=True)
 class ContextWorld(World):
-    """A world with contexts; ``widths`` are what `Told` is told: (level, slopes) of arms, and of clusters upwards."""
+    """A world with contexts; ``widths`` are what `told` is told: (level, slopes) of arms, and of clusters upwards."""
 
     widths: tuple[tuple[float, float], ...] = ()
     clicks: bool = False
@@ -96,21 +96,19 @@ class ContextWorld(World):
         policies |= {"LinUCB": bt.LinUCB, "LinUCBC": bt.LinUCBC}
         policies["ATS"] = bt.ATS if self.clicks else partial(bt.ATS, prior=bt.Gaussian())
         if self.widths:
-            policies[TOLD] = partial(Told, widths=self.widths)
+            policies[TOLD] = partial(told, widths=self.widths)
         return policies
 
 
-class Told(bt.LinATS):
-    """LinATS that is told how far nodes are from their parent, level by level, in units of the noise."""
-
-    def __init__(self, tree: bt.Tree, *, dim: int, widths: tuple[tuple[float, float], ...], rng: Any) -> None:
-        super().__init__(tree, dim=dim, rng=rng)
-        rows: Any = self._state.rows
-        for height in range(len(rows.level_width)):  # the engines read these arrays
-            level, slope = widths[min(height, len(widths) - 1)]
-            rows.level_width[height] = max(level, 1e-3)
-            rows.slope_width[height] = max(slope, 1e-3)
-        self.walk.reset()
+def told(tree: bt.Tree, *, dim: int, widths: tuple[tuple[float, float], ...], rng: Any) -> bt.Policy:
+    """Make a LinATS that knows how far nodes are from their parent, level by level, in units of the noise."""
+    policy = bt.LinATS(tree, dim=dim, rng=rng)
+    rows: Any = policy._state.rows
+    for height in range(len(rows.level_width)):  # the engines read these arrays
+        level, slope = widths[min(height, len(widths) - 1)]
+        rows.level_width[height], rows.slope_width[height] = max(level, 1e-3), max(slope, 1e-3)
+    policy.walk.reset()
+    return policy
 
 
 def context_worlds() -> list[ContextWorld]:
