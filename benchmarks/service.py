@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import random
 import socket
 import tempfile
 import time
@@ -30,6 +31,8 @@ from benchmarks.machine import describe
 CONNECTIONS = 32
 ROUNDS, SECONDS = 4, 1.5
 SERVED = ("TSC", 100, 10), ("TSC", 10_000, 100), ("ATS", 100, 10), ("ATS", 1000, 32), ("ATS", 10_000, 100)
+EXCLUDING = "ATS, 1,000 arms in 32 categories"  # also asked without three items that are sold out
+EXCLUDED_FROM = 1000
 EVENTS = 1_000_000
 FORKS = multiprocessing.get_context("forkserver")
 
@@ -94,12 +97,14 @@ def running(target: Any, *args: Any) -> Iterator[int]:
         process.join(30)
 
 
-async def one_connection(port: int, end: float, times: list[float], rewards: bool) -> None:
-    """Ask for one decision after another, as quickly as they are answered."""
+async def one_connection(port: int, end: float, times: list[float], rewards: bool, excludes: bool) -> None:
+    """Ask for one decision after another, as quickly as they are answered; maybe without three of the items."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.perf_counter() < end:
+        gone = [f"item-{random.randrange(EXCLUDED_FROM)}" for _ in range(3)]
+        asked = json.dumps({"exclude": gone}) if excludes else ""
         began = time.perf_counter()
-        body = await ask(reader, writer, "POST", "/v1/decisions", "")
+        body = await ask(reader, writer, "POST", "/v1/decisions", asked)
         times.append(time.perf_counter() - began)
         if rewards:
             id_ = json.loads(body)["id"]
@@ -115,13 +120,13 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method
     return await reader.readexactly(length)
 
 
-def load(port: int, into: Measured, seconds: float = SECONDS, *, rewards: bool = False) -> None:
+def load(port: int, into: Measured, seconds: float = SECONDS, *, rewards: bool = False, excludes: bool = False) -> None:
     """Put a server under load from all connections at once."""
     times: list[float] = []
 
     async def everybody() -> None:
         end = time.perf_counter() + seconds
-        await asyncio.gather(*(one_connection(port, end, times, rewards) for _ in range(CONNECTIONS)))
+        await asyncio.gather(*(one_connection(port, end, times, rewards, excludes) for _ in range(CONNECTIONS)))
 
     asyncio.run(everybody())
     into.rates.append(len(times) / seconds)
@@ -138,6 +143,8 @@ def decisions(folder: Path) -> list[str]:
             ports[name] = servers.enter_context(running(run_ours, policy, arms, categories, store))
         found = {name: Measured() for name in ports}
         found |= {f"{name}, with rewards": Measured() for name in list(ports)[1:]}
+        sold_out = f"{EXCLUDING}, with rewards and three exclusions"
+        found[sold_out] = Measured()
         for name, port in ports.items():
             load(port, Measured(), 1.0, rewards=f"{name}, with rewards" in found)  # some evidence to decide by
         for _ in range(ROUNDS):
@@ -145,6 +152,8 @@ def decisions(folder: Path) -> list[str]:
                 load(port, found[name])
                 if f"{name}, with rewards" in found:
                     load(port, found[f"{name}, with rewards"], rewards=True)
+                if name == EXCLUDING:
+                    load(port, found[sold_out], rewards=True, excludes=True)
     base = found["bare FastAPI"]
     lines = ["| server | decisions/s | of bare | median | p99 | of bare |", "|---|---|---|---|---|---|"]
     for name, it in found.items():

@@ -31,6 +31,7 @@ OFFERS = {
         "TSC": bt.TSC,
         "UCB1": bt.UCB1,
         "UCBC": bt.UCBC,
+        "LinATS": partial(bt.LinATS, dim=5),
         "LinTS": partial(bt.LinTS, dim=5, v=V),
         "LinTSC": partial(bt.LinTSC, dim=5, v=V),
         "LinUCB": partial(bt.LinUCB, dim=5, c=C),

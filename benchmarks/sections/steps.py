@@ -23,7 +23,7 @@ from benchmarks.words import figures, times
 PLAYED = {
     "100 arms in 10 clusters": ("TS", "TSC"),
     "1,000 arms in 32 clusters": ("TS", "TSC", "UCB1", "UCBC"),
-    "400 arms in 20 clusters, 5 features": ("LinTS", "LinTSC", "LinUCB", "LinUCBC"),
+    "400 arms in 20 clusters, 5 features": ("LinATS", "LinTS", "LinTSC", "LinUCB", "LinUCBC"),
 }
 GOALS = {
     ("100 arms in 10 clusters", "TS"): 8.0,
@@ -33,9 +33,9 @@ TEXT = """
 Each step is one decision and one reward, from a Python loop, on one thread. All contestants have the same arms and the
 same random rewards; each is used through its own calls (named in the table), with the same settings where it has them.
 Regret is cumulative pseudo-regret with its standard error; lower is better. The flat policies ignore the clusters; TSC,
-UCBC, LinTSC and LinUCBC use them, which is what banditree is for. Times are medians over rounds, with the middle half
-of the rounds in brackets; the table says where a contestant was too slow and was stopped. LinUCB is given alpha = c =
-0.5 everywhere, which is so little that it often stays with the first arms that pay.
+UCBC, LinATS, LinTSC and LinUCBC use them, which is what banditree is for. Times are medians over rounds, with the
+middle half of the rounds in brackets; the table says where a contestant was too slow and was stopped. LinUCB is given
+alpha = c = 0.5 everywhere, which is so little that it often stays with the first arms that pay.
 """
 
 

@@ -35,7 +35,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("matplotlib", reason="pictures need the extra `plot`")
     pytest.importorskip("sklearn", reason="trees of k-means and Ward need the extra `cluster`")
     out = tmp_path_factory.mktemp("robustness") / "robustness.md"
-    assert main(["--quick", "--jobs", "1", "--out", str(out)]) == 0
+    assert main(["--quick", "--part", "trees", "--jobs", "1", "--out", str(out)]) == 0
     return out
 
 

@@ -366,6 +366,30 @@ def test_contexts_by_name_are_checked_and_logged_in_columns_of_their_own(tmp_pat
         assert service.engine.states[MAIN].to_bytes() == before
 
 
+def test_with_contexts_the_default_policy_is_linats_and_it_starts_from_a_log_with_columns_by_name(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(features=parse_context("device=phone|desktop,age=18..90"))
+    assert settings.policy == "LinATS"
+    (tmp_path / "items.csv").write_text("item,kind\na,x\nb,x\nc,y\n")
+    (tmp_path / "past.csv").write_text("shown,click,device,age\na,1,phone,20\na,0,desktop,30\nc,1,phone,40\n")
+    source = Source(
+        tmp_path / "items.csv", "item", ["kind"], log=tmp_path / "past.csv", log_arm="shown", log_reward="click"
+    )
+    with inside(source.plan(MAIN, settings, "refuse"), store=tmp_path / "decisions.db") as (service, http):
+        by_hand = settings.build(Tree({"x": ["a", "b"], "y": ["c"]}))
+        by_hand.update("a", 1, {"device": "phone", "age": 20})
+        by_hand.update("a", 0, {"device": "desktop", "age": 30})
+        by_hand.update("c", 1, {"device": "phone", "age": 40})
+        visitor = {"device": "phone", "age": 30}
+        policy = service.engine.states[MAIN].policy
+        assert policy.propensities(visitor) == pytest.approx(by_hand.propensities(visitor), abs=1e-6)
+        play(http, 3, context=visitor)
+        before = service.engine.states[MAIN].to_bytes()
+    with inside(source.plan(MAIN, settings, "refuse"), store=tmp_path / "decisions.db") as (service, _):
+        assert service.engine.states[MAIN].to_bytes() == before
+
+
 @pytest.mark.parametrize("wrong", ["age", "age=", "age=1..x", "age=1..2,age=3..4", "device=phone"])
 def test_features_that_make_no_sense_are_refused(wrong: str) -> None:
     with pytest.raises(InvalidValue):

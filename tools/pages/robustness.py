@@ -1,6 +1,7 @@
-"""Measure how good ATS is beside TS, TSC and HTS at every depth, on worlds of many kinds.
+"""Measure how good ATS is beside TS, TSC and HTS at every depth, and LinATS beside its rivals, on worlds of many kinds.
 
-``python -m tools.pages.robustness --out docs/robustness.md`` makes the page of the docs, and its picture.
+``python -m tools.pages.robustness --out docs/robustness.md`` makes the page of the docs, its picture, and beside it
+``robustness-contexts.md``, the page of LinATS. ``--part`` makes one of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from banditree.simulation.progress import tasks_bar
+from tools.pages.robustness_contexts import context_page, context_worlds, cover, measure_contexts, quicker
 from tools.pages.robustness_growth import Growth, grow
 from tools.pages.robustness_numbers import Point, measure
 from tools.pages.robustness_page import NORMAL, PAPER, RANDOM, SHOPS, page
@@ -22,6 +24,7 @@ N_RANDOM, N_SHOPS, DRAWN_SEEDS = 24, 12, 12  # worlds of each kind, and seeds of
 END, GROWTH_SEEDS = 1_000_000, 10
 SHARE = 0.3  # of the seeds that the worlds of the paper name: enough, with a budget of about 25 minutes on two cores
 QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
+COVERAGE_SEEDS = 4  # runs in which intervals are looked at
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
 
 
@@ -60,9 +63,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="few seeds and short runs: seconds instead of about 25 minutes"
     )
+    parser.add_argument("--part", choices=("trees", "contexts"), help="make one of the two pages")
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
     given = parser.parse_args(arguments)
-    groups, growing = plan(given.quick)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    if given.part != "trees":
+        make_contexts(given.out.with_name("robustness-contexts.md"), given.quick, given.jobs)
+    if given.part != "contexts":
+        make_trees(given.out, given.quick, given.jobs)
+    return 0
+
+
+def make_contexts(out: Path, quick: bool, jobs: int) -> None:
+    """Write the page of the worlds with contexts."""
+    worlds = context_worlds()
+    if quick:
+        worlds = quicker(worlds, QUICK_HORIZON, QUICK_SEEDS)
+    points, coverage = [], {}
+    with tasks_bar({world.name: cost(world) for world in worlds}, None) as show:
+        for world in worlds:
+            with show(world.name) as progress:
+                points.append(measure_contexts(world, jobs=jobs, progress=progress))
+            ends = (min(100, world.horizon // 2), min(world.horizon, 3000))
+            coverage[world.name] = cover(world, ends, 1 if quick else COVERAGE_SEEDS)
+            print(
+                world.name, {name: round(float(r.mean())) for name, r in points[-1][-1].regret.items()}, file=sys.stderr
+            )
+    out.write_text(context_page(points, coverage), encoding="utf-8")
+
+
+def make_trees(out: Path, quick: bool, jobs: int) -> None:
+    """Write the page of the worlds without contexts, and its picture."""
+    groups, growing = plan(quick)
     worlds = [world for group in groups.values() for world in group]
     started, points = time.monotonic(), dict[str, list[Point]]()
     tasks = {world.name: cost(world) for world in worlds}
@@ -70,17 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tasks_bar(tasks, None) as show:
         for world in worlds:
             with show(world.name) as progress:
-                points[world.name] = measure(world, jobs=given.jobs, progress=progress)
+                points[world.name] = measure(world, jobs=jobs, progress=progress)
             took = f"{time.monotonic() - started:6.0f} s"
             print(took, world.name, *(point.to_best for point in points[world.name]), sep="  ", file=sys.stderr)
         growths = list[Growth]()
         for world in growing:
             with show(f"{world.name}, long") as progress:
-                growths.append(grow(world, jobs=given.jobs, progress=progress))
-    text = page({name: [points[w.name] for w in group] for name, group in groups.items()}, growths, given.out)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(text, encoding="utf-8")
-    return 0
+                growths.append(grow(world, jobs=jobs, progress=progress))
+    text = page({name: [points[w.name] for w in group] for name, group in groups.items()}, growths, out)
+    out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from banditree.beliefs.adaptive import AdaptiveRows, Strays, or_none
 from banditree.beliefs.base import Belief, Floats, Rows
 from banditree.beliefs.beta import Beta, BetaRows
-from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
 from banditree.beliefs.priors import Prior
+from banditree.beliefs.winning import log_beta
 from banditree.errors import InvalidType, InvalidValue
 from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
@@ -32,7 +32,7 @@ class AdaptiveBeta(Beta):
     a: float = 0.5
     b: float = 0.5
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:
@@ -116,7 +116,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 class AdaptiveGaussian(Gaussian):
     """N(mean, prior_sd^2) for the root; for another node, rewards known beforehand that such a prior is worth."""
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:

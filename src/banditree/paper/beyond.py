@@ -1,4 +1,4 @@
-"""Beyond the paper: ATS on the paper's figures without contexts, on the same instances as the paper's algorithms.
+"""Beyond the paper: ATS, and LinATS where there are contexts, on the same instances as the paper's algorithms.
 
 It is run and kept apart, in the folder ``beyond``, so that the paper's own numbers and claims stay what they are.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from banditree import ATS, plots
+from banditree import ATS, LinATS, plots
 from banditree.paper import pictures
 from banditree.paper.claims.claim import parameter
 from banditree.paper.figures import DEFAULT, Figure, Setting
@@ -21,7 +21,7 @@ from banditree.paper.figures import FIGURES as OF_PAPER
 from banditree.paper.figures.appendix import ON_TREES
 from banditree.paper.results import Results, load_results, stem
 from banditree.report.words import count
-from banditree.simulation.one_seed import policy_class
+from banditree.simulation.one_seed import Factory, policy_class
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on
 from banditree.simulation.statistics import over_seeds
@@ -30,14 +30,17 @@ from banditree.simulation.sweeping import Line, add_point
 FOLDER = "beyond"
 OURS = "ATS"
 ON_WARD = "ATS on Ward's tree"
+WITH_CONTEXTS = "LinATS"
+SLOWER = {OURS: 8, WITH_CONTEXTS: 10}  # time of a decision, about, in those of the paper's algorithms
 DECISIVE_ERRORS = 3.0  # standard errors of a ratio that decide
 
 
 def _settings(figure: Figure, _: str) -> list[Setting]:
     """One setting for each set of instances, whatever the number of depths that the paper's algorithm runs at."""
     by_stream: dict[str, Setting] = {}
+    ours: dict[str, Factory] = {_ours(figure): LinATS if _has_contexts(figure) else ATS}
     for setting in figure.settings():
-        policies = {OURS: ATS} | ({ON_WARD: on("ward", ATS)} if setting.policies == ON_TREES else {})
+        policies = ours | ({ON_WARD: on("ward", ATS)} if setting.policies == ON_TREES else {})
         by_stream.setdefault(setting.stream, replace(setting, label=setting.stream, line="", policies=policies))
     return list(by_stream.values())
 
@@ -47,16 +50,20 @@ def _has_contexts(figure: Figure) -> bool:
     return any(kind is not None and kind.about.takes_contexts for kind in kinds)
 
 
+def _ours(figure: Figure) -> str:
+    return WITH_CONTEXTS if _has_contexts(figure) else OURS
+
+
 FIGURES: dict[str, Figure] = {
     name: replace(
         figure,
-        title=f"{figure.title}, and ATS",
+        title=f"{figure.title}, and {_ours(figure)}",
         settings_of=partial(_settings, figure),
         options={},
-        seconds=8 * figure.seconds,
+        seconds=SLOWER[_ours(figure)] * figure.seconds,
     )
     for name, figure in OF_PAPER.items()
-    if figure.kind != "function" and not _has_contexts(figure)
+    if figure.kind != "function"
 }
 
 
@@ -66,7 +73,7 @@ class Compared:
 
     figure: str
     setting: str
-    policy: str  # ATS, or ATS on Ward's tree
+    policy: str  # ATS, ATS on Ward's tree, or LinATS
     regret: float  # its mean at the horizon
     best: str  # the algorithm of the paper with the least regret
     best_regret: float
@@ -115,7 +122,7 @@ def compare(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
     comparisons = []
     for label, of_setting in runs.items():
         final = {policy: regret[:, -1] for policy, regret in of_setting.regret.items()}  # (seeds,) each
-        adaptive = [policy for policy in final if policy in (OURS, ON_WARD)]
+        adaptive = [policy for policy in final if policy in (OURS, ON_WARD, WITH_CONTEXTS)]
         best = min((policy for policy in final if policy not in adaptive), key=lambda policy: final[policy].mean())
         for policy in adaptive:
             mean, least = final[policy].mean(), final[best].mean()
@@ -139,11 +146,12 @@ def compare(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
 def summarise(rows: Sequence[Compared]) -> str:
     """Count the outcomes in a sentence."""
     outcomes = [row.outcome for row in rows]
+    ours = " or ".join(sorted({row.policy.split()[0] for row in rows}))
     mean = float(np.exp(np.mean(np.log([row.ratio for row in rows]))))
     worst = max(rows, key=lambda row: row.ratio)
     where = f"figure {worst.figure}" + (f", {worst.setting}" if worst.setting else "")
     return (
-        f"Of {count(len(rows), 'comparison')}, ATS has less regret than the best of the paper's algorithms in "
+        f"Of {count(len(rows), 'comparison')}, {ours} has less regret than the best of the paper's algorithms in "
         f"{outcomes.count('less')}, more in {outcomes.count('more')}, and is within three standard errors of it in "
         f"{outcomes.count('alike')}. The geometric mean of the ratios is {mean:.2f}; the worst is {worst.ratio:.2f} "
         f"({where})."

@@ -16,7 +16,7 @@ from banditree.errors import BanditreeError, InvalidType, InvalidValue
 from banditree.ope import read_log
 from banditree.service.engine import Plan
 from banditree.service.schema import MAX_ARM_NAME, storable
-from banditree.service.settings import Settings, features_of, parse_context
+from banditree.service.settings import Settings, features_of, parse_context, parse_features
 from banditree.tables import read_tree
 from banditree.tree import Tree
 
@@ -72,14 +72,18 @@ class Source:
 
     def _past(self, tree: Tree, settings: Settings) -> dict[str, Any]:
         """Read a past log: its sums by arm, or its rows where the policy learns from contexts."""
-        log = read_log(self.log, arm=str(self.log_arm), reward=str(self.log_reward), context=list(self.log_context))
+        named = [] if settings.features is None else list(parse_features(settings.features).spec)
+        context = list(self.log_context) or named
+        log = read_log(self.log, arm=str(self.log_arm), reward=str(self.log_reward), context=context)
         ids = [str(arm) for arm in tree.ids(log.places(tree)).tolist()]
-        if settings.build(tree).dim is not None:
+        policy = settings.build(tree)
+        if policy.dim is not None:
             if self.weight != 1:
                 raise InvalidValue("--weight does not go with contexts; leave it out")
             if log.contexts is None:
                 raise InvalidValue("the policy learns from contexts; name their columns with --log-context")
-            return {"arms": ids, "rewards": log.rewards.tolist(), "contexts": log.contexts.tolist()}
+            contexts = log.contexts if policy.features is None else log.encode(policy.features)
+            return {"arms": ids, "rewards": log.rewards.tolist(), "contexts": contexts.tolist()}
         names = list(dict.fromkeys(ids))
         place = {name: number for number, name in enumerate(names)}
         codes = np.array([place[name] for name in ids], np.intp)

@@ -63,8 +63,9 @@ SIGNS = {HOLDS: "✓", PART: "◐", FAILS: "✗", OPEN: "?", NOT_JUDGED: UNKNOWN
 KINDS = {HOLDS: "holds", PART: "part", FAILS: "fails", OPEN: "open", NOT_JUDGED: "none"}
 BEYOND = (
     "ATS, adaptive Thompson sampling, is not in the paper. It learns how far to trust the tree, so that there is no "
-    "depth to choose. Here it meets the instances of every figure without contexts, with the same seeds as the paper's "
-    "algorithms; it uses the whole tree, where they are told how much of it to use."
+    "depth to choose. Here it meets the instances of every figure, with the same seeds as the paper's algorithms; it "
+    "uses the whole tree, where they are told how much of it to use. Where there are contexts it is LinATS, its twin "
+    "that takes them."
 )
 number = partial(words.number, digits=4)
 
@@ -245,7 +246,7 @@ class Report(Result):
             )
             for row in comparisons
         ]
-        columns = ("figure", "setting", "best of the paper's", "ATS", "its regret", "regret of ATS", "ratio ± se")
+        columns = ("figure", "setting", "best of the paper's", "ours", "its regret", "regret of ours", "ratio ± se")
         table = Grid(columns, rows, names=range(4), label="ATS beside the paper's algorithms", most=None)
         parts: list[Part] = [
             BEYOND,
