@@ -27,6 +27,7 @@ FALL = 0.3  # the log prior of a copy falls by this much with each step of the c
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
+MANY = 48  # arms from which on the native engine keeps a table of its probabilities
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
 LEAST_EVIDENCE = 1e-150  # evidence that has faded below this, or was never above it, counts as none
@@ -361,8 +362,9 @@ class AdaptiveRows(Rows):
         return Arms(*(part[:, 0] for part in self.arms(nodes, [copy])))
 
     def joins(self, walk: Any) -> None:
-        """Remember the native walk, which knows the probabilities of all arms, as long as it exists."""
-        self._walk = ref(walk)
+        """Remember the native walk, which knows the probabilities of many arms faster, as long as it exists."""
+        if len(self.shape.node_of) >= MANY:
+            self._walk = ref(walk)
 
     def win(self, position: int, limits: Any) -> float | None:
         """Return the probability that the arm at this position has the highest draw, None if only `wins` knows it."""
