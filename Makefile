@@ -70,7 +70,7 @@ reproduce: setup ## every figure and reading of the paper, into reproduction/
 estimator-table: setup ## which estimator wins where, on logs whose truth is known
 	$(BIN)/python -m tools.pages.estimator_table --out docs/estimator-table.md
 
-robustness: setup ## ATS beside the other policies on worlds of many kinds: about 20 minutes
+robustness: setup ## ATS and LinATS beside the other policies on worlds of many kinds: about 25 minutes
 	$(BIN)/python -m tools.pages.robustness --out docs/robustness.md
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known
