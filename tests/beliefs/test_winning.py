@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from banditree.beliefs import winning as readable
-from banditree.beliefs.densities import log_beta
+from banditree.beliefs.winning import log_beta
 from banditree.stream import native
 from tests.support.helpers import needs_native
 from tests.support.winning import NORMAL, P_FLOOR, by_quadrature, chi_square

@@ -47,7 +47,7 @@ def defects(text: str, tmp_path: Path, **options: Any) -> CatalogueError:
     return caught.value
 
 
-def test_a_messy_file_is_mended_and_says_so(tmp_path: Path) -> None:
+def test_a_messy_file_is_recover_state_and_says_so(tmp_path: Path) -> None:
     catalogue = read_catalogue(
         written(tmp_path, "\ufeff" + MESSY), arm="Item", path=["Category", "Sub"], plays="plays", successes="clicks"
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import banditree as bt
 from banditree import testing
-from banditree.testing.samples import fits
+from banditree.testing.cases import fits
 from tests.support.helpers import DIM, NAMES, TREES, factory, make, same, state
 from tests.support.hypothesis_strategies import histories, specs, trees
 
@@ -79,8 +79,8 @@ def test_choices_are_as_likely_as_they_are_said_to_be_while_evidence_fades(name:
         arm = policy.choose(x) if step % 3 else tree.arms[int(rng.integers(60))]
         policy.update(arm, float(rng.random() < (0.9 if arm == "4-11" else 0.3)), x)
         if step in (30, 149):  # from the same beliefs
-            chance = dict(zip(tree.arms, policy.propensities(x).tolist(), strict=True))
-            seen = Counter(policy.choose(x) for _ in range(400))
+            chance: dict[Any, float] = dict(zip(tree.arms, policy.propensities(x).tolist(), strict=True))
+            seen: Counter[Any] = Counter(policy.choose(x) for _ in range(400))
             assert fits(seen, chance, tree), (step, seen)
 
 

@@ -19,6 +19,7 @@ TREE = bt.Tree({"a": {"b": [1, 2], "c": [3, 4]}, "d": {"e": [5, 6]}})
 @pytest.mark.parametrize("kind", ALGORITHMS.values())
 def test_a_class_says_what_it_is(kind: type[Policy]) -> None:
     about, parameters = kind.about, signature(kind).parameters
+    assert getattr(bt, kind.__name__) is kind
     assert about.takes_depth == ("depth" in parameters)
     assert about.takes_prior == ("prior" in parameters)
     assert about.takes_contexts == ("dim" in parameters)

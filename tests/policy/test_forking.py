@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.tree.lazy import lazy
+from banditree.tree.shape import lazy
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 WAIT = 60  # seconds; only where a child hangs

@@ -16,12 +16,6 @@ from banditree.report.tables import Row, Table
 from tests.support.helpers import DIM, NAMES, SHOP, TREES, make, needs_native, run, same, state
 
 
-def test_the_algorithms_are_fourteen() -> None:
-    plain = ["ATS", "TS", "TSC", "HTS", "UCB1", "UCBC", "UCT", "TSMax"]
-    assert list(bt.ALGORITHMS) == [*plain, "LinTS", "LinTSC", "LinHTS", "LinUCB", "LinUCBC", "LinUCT"]
-    assert all(getattr(bt, name) is kind for name, kind in bt.ALGORITHMS.items())
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_learn(name: str, engine: str) -> None:
     """One arm pays, the others do not: after 400 steps it is chosen most of the time."""

@@ -54,6 +54,32 @@ def test_two_replicas_share_one_log(database: Database, tmp_path: Path) -> None:
         assert second.http.post("/v1/decisions").status_code == 201
 
 
+def test_groups_experiments_pauses_and_voids_are_the_same_in_every_process(database: Database, tmp_path: Path) -> None:
+    options = ("--control", "0.5", "--policy", "TSC")
+    with (
+        serving(tmp_path, *options, store=database.address) as first,
+        serving(tmp_path, *options, store=database.address) as second,
+    ):
+        groups = [
+            {server.http.post("/v1/decisions", json={"unit": f"v{i}"}).json()["group"] for server in (first, second)}
+            for i in range(20)
+        ]
+        assert all(len(group) == 1 for group in groups)
+        ids = []
+        for place in range(10):
+            id_ = first.http.post("/v1/decisions", json={"unit": "bot"}).json()["id"]
+            second.http.put(f"/v1/decisions/{id_}/reward", json={"reward": place % 2})
+            ids.append(id_)
+        assert first.http.post("/v1/void", json={"unit": "bot"}).json() == {"voided": 10}
+        until(lambda: tree(second)["nodes"][0]["plays"] == 0, 5)
+        assert tree(first) == tree(second)
+        assert second.http.post("/v1/void", json={"ids": ids}).json() == {"voided": 0}
+        first.http.put("/v1/experiments/new", json={"arms": {"a": [], "b": []}})
+        until(lambda: second.http.post("/v1/experiments/new/decisions").status_code == 201)
+        first.http.post("/v1/experiments/new/pause")
+        until(lambda: second.http.get("/v1/experiments").json()["experiments"][1]["paused"])
+
+
 def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database: Database, tmp_path: Path) -> None:
     with serving(tmp_path, store=database.address) as server:
         kept = server.http.post("/v1/decisions", json={"id": "before"}).json()

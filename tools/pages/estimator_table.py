@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree import ope
+from tools.pages.published_tables import kept_section
 
 Floats = NDArray[np.float64]
 CLUSTERS, SIZE = 10, 10
@@ -116,7 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="the file to write; without it the page is printed")
     parser.add_argument("--logs", type=int, default=200, help="logs of each world")
     options = parser.parse_args(arguments)
-    page = text(options.logs)
+    page = text(options.logs) + kept_section(options.out)
     if options.out is None:
         sys.stdout.write(page)
     else:

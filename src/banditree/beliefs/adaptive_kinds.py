@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from banditree.beliefs.adaptive import AdaptiveRows, Arms, or_none
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows
 from banditree.beliefs.beta import Beta, BetaRows
-from banditree.beliefs.densities import log_beta
 from banditree.beliefs.gaussian import Gaussian, GaussianRows
 from banditree.beliefs.priors import Prior
+from banditree.beliefs.winning import log_beta
 from banditree.errors import InvalidType
 from banditree.report.intervals import normal_interval
 from banditree.stream import beta_log_odds
@@ -31,7 +31,7 @@ class AdaptiveBeta(Beta):
     a: float = 0.5
     b: float = 0.5
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:
@@ -100,7 +100,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 class AdaptiveGaussian(Gaussian):
     """N(mean, prior_sd^2) for the root; for another node, rewards known beforehand that such a prior is worth."""
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:

@@ -108,7 +108,7 @@ class AdaptiveLinear(Belief):
             "level_plays": self.level_plays,
         }
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:

@@ -20,7 +20,7 @@ from banditree.report.words import count, number
 from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng
 from banditree.tree import Tree
-from banditree.tree.values import by_arm
+from banditree.tree.lookup import by_arm
 
 Floats = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)

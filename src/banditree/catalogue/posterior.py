@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Gaussian
-from banditree.beliefs.densities import log_beta
+from banditree.beliefs.winning import log_beta
 from banditree.problems import Bernoulli
 from banditree.problems import rewards as families
 from banditree.problems.rewards import Rewards

@@ -26,7 +26,7 @@ def _option(text: str, metavar: str | None = None, name: str | None = None, **li
 
 def serve_command(
     items: Annotated[
-        Path | None, typer.Argument(metavar="[ITEMS]", help="The catalogue: a CSV or Parquet file, one row per item.")
+        Path | None, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")
     ] = None,
     arm: Annotated[
         str | None, _option("Column of the items; the values of several, a,b, are joined.", "COLUMNS")

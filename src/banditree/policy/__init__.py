@@ -1,7 +1,6 @@
 """Policies: the walk down the tree, the update on the way up, the two engines, and the algorithms."""
 
-from banditree.policy.belief_table import Remaining
-from banditree.policy.decision import Decision
+from banditree.policy.answers import Decision, Remaining
 from banditree.policy.policy import Policy
 
 __all__ = ["Decision", "Policy", "Remaining"]

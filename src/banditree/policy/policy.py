@@ -16,11 +16,9 @@ from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.features import Features
-from banditree.policy import belief_table, decision, descent, engines, forking, inputs, limits
-from banditree.policy.belief_table import Remaining
-from banditree.policy.decision import Decision
-from banditree.policy.holding import Held
-from banditree.policy.state import State, build, priors_of_new, transferred
+from banditree.policy import answers, descent, engines, inputs, limits
+from banditree.policy.answers import Decision, Remaining
+from banditree.policy.state import Held, State, build, priors_of_new, remember, transfer_evidence
 from banditree.rules import UCB, Rule
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -130,8 +128,8 @@ class Policy(Held):
         self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._stream: Any = None
-        self._state = self._grown(tree, own, rng)
-        forking.remember(self, reseed=rng is None)
+        self._state = self._build_state(tree, own, rng)
+        remember(self, reseed=rng is None)
 
     @property
     def tree(self) -> Tree:
@@ -179,14 +177,14 @@ class Policy(Held):
                 return arm
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
-            state = self._mended()
-            within = self._limits(state, only, exclude)
+            state = self._recover_state()
+            limited = self._limits(state, only, exclude)
             vector = context if self.features is not None else self._contexts.one(context)
-            return state.arms[self._chosen(state, within, vector)]
+            return state.arms[self._choose_position(state, limited, vector)]
 
-    def _chosen(self, state: State, within: Any, context: Floats | None) -> int:
+    def _choose_position(self, state: State, limited: Any, context: Floats | None) -> int:
         """Choose an arm in exclusive access, and return its position."""
-        position = state.walk.choose_within(within, context)
+        position = state.walk.choose_within(limited, context)
         if position < 0:
             raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
         return position
@@ -202,21 +200,21 @@ class Policy(Held):
             if n is None:
                 raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
-        ready = self._contexts.many(contexts, n)
+        vectors = self._contexts.many(contexts, n)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
-            state = self._mended()
-            m = len(ready) if ready is not None else n or 0
-            within = self._limits(state, only, exclude)
-            if within is None:
-                found = state.walk.choose_many(m, ready)
+            state = self._recover_state()
+            m = len(vectors) if vectors is not None else n or 0
+            limited = self._limits(state, only, exclude)
+            if limited is None:
+                positions = state.walk.choose_many(m, vectors)
             else:
-                rows = [None] * m if ready is None else ready
-                found = np.array([state.walk.choose_within(within, x) for x in rows], np.int32)
-                found = None if (found < 0).any() else found
-            if found is None:
+                rows = [None] * m if vectors is None else vectors
+                positions = np.array([state.walk.choose_within(limited, x) for x in rows], np.int32)
+                positions = None if (positions < 0).any() else positions
+            if positions is None:
                 raise InvalidValue("some contexts are too large to compute with; scale your contexts")
-            return state.tree.ids(found)
+            return state.tree.ids(positions)
 
     def slate(self, k: int, context: Any = None, *, only: Any = None, exclude: Any = None) -> list[Name]:
         """Choose k different arms, best first, with one draw per node.
@@ -225,17 +223,17 @@ class Policy(Held):
         flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
         ``explore`` applies, the whole slate is random.
         """
-        ready = self._contexts.one(context)
+        vector = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
-            state = self._mended()
-            within = self._limits(state, only, exclude)
-            n = state.tree.n_arms if within is None else within.n_allowed
+            state = self._recover_state()
+            limited = self._limits(state, only, exclude)
+            n = state.tree.n_arms if limited is None else limited.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
-            found = state.walk.slate(k, within, ready)
-            if found is None:
+            positions = state.walk.slate(k, limited, vector)
+            if positions is None:
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
-            return [state.arms[position] for position in found.tolist()]
+            return [state.arms[position] for position in positions.tolist()]
 
     def decide(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Decision:
         """Choose one arm, and return it with the probability that this policy, as it is now, chooses it.
@@ -245,22 +243,22 @@ class Policy(Held):
         >>> bt.TSC(tree, rng=7).decide(exclude=["h2"]).propensity
         0.25
         """
-        ready = self._contexts.one(context)
+        vector = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            within = self._limits(state, only, exclude)
-            position = self._chosen(state, within, ready)
-            return decision.decided(state, within, ready, position, self.explore)
+            limited = self._limits(state, only, exclude)
+            position = self._choose_position(state, limited, vector)
+            return answers.decide(state, limited, vector, position, self.explore)
 
     def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
         """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
-        ready = self._contexts.one(context)
+        vector = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            within = self._limits(state, only, exclude)
-            return decision.propensities(state, within, ready, self.explore)
+            limited = self._limits(state, only, exclude)
+            return answers.propensities(state, limited, vector, self.explore)
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
@@ -274,12 +272,12 @@ class Policy(Held):
         if self._state.walk.update(arm, reward, vector):
             return
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             position = state.tree.position(arm)
             if self.features is None:
                 vector = self._contexts.one(context)
-            ready = inputs.reward(reward, state.rows, arm), vector
-            state.walk.learn_one(position, *ready)
+            event = inputs.reward(reward, state.rows, arm), vector
+            state.walk.learn_one(position, *event)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
@@ -294,24 +292,24 @@ class Policy(Held):
         tree = self._state.tree
         positions = tree.positions(arms, copy=False)
         n = len(positions)
-        ready = (
+        columns = (
             inputs.rewards(rewards, n),
             None if plays is None else inputs.plays(plays, n),
             self._contexts.many(contexts, n),
         )
         with self._free_lock():
-            state = self._mended()
+            state = self._recover_state()
             if state.tree is not tree:  # another thread has changed it meanwhile, or reading the input has
                 positions = tree.positions(arms) if positions is arms else positions
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
-            answer = state.walk.learn(positions, *ready)
+            answer = state.walk.learn(positions, *columns)
             if answer >= 0:
-                inputs.refuse_row(answer, positions, ready[0], ready[1], state.arms, state.rows)
+                inputs.refuse_row(answer, positions, columns[0], columns[1], state.arms, state.rows)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
-        closed = self._closed(changes=True)
+        closed = self._close_walk(changes=True)
         with self._lock, closed as state:
             state.readable.forget(factor)
 
@@ -330,7 +328,7 @@ class Policy(Held):
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
@@ -351,14 +349,14 @@ class Policy(Held):
     def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
         """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
-        new = self._grown(_checked(make(before)), self._state.own_priors | dict(own or {}))
-        closed = self._closed(changes=True)
+        new = self._build_state(_checked(make(before)), self._state.own_priors | dict(own or {}))
+        closed = self._close_walk(changes=True)
         with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._grown(_checked(make(old.given)), old.own_priors | dict(own or {}))
-            self._state = transferred(old, new)  # one step: the whole change, or none of it
+                new = self._build_state(_checked(make(old.given)), old.own_priors | dict(own or {}))
+            self._state = transfer_evidence(old, new)  # one step: the whole change, or none of it
 
-    def _grown(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
+    def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
         """Build a state with fresh beliefs over a tree; ``rng`` is used only the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
@@ -375,22 +373,22 @@ class Policy(Held):
 
         With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
         """
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            ready = None if context is None else self._contexts.one(context)
-            return belief_table.table(state, ready, self.features)
+            vector = None if context is None else self._contexts.one(context)
+            return answers.table(state, vector, self.features)
 
     def __getitem__(self, node: Any) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.row(state, node, self.features)
+            return answers.row(state, node, self.features)
 
     def best(self, context: Any = None) -> Name:
         """The arm with the highest expected reward among those tried."""
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.best(state, self._contexts.one(context))
+            return answers.best(state, self._contexts.one(context))
 
     def chances(self, context: Any = None) -> dict[Name, float]:
         """Return, for each arm, the probability that its mean is the highest; they sum to 1.
@@ -410,9 +408,9 @@ class Policy(Held):
         {'a': 0.667, 'b': 0.333}
         """
         self._check_posterior("chances")
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.chances(state, self._contexts.one(context))
+            return answers.chances(state, self._contexts.one(context))
 
     def remaining(self, context: Any = None) -> Remaining:
         """Return how much reward per decision is still to be gained by knowing the best arm: ``mean`` and ``high``.
@@ -426,9 +424,9 @@ class Policy(Held):
             The context to compare the arms in, for policies that take one.
         """
         self._check_posterior("remaining")
-        closed = self._closed(changes=False)
+        closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            return belief_table.remaining(state, self._contexts.one(context))
+            return answers.remaining(state, self._contexts.one(context))
 
     def _check_posterior(self, method: str) -> None:
         if isinstance(self.rule, UCB) or not self.belief.can_sample:
@@ -442,7 +440,7 @@ class Policy(Held):
         features = "" if self.features is None else f"{self.features}, "
         return f"<{self._name} on {self.tree!r}{depth}, {features}{self.belief}, {self.rule}, {self.engine} engine>"
 
-    _repr_html_ = belief_table.html
+    _repr_html_ = answers.html
 
     # Keeping
 
@@ -466,7 +464,7 @@ class Policy(Held):
 
     def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
-        closed = self._closed(changes=True)
+        closed = self._close_walk(changes=True)
         with self._lock, closed as state:
             saved.put_back(state.tree.shape, state.rows, rows)
             state.refresh(self.rule)

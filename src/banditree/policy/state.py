@@ -1,21 +1,32 @@
-"""Build the state of a policy, and transfer its evidence to another tree: everything that changes with the tree."""
+"""The state of a policy: what changes with the tree, who may change it, and what a forked process does with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.priors import beside
-from banditree.errors import InvalidType
+from banditree.beliefs.priors import prior_from_siblings
+from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import descent, engines
 from banditree.rules import Rule
+from banditree.stream import reseed as reseeded
+from banditree.stream import unlock
 from banditree.tree import Tree
 from banditree.tree.build import Name
+
+if TYPE_CHECKING:
+    from banditree.policy.policy import Policy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,14 +61,14 @@ def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: R
     return State(given, own, walked, walked.index, walked.arms, rows, summary, walk, readable)
 
 
-def transferred(old: State, new: State) -> State:
+def transfer_evidence(old: State, new: State) -> State:
     """Fill the new state with the evidence of the arms that both have, and close it until nobody holds the policy.
 
     The evidence of an inner node is the sum over its arms, so everything follows from the arms.
     """
     new.walk.min_wide = old.walk.min_wide
-    here, there = _common_leaves(new, old)
-    new.rows.take_over(old.rows, new.tree.shape, here, there)
+    new_leaves, old_leaves = _common_leaves(new, old)
+    new.rows.take_over(old.rows, new.tree.shape, new_leaves, old_leaves)
     new.refresh(new.readable.rule)
     new.walk.reset()
     new.walk.close()
@@ -69,9 +80,9 @@ def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[n
     if new.arms[: len(old.arms)] == old.arms:  # arms were added or moved: nothing to look up
         n = len(old.arms)
         return new.tree.shape.node_of[:n], old.tree.shape.node_of
-    found = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
-    here, there = np.array(found, np.intp).reshape(-1, 2).T
-    return new.tree.shape.node_of[here], old.tree.shape.node_of[there]
+    pairs = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
+    new_positions, old_positions = np.array(pairs, np.intp).reshape(-1, 2).T
+    return new.tree.shape.node_of[new_positions], old.tree.shape.node_of[old_positions]
 
 
 def priors_of_new(
@@ -81,8 +92,114 @@ def priors_of_new(
     if prior is None or not isinstance(arms, Mapping):
         return {}
     if prior == "cluster":
-        found = {arm: beside(state.given, state.tree, state.rows, belief, tuple(above)) for arm, above in arms.items()}
-        return {arm: each for arm, each in found.items() if each is not None}
+        estimates = {
+            arm: prior_from_siblings(state.given, state.tree, state.rows, belief, tuple(above))
+            for arm, above in arms.items()
+        }
+        return {arm: estimate for arm, estimate in estimates.items() if estimate is not None}
     if not isinstance(prior, Belief):
         raise InvalidType(f"prior={prior!r} must be 'cluster', or a {type(belief).__name__} as the policy has")
     return dict.fromkeys(arms, belief.like(prior))
+
+
+class Held:
+    """What a policy needs for exclusive access to its state.
+
+    An exception may come between any two steps of Python. ``with self._lock`` gives the lock back whenever it comes; a
+    generator or an ``__enter__`` that took the lock might keep it. So the policy's own methods write just that.
+    """
+
+    __slots__ = ("_lock", "_name", "_state")
+    _name: str
+    _state: State
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    @contextmanager
+    def held(self, *, changes: bool = True) -> Iterator[State]:
+        """Exclusive access: calls from other threads block until it ends.
+
+        ``changes`` says that the evidence may have changed afterwards; the engine then forgets what it derived from it.
+        """
+        closed = self._close_walk(changes=changes)
+        with self._lock, closed as state:
+            yield state
+
+    def _close_walk(self, *, changes: bool) -> Closed:
+        """What the holder of the lock enters to have the walk to itself. Made before the lock is taken."""
+        return Closed(self, outermost=not self._is_held(), changes=changes)
+
+    def _free_lock(self) -> Any:
+        """Return the lock, for steps that the engine completes or leaves undone; raise inside of `held`."""
+        if self._is_held():
+            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with policy.held()`")
+        return self._lock
+
+    def _recover_state(self, outermost: bool = True) -> State:
+        """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
+        state = self._state
+        state.readable.reset()
+        if outermost and state.walk.closed:
+            state.walk.reset()
+            state.walk.close(False)
+        return state
+
+    def _is_held(self) -> bool:
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        return owned
+
+
+class Closed:
+    """A walk that refuses `choose` and `update`, which come without the policy's lock.
+
+    Where an exception comes before or after it, the walk stays closed until the next call mends it.
+    """
+
+    def __init__(self, owner: Held, *, outermost: bool, changes: bool) -> None:
+        self.owner, self.outermost, self.changes = owner, outermost, changes
+
+    def __enter__(self) -> State:
+        state = self.owner._recover_state(self.outermost)
+        state.walk.close()
+        return state
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        state = self.owner._state  # the new one, if there is one; the old one then stays closed
+        state.readable.reset()
+        if self.changes:
+            state.walk.reset()
+        if self.outermost:
+            state.walk.close(False)
+
+
+_policies: WeakSet[Policy] = WeakSet()
+_unseeded: WeakSet[Policy] = WeakSet()
+
+
+def remember(policy: Policy, *, reseed: bool) -> None:
+    """Register a policy, to be repaired in processes that are forked from this one."""
+    _policies.add(policy)
+    if reseed:
+        _unseeded.add(policy)
+
+
+def _before_fork() -> None:
+    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child."""
+    if _policies:
+        importlib.import_module("numpy.ma")
+
+
+def _after_fork() -> None:
+    """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
+    for policy in list(_policies):
+        policy._lock = RLock()
+        unlock(policy._stream)
+        policy._state.readable.free()
+        policy._recover_state()
+    for policy in list(_unseeded):
+        reseeded(policy._stream)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

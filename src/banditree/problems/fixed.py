@@ -11,7 +11,7 @@ from banditree.problems.problem import Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
 from banditree.stream import Rng
 from banditree.tree import Tree
-from banditree.tree.values import by_arm
+from banditree.tree.lookup import by_arm
 
 Trees = Tree | Mapping[str, Tree]
 

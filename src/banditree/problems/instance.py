@@ -16,7 +16,7 @@ from banditree.problems.rewards import FARTHEST, Rewards
 from banditree.stream import generator
 from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.values import by_arm
+from banditree.tree.lookup import by_arm
 
 Floats = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
@@ -45,6 +46,7 @@ from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
+OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
 
 
@@ -57,7 +59,7 @@ class Service:
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
         self._copies: dict[str, tuple[tuple[int, int], Policy]] = {}  # of policies, by experiment, with their versions
-        self._outlooks: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._outlooks: dict[str, tuple[tuple[int, int], float, dict[str, Any]]] = {}
         self._looking = asyncio.Lock()
         self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
@@ -276,12 +278,15 @@ class Service:
         return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}
 
     def _outlook(self, state: State) -> dict[str, Any]:
-        version = state.policy_version, state.tree_version
+        """Say what is best and what is left to gain; of a busy policy not so often that it would cost much."""
+        version, began = (state.policy_version, state.tree_version), time.monotonic()
         known = self._outlooks.get(state.name)
-        if known is None or known[0] != version:
-            known = version, views.outlook(state.policy.to_bytes(), state.settings.stop_at)
+        if known is None or (known[0] != version and began > known[1]):
+            outlook = views.outlook(state.policy.to_bytes(), state.settings.stop_at)
+            end = time.monotonic()
+            known = version, end + OUTLOOK_REST * (end - began), outlook
             self._outlooks[state.name] = known
-        return known[1]
+        return known[2]
 
     async def _watch_outlooks(self) -> None:
         """Say once in the lines on stderr that an experiment with ``stop_at`` has little left to learn."""

@@ -168,7 +168,9 @@ class Engine:
         finally:
             self.log.rollback()
         took = round(time.perf_counter() - began, 3)
-        say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took)
+        left_out = sum(state.left_out for state in self.states.values())
+        said: dict[str, Any] = {"left_out": left_out} if left_out else {}
+        say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took, **said)
         self._scanned = max(int(self.log.fact("swept") or 0), self.log.archived)
         if self.n - from_snapshot >= SNAPSHOT_EVERY:
             self._save_snapshots()
@@ -290,7 +292,12 @@ class Engine:
             self._crowd = 3 * len(batch) // 4
             try:
                 if batch:
-                    self._work([waiting for waiting in batch if not waiting.is_gone()])
+                    present: list[Waiting] = []
+                    gone: list[Waiting] = []
+                    for waiting in batch:
+                        (gone if waiting.is_gone() else present).append(waiting)
+                    self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
+                    self._work(present)
                 if time.monotonic() - looked >= TICK_SECONDS or self._refolded:
                     looked = 0.0 if self._look() else time.monotonic()
             except Exception as error:  # no error may end this thread

@@ -39,6 +39,7 @@ HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the siz
 MARK = b"banditr2"
 ALL = "all"  # the cohort of decisions that were made while there was no control group
 MAX_COUNTED_ARMS = 100_000  # arms that are counted one by one in the traffic
+MAX_SAID = 10  # events that do not fit that are said one by one
 BUCKETS = 60  # most pieces of time
 
 
@@ -63,6 +64,7 @@ class State:
         self.catalogue = ""  # digest of the file that the catalogue was last taken from
         self.evidence = ""  # digest of what it was started from, if anything
         self.is_stale = False
+        self.left_out = 0  # events that did not fit, since the process began to fold
         self.voids = Voids(voids)
         self.traffic = Traffic()
         self.account = Account(settings.reward_window)
@@ -90,9 +92,10 @@ class State:
         except BanditreeError as error:
             if self._policy is None:
                 raise BadFile(f"event {event.n} of the log does not fit {self.settings.policy}: {error}") from error
-            say(
-                "event left out", level="error", n=event.n, kind=event.kind, policy=self.settings.policy, why=str(error)
-            )
+            self.left_out += 1
+            if self.left_out <= MAX_SAID:
+                policy = self.settings.policy
+                say("event left out", level="error", n=event.n, kind=event.kind, policy=policy, why=str(error))
         self.n = self.changed_at = event.n
 
     def _apply(self, event: Event) -> None:

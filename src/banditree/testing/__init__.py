@@ -13,9 +13,8 @@ import numpy as np
 
 from banditree.errors import InvalidValue
 from banditree.stream import seed_sequence
-from banditree.testing import decisions, laws
-from banditree.testing.cases import Case, LawBroken, beliefs
-from banditree.testing.samples import alike
+from banditree.testing import laws
+from banditree.testing.cases import Case, LawBroken, alike, beliefs
 from banditree.tree import Tree
 
 __all__ = ["LAWS", "LawBroken", "alike", "beliefs", "check_policy", "example_trees"]
@@ -30,11 +29,11 @@ LAWS: dict[str, Callable[[Case], None]] = {
     "save and load round-trips": laws.save_and_load,
     "changing the catalogue conserves evidence": laws.moving_conserves,
     "a bad reward changes nothing": laws.bad_rewards_change_nothing,
-    "an excluded arm is never chosen": decisions.limits_hold,
-    "a slate has different arms": decisions.slates_differ,
-    "propensities sum to one and match choices": decisions.propensities_match,
-    "forgetting by 1 changes nothing, by 0 everything": decisions.forgetting_scales,
-    "plays stand for rewards one by one": decisions.plays_add_up,
+    "an excluded arm is never chosen": laws.limits_hold,
+    "a slate has different arms": laws.slates_differ,
+    "propensities sum to one and match choices": laws.propensities_match,
+    "forgetting by 1 changes nothing, by 0 everything": laws.forgetting_scales,
+    "plays stand for rewards one by one": laws.plays_add_up,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -13,8 +13,62 @@ import numpy as np
 
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
-from banditree.testing.samples import alike
 from banditree.tree import Tree
+
+DEVIATIONS = 5.5  # standard deviations that are not chance
+
+
+def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = None) -> bool:
+    """Say whether two samples of equal size may come from the same distribution.
+
+    They are compared arm by arm, by top clusters of ``tree``, and in total over all arms, because many small
+    differences add up, and an arm chosen 30 times or less cannot differ significantly by itself.
+
+    >>> alike(Counter({"a": 30, "b": 5}), Counter({"a": 25, "b": 10}))
+    True
+    >>> alike(Counter({arm: 30 for arm in range(20)}), Counter({arm: 30 for arm in range(20, 40)}))
+    False
+    """
+    arms = sorted({*one, *two}, key=repr)
+    counts = np.array([[one[arm], two[arm]] for arm in arms], float).reshape(-1, 2)
+    clusters = tree.clusters.values() if tree is not None else ()
+    grouped = np.array([[sum(each[arm] for arm in cluster) for each in (one, two)] for cluster in clusters], float)
+    return all(_close(each) for each in (counts, grouped.reshape(-1, 2)))
+
+
+def fits(seen: Counter[Hashable], chance: Mapping[Hashable, float], tree: Tree) -> bool:
+    """Say whether a sample of independent choices may come from these probabilities, by arm and by top cluster.
+
+    Among n choices the number of those with probability p differs from n p by more than d with probability at most
+    2 exp(-d^2 / (2 n p (1 - p) + 2 d / 3)) (Bernstein); d is such that the exponent is -t^2 / 2, with t as above.
+
+    >>> tree = Tree(["a", "b"])
+    >>> fits(Counter(a=40, b=60), {"a": 0.5, "b": 0.5}, tree), fits(Counter(a=10, b=90), {"a": 0.5, "b": 0.5}, tree)
+    (True, False)
+    """
+    n, square = seen.total(), DEVIATIONS**2
+    for arms in (*((arm,) for arm in {*seen, *chance}), *tree.clusters.values()):
+        p = min(sum(chance.get(arm, 0.0) for arm in arms), 1.0)
+        off = abs(sum(seen[arm] for arm in arms) - n * p)
+        if off > (0 if p == 0 else square / 6 + np.sqrt((square / 6) ** 2 + square * n * p * (1 - p))):
+            return False
+    return True
+
+
+def _close(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> bool:
+    """Say whether pairs of counts, (k, 2), may differ by chance alone, each of them and all together.
+
+    Given the sum of a pair, the expected square of its difference is that sum. So the total is about chi-square with k
+    degrees of freedom, whose far quantile is approximated by Wilson and Hilferty.
+    """
+    counts = counts[counts.sum(axis=1) > 0]
+    squares = (counts[:, 0] - counts[:, 1]) ** 2 / counts.sum(axis=1)
+    k = len(counts)
+    if k == 0:
+        return True
+    most = k * (1 - 2 / (9 * k) + DEVIATIONS * np.sqrt(2 / (9 * k))) ** 3
+    return bool(squares.max() <= DEVIATIONS**2 and squares.sum() <= most)
+
 
 DRAWS = 150  # choices in a sample that one policy makes
 COPIES = 80  # choices in a sample where each needs a policy of its own
@@ -84,7 +138,7 @@ class Case:
         if not self.has(policy, method):
             return False
         known = signature(getattr(policy, method)).parameters
-        if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
+        if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values()):
             return True
         missing = next((name for name in parameters if name not in known), None)
         return missing is None or self.cannot_check(f"`{type(policy).__name__}.{method}` takes no `{missing}`")
@@ -98,10 +152,10 @@ class Case:
     def must_raise(self, act: Callable[[], Any], what: str) -> None:
         """Check that a call raises an exception."""
         try:
-            found = act()
+            result = act()
         except Exception:
             return
-        self.demand(False, f"{what} returned {found!r:.100}, and should raise an error")
+        self.demand(False, f"{what} returned {result!r:.100}, and should raise an error")
 
     def demand(self, kept: bool, what: str) -> None:
         """Raise LawBroken unless the law is kept."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from banditree.errors import InvalidValue
 from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.values import by_arm, numbers
+from banditree.tree.lookup import by_arm, numbers
 
 Floats = NDArray[np.float64]
 Means = Mapping[Any, float] | Sequence[float] | Floats  # by arm, or in the order of tree.arms

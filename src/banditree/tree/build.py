@@ -1,14 +1,23 @@
-"""Build trees from nested specs, labels, paths or a linkage matrix: the result is a draft that ``shape`` numbers."""
+"""Build trees from specs, labels, paths, linkage matrices or saved arrays, and change them.
+
+Each result is a draft, which ``shape`` numbers. Changes work on the arrays of a tree, not on the paths of its arms, so
+a deep tree costs no more than a flat one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import shown
+
+if TYPE_CHECKING:
+    from banditree.tree.tree import Tree
 
 Name = str | int
 MOST = 2**30  # most arms in a tree: node numbers have 32 bits
@@ -41,10 +50,10 @@ def names(values: Iterable[Any], what: str) -> list[Name]:
     if not _is_list(values):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
-    found = _listed(values)
-    if set(map(type, found)) <= {str, int}:
-        return found
-    return [_name(value, what) for value in found]
+    ids = _listed(values)
+    if set(map(type, ids)) <= {str, int}:
+        return ids
+    return [_name(value, what) for value in ids]
 
 
 def _is_list(values: Any) -> bool:
@@ -156,14 +165,14 @@ def _is_path(path: Any) -> bool:
 
 def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
     """Build from one cluster label per arm."""
-    found = names(labels, "label")
-    ids = ids_of(arms, len(found), "labels")
+    names_of_arms = names(labels, "label")
+    ids = ids_of(arms, len(names_of_arms), "labels")
     draft = Draft()
     cluster: dict[Name, int] = {}
-    for label in found:
+    for label in names_of_arms:
         if label not in cluster:
             cluster[label] = draft.add_cluster(0, label)
-    draft.add_arms([cluster[label] for label in found], ids)
+    draft.add_arms([cluster[label] for label in names_of_arms], ids)
     return draft
 
 
@@ -204,3 +213,147 @@ def ids_of(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
     if len(ids) != n:
         raise InvalidValue(f"{len(ids)} arms for {n} {what}; give exactly one arm for each")
     return ids
+
+
+def check_arrays(parent: Any, content: Any, arms: Sequence[Any], clusters: Sequence[Any]) -> None:
+    """Raise unless these are valid output of `Tree.to_arrays`: a tree whose nodes are numbered breadth-first."""
+    whole = all(array.ndim == 1 and array.dtype.kind == "i" for array in (parent, content))
+    if not whole or len(parent) != len(content) or len(parent) < 2:
+        raise InvalidValue("these arrays are not a tree: each needs one whole number per node, for two nodes or more")
+    n = len(parent)
+    if parent[0] != -1 or (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, n)).any():
+        raise InvalidValue("these arrays are not a tree: each node except the root needs a parent that comes before it")
+    if (np.diff(parent) < 0).any():
+        raise InvalidValue("these arrays are not a tree whose nodes are numbered breadth-first")
+    has_children = np.bincount(parent[1:], minlength=n) > 0
+    if ((content < 0) != has_children).any():
+        raise InvalidValue("these arrays are not a tree: arms must have no children, and clusters at least one")
+    if not np.array_equal(np.sort(content[content >= 0]), np.arange(len(arms))):
+        raise InvalidValue(f"these arrays are not a tree: each of its {len(arms)} arms must appear exactly once")
+    inner = np.flatnonzero(content < 0)
+    if not np.array_equal(content[inner], ~np.arange(len(inner))) or len(clusters) != len(inner):
+        raise InvalidValue("these arrays are not a tree: clusters must be numbered in order, each with one name")
+    names(arms, "arm")
+    _check_clusters(parent[inner[1:]].tolist(), *clusters)
+
+
+def _check_clusters(parents: list[int], root: Any, *clusters: Any) -> None:
+    if root is not None:
+        raise InvalidValue(f"the root of a tree has no name; this one is called {root!r:.60}")
+    seen = set(zip(parents, names(clusters, "cluster"), strict=True))
+    if len(seen) < len(clusters):
+        raise InvalidValue("these arrays are not a tree: two sibling clusters have the same name")
+
+
+Targets = dict[Name, tuple[Name, ...]]  # arm -> the clusters above it
+NO_ARM = np.iinfo(np.int64).max  # stands for the first arm of an empty cluster
+
+
+def add_arms(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
+    targets = _targets(tree, arms)
+    for arm in targets:
+        if arm in tree:
+            raise InvalidValue(f"arm {arm!r} is already in the tree; use move_arms to put it elsewhere")
+    return _edit(tree, added=targets)
+
+
+def move_arms(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
+    targets = _targets(tree, arms)
+    for arm in targets:
+        tree.position(arm)
+    return _edit(tree, moved=targets)
+
+
+def remove_arms(tree: Tree, arms: Iterable[Any]) -> Draft:
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise InvalidType(f"give a list of arms to remove, not {arms!r}")
+    gone = np.unique(np.fromiter((tree.position(arm) for arm in arms), np.int64))
+    if len(gone) == tree.n_arms:
+        raise InvalidValue("a tree needs at least one arm; this would remove all of them")
+    return _edit(tree, gone=gone)
+
+
+def _edit(
+    tree: Tree, *, added: Targets | None = None, moved: Targets | None = None, gone: NDArray[np.int64] | None = None
+) -> Draft:
+    """Return the draft after a change. Clusters are in the order of their first arms, and come before the arms."""
+    shape = tree.shape
+    new_clusters: dict[tuple[int, Name], int] = {}  # (parent, name) -> node, numbered after the nodes of the tree
+    parent_of_new: list[int] = []
+
+    def node_of(clusters: tuple[Name, ...]) -> int:
+        node = 0
+        for name in clusters:
+            below = tree.child_cluster(node, name)
+            if below is None:
+                below = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
+                if below == shape.n_nodes + len(parent_of_new):
+                    parent_of_new.append(node)
+            node = below
+        return node
+
+    above = shape.parent[shape.node_of].astype(np.int64)  # (arms,) the cluster above each arm
+    for arm, clusters in (moved or {}).items():
+        above[tree.position(arm)] = node_of(clusters)
+    above = np.concatenate([above, np.fromiter(map(node_of, (added or {}).values()), np.int64)])
+    arms = [*tree.arms, *(added or {})]
+    if gone is not None:
+        stays = np.ones(len(arms), bool)
+        stays[gone] = False
+        above, arms = above[stays], list(compress(arms, stays.tolist()))
+    parent = np.concatenate([shape.parent, np.array(parent_of_new, np.int64)])
+    first = _first_arms(tree, parent, above)
+    old = np.concatenate([shape.inner, np.arange(shape.n_nodes, len(parent))])  # clusters, the root first
+    old = old[first[old] < NO_ARM]
+    old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
+    new_number = np.empty(len(parent), np.int64)
+    new_number[old] = np.arange(len(old))
+    name_of_new = [name for _, name in new_clusters]
+    draft = Draft()
+    draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]]).tolist()
+    draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
+    draft.names = {
+        new: tree.cluster_name(node) if node < shape.n_nodes else name_of_new[node - shape.n_nodes]
+        for new, node in enumerate(old.tolist())
+    }
+    draft.arms = arms
+    return draft
+
+
+def _first_arms(tree: Tree, parent: NDArray[np.int64], above: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the lowest arm position below each cluster, NO_ARM for an empty one: (nodes and new clusters,)."""
+    first = np.full(len(parent), NO_ARM)
+    np.minimum.at(first, above, np.arange(len(above)))
+    for node in range(len(parent) - 1, tree.shape.n_nodes - 1, -1):  # new clusters: a child comes after its parent
+        first[parent[node]] = min(first[parent[node]], first[node])
+    for level in range(len(tree.shape.levels) - 2, 0, -1):
+        nodes = slice(tree.shape.levels[level], tree.shape.levels[level + 1])
+        np.minimum.at(first, parent[nodes], first[nodes])
+    return first
+
+
+def _targets(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Targets:
+    if not isinstance(arms, Mapping):
+        raise InvalidType(f"give a mapping from arms to the clusters above them, not {arms!r}")
+    targets: Targets = {}
+    for arm, clusters in zip(names(arms, "arm"), arms.values(), strict=True):
+        if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
+            raise InvalidType(f"the clusters above arm {arm!r} must be a tuple such as ('hats',), not {clusters!r}")
+        targets[arm] = tuple(names(clusters, "cluster"))
+        _check_end(tree, arm, targets[arm])
+    return targets
+
+
+def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
+    """Refuse the path of an arm where the clusters above it are needed: it would create a cluster named like the arm.
+
+    Clusters and arms may share names, as when both are numbers. So only the whole path of an arm, or clusters that end
+    in the arm itself, count as a mistake, and only if there is no such cluster.
+    """
+    if not clusters:
+        return
+    last = clusters[-1]
+    doubtful = last == arm or (last in tree and tree.path(last) == clusters)
+    if doubtful and tree.cluster_at(clusters) is None:
+        end = f"end in arm {last!r}: the path of an arm has the arm last"
+        raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off: {clusters[:-1]!r}")

@@ -1,10 +1,10 @@
-"""Look up the positions of arm ids in the user's order, and the ids at given positions."""
+"""Find arms by their ids, and read values that users give per arm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import ready, refuse_masked
 from banditree.tree.build import Name
-from banditree.tree.lazy import lazy
+from banditree.tree.shape import lazy
+
+if TYPE_CHECKING:
+    from banditree.tree.tree import Tree
 
 PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
 
@@ -51,9 +54,9 @@ class Lookup:
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
                 same = not copy and self._counts_up and arms.dtype == np.int64 and ready(arms)
                 ids = arms if same else arms.astype(np.int64, order="C")
-                found = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
-                if found is not None:
-                    return found
+                positions = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
+                if positions is not None:
+                    return positions
             arms = arms.tolist()
         if hasattr(arms, "to_pylist"):  # PyArrow arrays hold PyArrow scalars
             arms = arms.to_pylist()
@@ -82,8 +85,8 @@ class Lookup:
         offset = ids - low if low else ids
         if int(offset.view(np.uint64).max()) >= len(table):  # negative numbers become huge as unsigned ones
             return None
-        found = offset if self._counts_up else table[offset]
-        return found if self._counts_up or int(found.min()) >= 0 else None
+        positions = offset if self._counts_up else table[offset]
+        return positions if self._counts_up or int(positions.min()) >= 0 else None
 
     @lazy
     def ids(self) -> NDArray[Any]:
@@ -113,3 +116,47 @@ class Lookup:
     def _counts_up(self) -> bool:
         """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
         return bool((self.ids == np.arange(len(self.arms))).all())
+
+
+Floats = NDArray[np.float64]
+
+
+def by_arm(tree: Tree, what: str, values: Any) -> Floats:
+    """Return numbers given as {arm: value} or in the order of ``tree.arms``, in that order: (arms, ...)."""
+    return numbers(what, in_order(tree, what, values) if isinstance(values, Mapping) else values)
+
+
+def numbers(what: str, values: Any) -> Floats:
+    """Return numbers for arms as a new read-only array; the caller checks its shape: (arms, ...)."""
+    refuse_masked(what, values)
+    unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same number of values")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise unlike from None
+    numeric = array.dtype.kind in "fiub" or not array.size
+    if array.dtype.kind == "O":  # decimals and fractions are numbers, None and text are not
+        numeric = all(hasattr(value, "__float__") for value in array.flat)
+    if array.ndim == 0 or not numeric:
+        raise InvalidType(f"{what} must be numbers, in the order of the arms or as {{arm: ...}}, not {values!r:.60}")
+    try:
+        floats: Floats = array.astype(np.float64)
+    except OverflowError:
+        raise InvalidValue(f"{what} has a number that is too large to compute with") from None
+    except (TypeError, ValueError):
+        raise unlike from None
+    floats.flags.writeable = False
+    return floats
+
+
+def in_order(tree: Tree, what: str, values: Mapping[Any, Any]) -> list[Any]:
+    """Return the values of {arm: value} in the order of ``tree.arms``; the keys must be exactly the arms."""
+    strange = [arm for arm in values if arm not in tree]
+    if strange:
+        which = f"{strange[0]!r}, which is not an arm of {tree!r}"
+        raise UnknownArm(f"{what} has {which}; leave it out or add it to the tree")
+    missing = [arm for arm in tree.arms if arm not in values]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise InvalidValue(f"{what} has no value for arm {missing[0]!r}{more}; give every arm of the tree a value")
+    return [values[arm] for arm in tree.arms]

@@ -1,7 +1,9 @@
-"""Show what a policy believes, as tables and rows for people."""
+"""Answer questions about a policy: what it believes, how likely each arm is, what is still to be gained."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +13,75 @@ from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
+from banditree.policy.limits import AnyLimits
 from banditree.policy.state import State
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
     from banditree.report.tables import Row, Table
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One choice, and the probability with which the policy made it.
+
+    ``path`` is the arm's path in the given tree; ``steps`` are the probabilities of the steps of the walk, from coarse
+    to fine. With ``explore=0`` their product is the ``propensity``.
+    """
+
+    arm: Name
+    path: tuple[Name, ...]
+    propensity: float
+    steps: tuple[float, ...]
+
+
+def decide(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
+    """Return the decision for the arm at a position. Needs exclusive access."""
+    arm = state.arms[position]
+    steps = []
+    for node, child in pairwise(state.readable.path(position)):
+        children = state.readable.children(node, limits)
+        at = int(np.searchsorted(children, child))
+        steps.append(float(_wins(state, limits, context, node, children)[at]))
+    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
+    propensity = (1 - explore) * float(np.prod(steps)) + uniform
+    return Decision(arm, state.given.path(arm), propensity, tuple(steps))
+
+
+def propensities(state: State, limits: AnyLimits | None, context: Any, explore: float) -> Floats:
+    """Return the probability of every arm: (arms,). Needs exclusive access."""
+    shape = state.tree.shape
+    chance = np.zeros(shape.n_nodes)  # probability that the walk reaches each node
+    chance[0] = 1
+    allowed = np.zeros(shape.n_nodes, bool)
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        children = state.readable.children(node, limits)
+        if not len(children):
+            allowed[node] = True
+            continue
+        chance[children] = chance[node] * _wins(state, limits, context, node, children)
+        inner = children[shape.content[children] < 0]
+        allowed[children[shape.content[children] >= 0]] = True
+        waiting.extend(inner.tolist())
+    chances = (1 - explore) * chance[shape.node_of]
+    if explore > 0:
+        among = allowed[shape.node_of]
+        chances[among] += explore / among.sum()
+    return chances
+
+
+def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
+    """Return the probability that the walk steps from a node to each of these children: (k,)."""
+    if len(children) == 1:
+        return np.ones(1)
+    view = state.readable.view(node, children, context, limits)
+    return state.readable.rule.wins(view)
+
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
 # What the least concentrations mean for the arms or clusters below a node.
@@ -122,8 +187,12 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
     apart = np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
     return [
-        "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each / rows.unit)}: ±{gap:.2g}"
-        for each, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
+        ""
+        if not is_inner
+        else "too early to tell"
+        if np.isnan(concentration)
+        else f"{_word(concentration / rows.unit)}: ±{gap:.2g}"
+        for concentration, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
     ]
 
 
