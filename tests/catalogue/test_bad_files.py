@@ -34,7 +34,11 @@ BAD: list[tuple[Callable[[], Any], type[BanditreeError], str]] = [
     (lambda: Catalogue(TREE, means={"a": 0.1, "b": 0.2}), InvalidValue, "means has no value for arm 'c'"),
     (lambda: Catalogue(TREE, means={"d": 0.1}), UnknownArm, "means has 'd'"),
     (lambda: Catalogue({"x": ["a"]}, means=[0.1]), InvalidType, "is a dict; build one with bt.Tree"),  # type: ignore[arg-type]
-    (lambda: ANY.advise(ITEMS, horizon=9, policies=[bt.LinTS]), InvalidType, "'TSC' or 'HTS:2', or one of TS, TSC"),
+    (
+        lambda: ANY.advise(ITEMS, horizon=9, policies=[bt.LinTS]),
+        InvalidType,
+        "'TSC' or 'HTS:2', or one of ATS, TS, TSC",
+    ),
     (lambda: ANY.advise(ITEMS, horizon=9, policies=[Own]), InvalidType, "Own.* must be a name such as 'TSC'"),
     (lambda: simulate(ITEMS, horizon=9, policies=3), InvalidType, "policy 3 must be a name"),  # type: ignore[arg-type]
     (lambda: simulate(ITEMS, horizon=10**20), InvalidValue, f"horizon={10**20} must be from 1 to {MAX_STEPS}"),

@@ -31,7 +31,7 @@ class AdaptiveBeta(Beta):
     a: float = 0.5
     b: float = 0.5
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:
@@ -100,7 +100,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 class AdaptiveGaussian(Gaussian):
     """N(mean, prior_sd^2) for the root; for another node, rewards known beforehand that such a prior is worth."""
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:

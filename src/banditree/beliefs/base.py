@@ -64,6 +64,7 @@ class Belief(ABC):
 
     can_sample: ClassVar[bool] = True  # whether there is a prior to sample from
     common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which all nodes must share
+    without_common: ClassVar[Mapping[str, float]] = {}  # for other nodes, where own priors do not share them
     learns_noise: ClassVar[bool] = False  # whether rewards also tell how much they vary, which sums of rewards do not
     has_intercept: ClassVar[bool] = False  # whether contexts need no constant because the belief has a level of its own
 
@@ -76,9 +77,11 @@ class Belief(ABC):
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> Rows:
         """Make the beliefs of a tree of ``n_nodes``: ``own`` maps some nodes to their own priors."""
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
         """Estimate a prior for a new arm from the evidence of its sibling arms; None if there is too little."""
-        raise InvalidType(f"{type(self).__name__} has no method `beside`, which prior='cluster' needs; give a prior")
+        raise InvalidType(
+            f"{type(self).__name__} has no method `prior_from_siblings`, which prior='cluster' needs; give a prior"
+        )
 
     def like(self, prior: Belief) -> Belief:
         """Return this prior as one of the same kind as this belief, for another node of the same tree."""
@@ -273,17 +276,17 @@ class Rows(ABC):
 
     def kept(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that a file keeps, by name."""
-        kept = {name: getattr(self, name) for name in self.EVIDENCE}
-        return kept if self.scale[0] == 1 else kept | {"scale": self.scale}
+        arrays = {name: getattr(self, name) for name in self.EVIDENCE}
+        return arrays if self.scale[0] == 1 else arrays | {"scale": self.scale}
 
-    def put_back(self, kept: Mapping[str, NDArray[Any]]) -> None:
+    def put_back(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore the arrays that `kept` returned."""
-        scale = kept.get("scale", np.ones(1))
+        scale = arrays.get("scale", np.ones(1))
         if scale.shape != (1,) or not LEAST_SCALE <= scale[0] <= 1:
             raise InvalidValue("scale is not one number from 2^-20 to 1")
         if scale[0] < 1 and not self.fades:
             raise InvalidValue("scale is below 1, and the policy has no half-life")
-        for name, array in ({"scale": scale} | dict(kept)).items():
+        for name, array in ({"scale": scale} | dict(arrays)).items():
             getattr(self, name)[...] = array
 
     def check_evidence(self) -> None:

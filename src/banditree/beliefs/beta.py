@@ -33,12 +33,12 @@ class Beta(Belief):
         for what, value in {"a": self.a, "b": self.b}.items():
             real(f"Beta: {what}", positive(f"Beta: {what}", value), 1 / LARGEST, LARGEST)
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Beta | None:
-        found = siblings(rows.plays(leaves), rows.rewards(leaves))
-        if found is None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Beta | None:
+        estimate = siblings(rows.plays(leaves), rows.rewards(leaves))
+        if estimate is None:
             return None
-        strength = float(1 / min(found.spread, 0.95) - 1)
-        return Beta(found.mean * strength, (1 - found.mean) * strength)
+        strength = float(1 / min(estimate.spread, 0.95) - 1)
+        return Beta(estimate.mean * strength, (1 - estimate.mean) * strength)
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:
         return BetaRows(per_node(n_nodes, self.a, own, "a"), per_node(n_nodes, self.b, own, "b"))
@@ -144,7 +144,7 @@ def quantiles(a: Floats, b: Floats, levels: tuple[float, ...], points: int = 257
     density = np.exp(-posterior.drop(centre + from_centre))
     mass = np.cumsum((density[:, 1:] + density[:, :-1]) * np.diff(from_centre), axis=1)
     mass = np.concatenate([np.zeros_like(a), mass / mass[:, -1:]], axis=1)
-    found = np.empty((len(a), len(levels)))
+    distances = np.empty((len(a), len(levels)))
     for row in range(len(a)):
-        found[row] = np.interp(levels, mass[row], from_centre[row])
-    return np.exp(-np.logaddexp(0, -(centre + found * np.sqrt(posterior.fewer)[:, None])))
+        distances[row] = np.interp(levels, mass[row], from_centre[row])
+    return np.exp(-np.logaddexp(0, -(centre + distances * np.sqrt(posterior.fewer)[:, None])))

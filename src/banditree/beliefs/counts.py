@@ -24,7 +24,7 @@ class Counts(Belief):
 
     can_sample = False
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
         raise InvalidValue("counts have no prior: a new arm is tried first; leave prior= out")
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountsRows:

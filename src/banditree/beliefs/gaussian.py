@@ -40,6 +40,7 @@ class Gaussian(Belief):
     """
 
     common = ("sd",)
+    without_common: ClassVar[Mapping[str, float]] = {"sd": 1.0}
 
     sd: float | None = None
     mean: float = 0.0
@@ -64,7 +65,7 @@ class Gaussian(Belief):
         """How many rewards the prior is worth."""
         return 1.0 if self.sd is None or self.prior_sd is None else (self.sd / self.prior_sd) ** 2
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Gaussian | None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Gaussian | None:
         assert isinstance(rows, GaussianRows)
         estimate = siblings(rows.plays(leaves), rows.rewards(leaves), float(rows.noise(leaves)[0]) ** 2)
         if estimate is None:

@@ -66,7 +66,7 @@ class Linear(Belief):
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
 
-    def beside(self, rows: Rows, leaves: NDArray[Any]) -> Linear | None:
+    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Linear | None:
         """Start from the coefficients that fit all rewards of the sibling arms."""
         assert isinstance(rows, LinearRows)
         if not rows.plays(leaves).any():
@@ -175,8 +175,8 @@ class LinearRows(Rows):
         collinear = ~(inflation <= MAX_INFLATION).all(axis=1)  # also where it is not a number
         for at in np.flatnonzero(collinear).tolist():
             count = self.count[nodes[at]] * self.scale[0]
-            found = solve_collinear(float(precision[at]), prior_mean[at], gram[at], moment[at], count)
-            coefficients[at], root[at] = found
+            solution = solve_collinear(float(precision[at]), prior_mean[at], gram[at], moment[at], count)
+            coefficients[at], root[at] = solution
         untouched = self.count[nodes] == 0
         coefficients[untouched] = prior_mean[untouched]  # without rounding
         return coefficients, root

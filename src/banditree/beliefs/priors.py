@@ -18,14 +18,15 @@ Prior = Belief | Mapping[Any, Belief]
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     """Split a prior into the default for all nodes and the own priors of some nodes, by key.
 
-    The default is that of the key None. Without one, it is made from the `common` parameters that all own priors share.
+    The default is that of the key None. Without one, it is made from the `common` parameters that all own priors share;
+    where they differ, from the class's `without_common`.
     """
     if isinstance(prior, Belief):
         return prior, {}
-    given: Any = prior
-    if not isinstance(given, Mapping) or not given:
+    mapping: Any = prior
+    if not isinstance(mapping, Mapping) or not mapping:
         raise InvalidType(
-            f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms to beliefs; not {given!r}"
+            f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms to beliefs; not {mapping!r}"
         )
     kinds = {type(belief) for belief in prior.values()}
     kind = kinds.pop()
@@ -35,8 +36,9 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     if None in prior:
         return prior[None], own
     values = {name: {getattr(belief, name) for belief in own.values()} for name in kind.common}
+    shared = {name: one.pop() for name, one in values.items() if len(one) == 1}
     try:
-        return kind(**{name: found.pop() for name, found in values.items() if len(found) == 1}), own
+        return kind(**{**kind.without_common, **shared}), own
     except (TypeError, ValueError) as error:
         raise InvalidType(
             f"give the prior of all other nodes, as in {{None: ..., {next(iter(own))!r}: ...}}: {error}"
@@ -53,7 +55,7 @@ def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
         for path, _ in _clusters(tree):
             named.setdefault(path[-1], []).append(path)
             named.setdefault(path, []).append(path)
-    found: dict[Any, Belief] = {}
+    by_path: dict[Any, Belief] = {}
     for key, belief in own.items():
         below = isinstance(key, tuple) and key[-1:] == (...,)
         name = key[:-1] if below else key
@@ -64,46 +66,46 @@ def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
             raise UnknownArm(f"prior for {key!r}: {tree!r} has no arm or cluster of this name or path")
         node = paths[0] if paths else key[-1] if isinstance(key, tuple) else key
         node = (*node, ...) if below else node
-        if node in found:
+        if node in by_path:
             raise InvalidValue(f"prior for {key!r}: another prior is for the same node; leave one of them out")
-        found[node] = belief
-    return found
+        by_path[node] = belief
+    return by_path
 
 
-def by_node(given: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
+def by_node(full: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
     """Map nodes of the walked tree to their own priors; keys whose arm or cluster is not in it are left out.
 
     A prior for a node itself takes precedence over one for everything below a cluster; lower clusters over higher ones.
     """
     at_path = dict(_clusters(walked)) if own else {}
-    found: dict[int, Belief] = {}
+    priors: dict[int, Belief] = {}
     wide = [key for key in own if isinstance(key, tuple) and key[-1] is ...]
     for key in sorted(wide, key=len):
-        found |= dict.fromkeys(_below(given, walked, at_path, key[:-1]), own[key])
+        priors |= dict.fromkeys(_below(full, walked, at_path, key[:-1]), own[key])
     for key, belief in own.items():
         if isinstance(key, tuple):
             if key in at_path:
-                found[at_path[key]] = belief
+                priors[at_path[key]] = belief
         elif key in walked:
-            found[int(walked.shape.node_of[walked.position(key)])] = belief
-    return found
+            priors[int(walked.shape.node_of[walked.position(key)])] = belief
+    return priors
 
 
-def _below(given: Tree, walked: Tree, at_path: Mapping[tuple[Any, ...], int], path: tuple[Any, ...]) -> list[int]:
+def _below(full: Tree, walked: Tree, at_path: Mapping[tuple[Any, ...], int], path: tuple[Any, ...]) -> list[int]:
     """Return the walked nodes of all clusters and arms below a cluster of the given tree."""
-    top = given.cluster_at(path)
+    top = full.cluster_at(path)
     clusters = [node for other, node in at_path.items() if len(other) > len(path) and other[: len(path)] == path]
-    return clusters if top is None else [*clusters, *walked.shape.node_of[given.arms_below(top)].tolist()]
+    return clusters if top is None else [*clusters, *walked.shape.node_of[full.arms_below(top)].tolist()]
 
 
-def beside(given: Tree, walked: Tree, rows: Rows, belief: Belief, clusters: Sequence[Any]) -> Belief | None:
+def prior_from_siblings(full: Tree, walked: Tree, rows: Rows, belief: Belief, clusters: Sequence[Any]) -> Belief | None:
     """Estimate a prior for a new arm from the lowest of these clusters whose arms have enough evidence, or None."""
     for level in range(len(clusters), -1, -1):
-        node = given.cluster_at(tuple(clusters)[:level])
+        node = full.cluster_at(tuple(clusters)[:level])
         if node is not None:
-            found = belief.beside(rows, walked.shape.node_of[given.arms_below(node)])
-            if found is not None:
-                return found
+            estimate = belief.prior_from_siblings(rows, walked.shape.node_of[full.arms_below(node)])
+            if estimate is not None:
+                return estimate
     return None
 
 
@@ -146,9 +148,9 @@ def siblings(plays: Floats, totals: Floats, unit: float | None = None) -> Siblin
     u = m * (1 - m) if unit is None else unit
     # The method of moments; if noise explains all the spread, use the standard error of the estimate as phi.
     noise = float(weight @ (1 / n))
-    found = float(weight @ (y - weight @ y) ** 2) / u - noise
-    found = found / max(1 - noise, 0.1) if bounded else found
-    phi = max(found, noise * np.sqrt(2 / (len(n) - 1)))
+    spread = float(weight @ (y - weight @ y) ** 2) / u - noise
+    spread = spread / max(1 - noise, 0.1) if bounded else spread
+    phi = max(spread, noise * np.sqrt(2 / (len(n) - 1)))
     phi = min(phi, 0.95) if bounded else phi
     precision = 1 / (phi + (1 - phi) / n if bounded else phi + 1 / n)
     mean = float(precision @ y / precision.sum())

@@ -13,25 +13,25 @@ from banditree.errors import InvalidValue
 from banditree.tree.shape import Shape
 
 
-def put_back(shape: Shape, rows: Rows, kept: Mapping[str, NDArray[Any]]) -> None:
+def put_back(shape: Shape, rows: Rows, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Replace the present evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing.
 
     The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding.
     """
-    kept = {name: array for name, array in kept.items() if name not in rows.NOT_READ}
+    arrays = {name: array for name, array in arrays.items() if name not in rows.NOT_READ}
     for name in rows.EVIDENCE:
-        if name not in kept:
+        if name not in arrays:
             raise InvalidValue(f"{name} is missing")
         present = getattr(rows, name)
-        if kept[name].shape != present.shape:
-            raise InvalidValue(f"{name} has shape {kept[name].shape}; the tree needs {present.shape}")
-        if kept[name].dtype != present.dtype:
-            raise InvalidValue(f"{name} holds {kept[name].dtype}s, not {present.dtype}s")
-    if unknown := sorted(kept.keys() - {*rows.EVIDENCE, "scale"}):
+        if arrays[name].shape != present.shape:
+            raise InvalidValue(f"{name} has shape {arrays[name].shape}; the tree needs {present.shape}")
+        if arrays[name].dtype != present.dtype:
+            raise InvalidValue(f"{name} holds {arrays[name].dtype}s, not {present.dtype}s")
+    if unknown := sorted(arrays.keys() - {*rows.EVIDENCE, "scale"}):
         raise InvalidValue(f"{unknown[0]!r} is unknown; if a newer banditree saved it, upgrade banditree")
     staged = rows.staged()
     with np.errstate(all="ignore"):  # the checks find values that are not finite
-        staged.put_back(kept)
+        staged.put_back(arrays)
         _check_sums(shape, staged)
         staged.check_evidence()
     rows.commit(staged)

@@ -75,32 +75,32 @@ class BetaLogOdds:
         self.log_peak = 0.5 * (np.log(self.p) + np.log(b) - np.log(2 * np.pi)) + rest
 
     def take(self, order: NDArray[np.intp] | slice) -> BetaLogOdds:
-        found = object.__new__(BetaLogOdds)
-        found.__dict__ = {name: each[order] for name, each in self.__dict__.items()}
-        return found
+        taken = object.__new__(BetaLogOdds)
+        taken.__dict__ = {name: each[order] for name, each in self.__dict__.items()}
+        return taken
 
     def drop(self, t: Points) -> Floats:
         """Return ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; (-u, q, p) gives the same.
 
         Computed from the side where p is at most 1/2, as ln(1 + p (e^u - 1)) - p u, its relative error is small.
         """
-        p, q, n, mode = (_beside(each, t) for each in (self.p, self.q, self.weight, self.mode))
+        p, q, n, mode = (_as_column(each, t) for each in (self.p, self.q, self.weight, self.mode))
         u = np.where(p < q, t - mode, mode - t)
         p = np.minimum(p, q)
         near = np.minimum(u, 700.0)  # beyond 700, the 1 is negligible compared with p e^u
         return np.asarray(n * (np.log1p(p * np.expm1(near)) + (u - near) - p * u))
 
     def log_density(self, t: Points) -> Floats:
-        return np.asarray(_beside(self.log_peak, t) - self.drop(t))
+        return np.asarray(_as_column(self.log_peak, t) - self.drop(t))
 
     def slope(self, t: Points) -> Floats:
-        a, b = _beside(self.a, t), _beside(self.b, t)
+        a, b = _as_column(self.a, t), _as_column(self.b, t)
         e = np.exp(-np.abs(t))
         return np.asarray(np.where(t < 0, a - b * e, a * e - b) / (1 + e))
 
     def curvature(self, t: Points) -> Floats:
         e = np.exp(-np.abs(t))
-        return np.asarray(_beside(self.weight, t) * (e / (1 + e) ** 2))
+        return np.asarray(_as_column(self.weight, t) * (e / (1 + e) ** 2))
 
     def bend(self, c: float, d: Floats) -> Floats:
         """Return ln(1 + e^t) minus its tangent at c, for t = c + d; (-c, -d) gives the same."""
@@ -142,16 +142,16 @@ class Normal:
         return Normal(self.mode[order], self.sd[order])
 
     def drop(self, t: Points) -> Floats:
-        return np.asarray(0.5 * ((t - _beside(self.mode, t)) / _beside(self.sd, t)) ** 2)
+        return np.asarray(0.5 * ((t - _as_column(self.mode, t)) / _as_column(self.sd, t)) ** 2)
 
     def log_density(self, t: Points) -> Floats:
-        return np.asarray(-np.log(_beside(self.sd, t)) - 0.5 * np.log(2 * np.pi) - self.drop(t))
+        return np.asarray(-np.log(_as_column(self.sd, t)) - 0.5 * np.log(2 * np.pi) - self.drop(t))
 
     def slope(self, t: Points) -> Floats:
-        return np.asarray((_beside(self.mode, t) - t) * _beside(self.weight, t))
+        return np.asarray((_as_column(self.mode, t) - t) * _as_column(self.weight, t))
 
     def curvature(self, t: Points) -> Floats:
-        return np.asarray(_beside(self.weight, t) + 0 * t)
+        return np.asarray(_as_column(self.weight, t) + 0 * t)
 
     def bend(self, c: float, d: Floats) -> Floats:
         return np.asarray(0.5 * d**2)
@@ -164,7 +164,7 @@ class Normal:
         return np.full_like(right, np.inf)
 
 
-def _beside(values: Floats, t: Points) -> Floats:
+def _as_column(values: Floats, t: Points) -> Floats:
     """Shape values per class for points t: (classes,) if t is a number or (classes,), (classes, 1) if (classes, m)."""
     return values[:, None] if np.ndim(t) == 2 else values
 
@@ -224,17 +224,17 @@ def normal_wins(mean: Floats, sd: Floats) -> Floats:
     mean = mean - mean.max()  # differences of close doubles are exact
     sure = sd == 0
     floor = mean[sure].max(initial=-np.inf)
-    found = np.zeros(len(size))
+    chances = np.zeros(len(size))
     rest = 1.0
     if not sure.all():
         sd = np.maximum(sd, NARROWEST * -mean)[~sure]
         scale = sd.max()
-        each = Normal(mean[~sure] / scale, np.maximum(sd / scale, LEAST))
-        found[~sure], rest = _wins(each, size[~sure], floor / scale)
+        densities = Normal(mean[~sure] / scale, np.maximum(sd / scale, LEAST))
+        chances[~sure], rest = _wins(densities, size[~sure], floor / scale)
     best = sure & (mean == floor)
     if best.any():
-        found[best] = rest / size[best].sum()
-    return found[kind_of]
+        chances[best] = rest / size[best].sum()
+    return chances[kind_of]
 
 
 def beta_mixed_wins(a: Floats, b: Floats, c: Floats, d: Floats, share: Floats, size: Floats) -> Floats:
@@ -255,8 +255,8 @@ def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats,
     means, sds = np.append(mean, other), np.append(sd, other_sd)
     means = means - means.max()
     sds = np.maximum(sds, NARROWEST * -means)
-    each = Normal(means / sds.max(), np.maximum(sds / sds.max(), LEAST))
-    return _wins(each, size, share=share)[0]
+    densities = Normal(means / sds.max(), np.maximum(sds / sds.max(), LEAST))
+    return _wins(densities, size, share=share)[0]
 
 
 def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
@@ -297,7 +297,9 @@ class Parts(NamedTuple):
         return Parts(self.of[order], self.share[order])
 
 
-def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None) -> tuple[Floats, float]:
+def _wins(
+    densities: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None
+) -> tuple[Floats, float]:
     """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``.
 
     With ``share``, (classes,), there are two densities per class; the second half of ``each`` has these shares.
@@ -310,22 +312,24 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
     if share is not None:
         parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
         some = np.flatnonzero(parts.share > 0)
-        each, parts = each.take(some), parts.take(some)
-    top = each.top(negligible + np.log(size * k)[parts.of])
+        densities, parts = densities.take(some), parts.take(some)
+    top = densities.top(negligible + np.log(size * k)[parts.of])
     order = np.argsort(-top)
-    each, parts, top = each.take(order), parts.take(order), top[order]
-    rate = np.abs(each.slope(top))
+    densities, parts, top = densities.take(order), parts.take(order), top[order]
+    rate = np.abs(densities.slope(top))
     won = np.zeros(k)  # (classes,) so far
     above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
     over = np.zeros(k)  # (classes,) share of the parts that have ended: all their draws are above
     right, log_below = top[0], 0.0
     while right > floor and log_below > -negligible:
         right = min(right, float(top[0]))  # there may be a gap below the parts that have ended
-        left, before = max(_left(each, top, rate, right), floor), np.inf
+        left, before = max(_left(densities, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
             these = parts.take(slice(n))
-            gained, so_far, below_left, rise = _panel(each.take(slice(n)), these, size, over, above[:n], left, right)
+            gained, so_far, below_left, rise = _panel(
+                densities.take(slice(n)), these, size, over, above[:n], left, right
+            )
             error = abs(size @ gained - (np.exp(log_below) - np.exp(rise)))
             if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
                 break
@@ -336,7 +340,13 @@ def _wins(each: Densities, size: Floats, floor: float = -np.inf, share: Floats |
         if len(ends):  # what is left of it need not make the panels short
             np.add.at(over, these.of[ends], these.share[ends])
             kept = np.delete(np.arange(len(top)), ends)
-            each, parts, top, rate, above = each.take(kept), parts.take(kept), top[kept], rate[kept], above[kept]
+            densities, parts, top, rate, above = (
+                densities.take(kept),
+                parts.take(kept),
+                top[kept],
+                rate[kept],
+                above[kept],
+            )
     below = float(np.exp(log_below)) if right <= floor else 0.0
     total = float(size @ won) + below
     return won / total, below / total
@@ -352,15 +362,15 @@ def _too_long(step: Floats | float, slope: Floats, curvature: Floats) -> NDArray
     return np.asarray(step * (np.abs(slope) + step * curvature) > 2 * STEEPEST)
 
 
-def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
+def _left(densities: Densities, top: Floats, rate: Floats, right: float) -> float:
     """Find where the panel that ends at ``right`` may start; ``rate`` (classes,) is how steep ln f is at its top."""
     there = np.float64(right)
     before = int(np.searchsorted(-top, -right, side="right"))
-    started = each.take(slice(before))
-    left = right - float(min(_step(started.slope(there), started.curvature(there)).min(), each.longest(there)))
+    started = densities.take(slice(before))
+    left = right - float(min(_step(started.slope(there), started.curvature(there)).min(), densities.longest(there)))
     while right - left > TOO_NARROW * abs(right):
         there, n = np.float64(left), int(np.searchsorted(-top, -left))
-        started = each.take(slice(n))
+        started = densities.take(slice(n))
         steep = _too_long(right - left, started.slope(there), started.curvature(there))
         steep[before:] |= rate[before:n] * (top[before:n] - left) > 2 * STEEPEST
         if not steep.any():
@@ -373,7 +383,7 @@ def _left(each: Densities, top: Floats, rate: Floats, right: float) -> float:
 
 
 def _panel(
-    each: Densities, parts: Parts, size: Floats, over: Floats, above: Floats, left: float, right: float
+    densities: Densities, parts: Parts, size: Floats, over: Floats, above: Floats, left: float, right: float
 ) -> tuple[Floats, Floats, Floats, float]:
     """Return what each class's members win in a panel, and ln P(all are below left), as the last.
 
@@ -384,14 +394,16 @@ def _panel(
     d = half * rule.node
     c = np.float64(centre)
     f = np.exp(
-        each.log_density(c)[:, None] + each.slope(c)[:, None] * d - each.weight[:, None] * each.bend(centre, d)
+        densities.log_density(c)[:, None]
+        + densities.slope(c)[:, None] * d
+        - densities.weight[:, None] * densities.bend(centre, d)
     )  # (classes, nodes)
     higher = above[:, None] + half * (f @ rule.above)
     in_all = above + half * (f @ rule.weight)
     below, left_below = 1 - higher, 1 - in_all
     low = np.flatnonzero(in_all > 1 - SMALL)
     if len(low):
-        left_below[low] = _tail(each.take(low), left)
+        left_below[low] = _tail(densities.take(low), left)
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (rule.weight[:, None] - rule.above)), 0.0)
     # From parts to classes. A part that has not begun yet has all its draws below.
     f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
@@ -406,9 +418,9 @@ def _panel(
 
 def _mixed(parts: Parts, values: Floats, k: int) -> Floats:
     """Add the values of the parts, by their shares, to those of their classes: (parts, ...) -> (classes, ...)."""
-    found = np.zeros((k, *values.shape[1:]))
-    np.add.at(found, parts.of, (parts.share * values.T).T)
-    return found
+    mixture = np.zeros((k, *values.shape[1:]))
+    np.add.at(mixture, parts.of, (parts.share * values.T).T)
+    return mixture
 
 
 def _log_of_rest(p: Floats, rest: Floats) -> Floats:
@@ -416,20 +428,20 @@ def _log_of_rest(p: Floats, rest: Floats) -> Floats:
     return np.where(p < 1 - SMALL, np.log1p(-np.minimum(p, 1 - SMALL)), np.log(np.maximum(rest, 1e-300)))
 
 
-def _tail(each: Densities, left: float) -> Floats:
+def _tail(densities: Densities, left: float) -> Floats:
     """Return P(a draw is below left) of each class, for small probabilities."""
-    right = np.full(len(each.mode), left)
-    found, rule = np.zeros(len(right)), _rule()
+    right = np.full(len(densities.mode), left)
+    tail, rule = np.zeros(len(right)), _rule()
     while True:
-        step = np.minimum(_step(each.slope(right), each.curvature(right)), each.longest(right))
-        while (long := _too_long(step, each.slope(right - step), each.curvature(right - step))).any():
+        step = np.minimum(_step(densities.slope(right), densities.curvature(right)), densities.longest(right))
+        while (long := _too_long(step, densities.slope(right - step), densities.curvature(right - step))).any():
             step = np.where(long, step / 2, step)
         half = step / 2
-        f = np.exp(each.log_density((right - half)[:, None] + half[:, None] * rule.node))
-        found += half * (f @ rule.weight)
+        f = np.exp(densities.log_density((right - half)[:, None] + half[:, None] * rule.node))
+        tail += half * (f @ rule.weight)
         right = right - step
         # The rest is at most the area under the tangent of ln f, and hardly less.
-        slope = each.slope(right)
-        rest = np.where(slope > 0, np.exp(each.log_density(right)) / np.maximum(slope, 1e-300), np.inf)
-        if (rest <= 1e-9 * found).all():
-            return found + rest
+        slope = densities.slope(right)
+        rest = np.where(slope > 0, np.exp(densities.log_density(right)) / np.maximum(slope, 1e-300), np.inf)
+        if (rest <= 1e-9 * tail).all():
+            return tail + rest

@@ -68,11 +68,11 @@ def propensities(state: State, limits: AnyLimits | None, context: Any, explore: 
         inner = children[shape.content[children] < 0]
         allowed[children[shape.content[children] >= 0]] = True
         waiting.extend(inner.tolist())
-    found = (1 - explore) * chance[shape.node_of]
+    chances = (1 - explore) * chance[shape.node_of]
     if explore > 0:
         among = allowed[shape.node_of]
-        found[among] += explore / among.sum()
-    return found
+        chances[among] += explore / among.sum()
+    return chances
 
 
 def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
@@ -187,8 +187,12 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
     apart = np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
     return [
-        "" if not is_inner else "too early to tell" if np.isnan(each) else f"{_word(each / rows.unit)}: ±{gap:.2g}"
-        for each, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
+        ""
+        if not is_inner
+        else "too early to tell"
+        if np.isnan(concentration)
+        else f"{_word(concentration / rows.unit)}: ±{gap:.2g}"
+        for concentration, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
     ]
 
 

@@ -71,9 +71,9 @@ def decode(data: bytes, kind: str, source: str) -> Content:
     if version < 1 or end > len(data) - CHECKSUM:
         raise BadFile(f"{source} has a header that banditree never writes")
     header = _header(data[START:end], source)
-    found = header.pop("kind", None)
-    if found != kind:
-        raise BadFile(f"{source} holds a {found!r:.60}, not a {kind!r}")
+    content = header.pop("kind", None)
+    if content != kind:
+        raise BadFile(f"{source} holds a {content!r:.60}, not a {kind!r}")
     return Content(version, header, _arrays(data, end, header.pop("arrays", None), source))
 
 

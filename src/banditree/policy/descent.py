@@ -35,11 +35,11 @@ class Standing:
         self.summary, self.instead = summary, instead
 
     def __getitem__(self, nodes: NDArray[Any]) -> NDArray[np.int32]:
-        found: NDArray[np.int32] = self.summary[nodes]
+        representatives: NDArray[np.int32] = self.summary[nodes]
         for at, node in enumerate(np.asarray(nodes).tolist()):
             if node in self.instead:
-                found[at] = self.instead[node]
-        return found
+                representatives[at] = self.instead[node]
+        return representatives
 
 
 def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
@@ -162,11 +162,11 @@ class Walk:
             self.reset()
             if self.explore == 0:
                 return self._descend(m, contexts)
-            found = np.empty(m, np.int32)
+            arms = np.empty(m, np.int32)
             for i in range(m):  # each decision first draws whether it explores
-                here = None if contexts is None else contexts[i : i + 1]
-                found[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, here)[0]
-            return found
+                context = None if contexts is None else contexts[i : i + 1]
+                arms[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, context)[0]
+            return arms
 
     def slate(self, k: int, limits: Limits | None, context: Any) -> NDArray[np.int32] | None:
         """Choose k different arms, best first, with one draw per node: depth first, best children first."""
@@ -176,32 +176,32 @@ class Walk:
             self.reset()
             if self._explores():
                 return self._any_arms(k, limits)
-            found: list[int] = []
+            arms: list[int] = []
             waiting = [0]
-            while len(found) < k:
+            while len(arms) < k:
                 node = waiting.pop()
                 children = self.children(node, limits)
                 if not len(children):
-                    found.append(int(self.shape.content[node]))
+                    arms.append(int(self.shape.content[node]))
                 elif len(children) == 1:
                     waiting.append(int(children[0]))
                 else:
                     scores = self._scores(node, children, context, limits)[:, 0]
                     waiting.extend(children[in_order(scores, self.rng, self.rule)][::-1].tolist())
-            return np.array(found, np.int32)
+            return np.array(arms, np.int32)
 
     def _descend(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
         """Walk m decisions from the root to an arm each: (m,) positions of arms.
 
         At each node: score the children, step to the best. Decisions at the same node are scored together.
         """
-        found = np.empty(m, np.int32)
+        arms = np.empty(m, np.int32)
         waiting = [(0, np.arange(m))]  # nodes, and the decisions that have reached them
         while waiting:
             node, who = waiting.pop()
             children = self.children(node, None)
             if len(children) == 0:
-                found[who] = self.shape.content[node]
+                arms[who] = self.shape.content[node]
             elif len(children) == 1:  # nothing to choose
                 waiting.append((int(children[0]), who))
             else:
@@ -209,20 +209,22 @@ class Walk:
                 block = max(1, BLOCK // max(len(children), (self.rows.dim or 1) ** 2))
                 for at in range(0, len(who), block):
                     these = who[at : at + block]
-                    here = None if contexts is None else contexts[these]
-                    scores = self._score(View(self.rows, node, children, here, len(these), self.rng, self.summary))
+                    some_contexts = None if contexts is None else contexts[these]
+                    scores = self._score(
+                        View(self.rows, node, children, some_contexts, len(these), self.rng, self.summary)
+                    )
                     step[at : at + block] = highest(scores, self.rng, self.rule)
                 groups = [(int(children[child]), who[step == child]) for child in np.unique(step)]
                 waiting.extend(reversed(groups))
-        return found
+        return arms
 
     def view(self, node: int, children: NDArray[Any], context: Any, limits: Any) -> View:
         """Return what the rule sees of some children of a node, for one decision."""
-        kept: Any = self.summary
-        if limits is not None and kept is not None:
-            kept = Standing(kept, {int(child): self._stands_for(int(child), limits) for child in children})
+        summary: Any = self.summary
+        if limits is not None and summary is not None:
+            summary = Standing(summary, {int(child): self._stands_for(int(child), limits) for child in children})
         at = None if context is None else context[None]
-        return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, kept)
+        return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, summary)
 
     def _scores(self, node: int, children: NDArray[Any], context: Any, limits: Limits | None) -> Floats:
         """Score some children for one decision: (k, 1)."""
@@ -247,9 +249,9 @@ class Walk:
         children = limits.allowed(node) if self.shape.content[node] < 0 else ()
         if not len(children) or self.shape.content[self.summary[node]] < 0:
             return int(self.summary[node])
-        kept = np.array([self._stands_for(int(child), limits) for child in children], np.int32)
-        found = self.rule.summarise(self.rows, node, kept)
-        return int(kept[0]) if found is None or found == node else found
+        candidates = np.array([self._stands_for(int(child), limits) for child in children], np.int32)
+        best = self.rule.summarise(self.rows, node, candidates)
+        return int(candidates[0]) if best is None or best == node else best
 
     def children(self, node: int, limits: Any) -> NDArray[np.intp]:
         """Return the nodes that compete at a node, in order: its children, or all arms where beliefs are joint."""
@@ -276,13 +278,13 @@ class Walk:
         """Choose k different arms, all ordered selections equally likely: the first k steps of a shuffle."""
         n = len(self.shape.node_of) if limits is None else limits.n_allowed
         swapped: dict[int, int] = {}  # ranks that have moved
-        found = []
+        arms = []
         for i in range(k):
             j = i + int(self.rng.integers(n - i))
             rank = swapped.get(j, j)
             swapped[j] = swapped.get(i, i)
-            found.append(rank if limits is None else limits.arm(rank))
-        return np.array(found, np.int32)
+            arms.append(rank if limits is None else limits.arm(rank))
+        return np.array(arms, np.int32)
 
     # Learning
 
@@ -366,5 +368,5 @@ def fits(context: Any, dim: int | None) -> bool:
     """Whether a context is ready to use: None if none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
-    ready = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
-    return ready and bool((np.abs(context) <= LARGEST_CONTEXT).all())  # false for NaN
+    is_plain = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
+    return is_plain and bool((np.abs(context) <= LARGEST_CONTEXT).all())  # false for NaN

@@ -81,8 +81,8 @@ def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...])
         raise InvalidValue(f"{n} arms but {what} of shape {array.shape}; give one number for each arm, in a flat list")
     if n and array.dtype.kind not in ("iuf" if bool not in kinds else "biuf"):
         # each as it was given: one text among numbers makes text of all
-        kept = array if array.dtype.kind in "mM" else np.asarray(values, dtype=object)
-        return features.from_column(kept, one, kinds)
+        objects = array if array.dtype.kind in "mM" else np.asarray(values, dtype=object)
+        return features.from_column(objects, one, kinds)
     return array if array.dtype == np.float64 and ready(array) else np.array(array, np.float64, order="C")
 
 
@@ -221,9 +221,9 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {what} holds values of type {array.dtype}")
     array = np.array(array, np.float64, order="C")
-    ready = np.abs(array) <= LARGEST_CONTEXT  # false for NaN
-    if not ready.all():
-        where = tuple(int(i) for i in np.argwhere(~ready)[0])
+    fits = np.abs(array) <= LARGEST_CONTEXT  # false for NaN
+    if not fits.all():
+        where = tuple(int(i) for i in np.argwhere(~fits)[0])
         why = "all must be finite"
         if np.isfinite(array[where]):
             why = f"the largest allowed is {LARGEST_CONTEXT:g}; scale your contexts"

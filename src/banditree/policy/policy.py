@@ -178,13 +178,13 @@ class Policy(Held):
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
             state = self._recover_state()
-            within = self._limits(state, only, exclude)
+            limited = self._limits(state, only, exclude)
             vector = context if self.features is not None else self._contexts.one(context)
-            return state.arms[self._choose_position(state, within, vector)]
+            return state.arms[self._choose_position(state, limited, vector)]
 
-    def _choose_position(self, state: State, within: Any, context: Floats | None) -> int:
+    def _choose_position(self, state: State, limited: Any, context: Floats | None) -> int:
         """Choose an arm in exclusive access, and return its position."""
-        position = state.walk.choose_within(within, context)
+        position = state.walk.choose_within(limited, context)
         if position < 0:
             raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
         return position
@@ -200,21 +200,21 @@ class Policy(Held):
             if n is None:
                 raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
-        ready = self._contexts.many(contexts, n)
+        vectors = self._contexts.many(contexts, n)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
             state = self._recover_state()
-            m = len(ready) if ready is not None else n or 0
-            within = self._limits(state, only, exclude)
-            if within is None:
-                found = state.walk.choose_many(m, ready)
+            m = len(vectors) if vectors is not None else n or 0
+            limited = self._limits(state, only, exclude)
+            if limited is None:
+                positions = state.walk.choose_many(m, vectors)
             else:
-                rows = [None] * m if ready is None else ready
-                found = np.array([state.walk.choose_within(within, x) for x in rows], np.int32)
-                found = None if (found < 0).any() else found
-            if found is None:
+                rows = [None] * m if vectors is None else vectors
+                positions = np.array([state.walk.choose_within(limited, x) for x in rows], np.int32)
+                positions = None if (positions < 0).any() else positions
+            if positions is None:
                 raise InvalidValue("some contexts are too large to compute with; scale your contexts")
-            return state.tree.ids(found)
+            return state.tree.ids(positions)
 
     def slate(self, k: int, context: Any = None, *, only: Any = None, exclude: Any = None) -> list[Name]:
         """Choose k different arms, best first, with one draw per node.
@@ -223,17 +223,17 @@ class Policy(Held):
         flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
         ``explore`` applies, the whole slate is random.
         """
-        ready = self._contexts.one(context)
+        vector = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         with self._free_lock():
             state = self._recover_state()
-            within = self._limits(state, only, exclude)
-            n = state.tree.n_arms if within is None else within.n_allowed
+            limited = self._limits(state, only, exclude)
+            n = state.tree.n_arms if limited is None else limited.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
-            found = state.walk.slate(k, within, ready)
-            if found is None:
+            positions = state.walk.slate(k, limited, vector)
+            if positions is None:
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
-            return [state.arms[position] for position in found.tolist()]
+            return [state.arms[position] for position in positions.tolist()]
 
     def decide(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Decision:
         """Choose one arm, and return it with the probability that this policy, as it is now, chooses it.
@@ -243,22 +243,22 @@ class Policy(Held):
         >>> bt.TSC(tree, rng=7).decide(exclude=["h2"]).propensity
         0.25
         """
-        ready = self._contexts.one(context)
+        vector = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            within = self._limits(state, only, exclude)
-            position = self._choose_position(state, within, ready)
-            return answers.decide(state, within, ready, position, self.explore)
+            limited = self._limits(state, only, exclude)
+            position = self._choose_position(state, limited, vector)
+            return answers.decide(state, limited, vector, position, self.explore)
 
     def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
         """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
-        ready = self._contexts.one(context)
+        vector = self._contexts.one(context)
         only, exclude = inputs.listed(only), inputs.listed(exclude)
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            within = self._limits(state, only, exclude)
-            return answers.propensities(state, within, ready, self.explore)
+            limited = self._limits(state, only, exclude)
+            return answers.propensities(state, limited, vector, self.explore)
 
     def _limits(self, state: State, only: Any, exclude: Any) -> Any:
         arms = limits.named(state.tree, only, exclude)
@@ -276,8 +276,8 @@ class Policy(Held):
             position = state.tree.position(arm)
             if self.features is None:
                 vector = self._contexts.one(context)
-            ready = inputs.reward(reward, state.rows, arm), vector
-            state.walk.learn_one(position, *ready)
+            event = inputs.reward(reward, state.rows, arm), vector
+            state.walk.learn_one(position, *event)
 
     def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
@@ -292,7 +292,7 @@ class Policy(Held):
         tree = self._state.tree
         positions = tree.positions(arms, copy=False)
         n = len(positions)
-        ready = (
+        columns = (
             inputs.rewards(rewards, n),
             None if plays is None else inputs.plays(plays, n),
             self._contexts.many(contexts, n),
@@ -302,9 +302,9 @@ class Policy(Held):
             if state.tree is not tree:  # another thread has changed it meanwhile, or reading the input has
                 positions = tree.positions(arms) if positions is arms else positions
                 positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
-            answer = state.walk.learn(positions, *ready)
+            answer = state.walk.learn(positions, *columns)
             if answer >= 0:
-                inputs.refuse_row(answer, positions, ready[0], ready[1], state.arms, state.rows)
+                inputs.refuse_row(answer, positions, columns[0], columns[1], state.arms, state.rows)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
@@ -375,8 +375,8 @@ class Policy(Held):
         """
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
-            ready = None if context is None else self._contexts.one(context)
-            return answers.table(state, ready, self.features)
+            vector = None if context is None else self._contexts.one(context)
+            return answers.table(state, vector, self.features)
 
     def __getitem__(self, node: Any) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""

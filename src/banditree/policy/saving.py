@@ -239,11 +239,17 @@ def _key(key: Any) -> Any:
     return path if isinstance(key, list) else key
 
 
-def _check_kind(given: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
+def _check_kind(part_or_parts: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
     """Require parts of the saved kind: built-in ones may be replaced by the same kind, others must be given."""
-    if given is None and saved not in kinds:
+    if part_or_parts is None and saved not in kinds:
         raise InvalidType(f"this policy was built with a user-defined {what}, {saved}; pass it as {what}=")
-    parts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
+    parts = (
+        part_or_parts.values()
+        if isinstance(part_or_parts, Mapping)
+        else ()
+        if part_or_parts is None
+        else (part_or_parts,)
+    )
     for part in parts:
         if saved in kinds and not isinstance(part, kinds[saved]):
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.priors import beside
+from banditree.beliefs.priors import prior_from_siblings
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import descent, engines
 from banditree.rules import Rule
@@ -67,8 +67,8 @@ def transfer_evidence(old: State, new: State) -> State:
     The evidence of an inner node is the sum over its arms, so everything follows from the arms.
     """
     new.walk.min_wide = old.walk.min_wide
-    here, there = _common_leaves(new, old)
-    new.rows.take_over(old.rows, new.tree.shape, here, there)
+    new_leaves, old_leaves = _common_leaves(new, old)
+    new.rows.take_over(old.rows, new.tree.shape, new_leaves, old_leaves)
     new.refresh(new.readable.rule)
     new.walk.reset()
     new.walk.close()
@@ -80,9 +80,9 @@ def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[n
     if new.arms[: len(old.arms)] == old.arms:  # arms were added or moved: nothing to look up
         n = len(old.arms)
         return new.tree.shape.node_of[:n], old.tree.shape.node_of
-    found = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
-    here, there = np.array(found, np.intp).reshape(-1, 2).T
-    return new.tree.shape.node_of[here], old.tree.shape.node_of[there]
+    pairs = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
+    new_positions, old_positions = np.array(pairs, np.intp).reshape(-1, 2).T
+    return new.tree.shape.node_of[new_positions], old.tree.shape.node_of[old_positions]
 
 
 def priors_of_new(
@@ -92,8 +92,11 @@ def priors_of_new(
     if prior is None or not isinstance(arms, Mapping):
         return {}
     if prior == "cluster":
-        found = {arm: beside(state.given, state.tree, state.rows, belief, tuple(above)) for arm, above in arms.items()}
-        return {arm: each for arm, each in found.items() if each is not None}
+        estimates = {
+            arm: prior_from_siblings(state.given, state.tree, state.rows, belief, tuple(above))
+            for arm, above in arms.items()
+        }
+        return {arm: estimate for arm, estimate in estimates.items() if estimate is not None}
     if not isinstance(prior, Belief):
         raise InvalidType(f"prior={prior!r} must be 'cluster', or a {type(belief).__name__} as the policy has")
     return dict.fromkeys(arms, belief.like(prior))

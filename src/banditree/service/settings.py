@@ -151,7 +151,7 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
     """Read features as the command line has them: device=phone|tablet|desktop,age=18..90,returning=bool.
 
     >>> parse_context("age=18..90,returning=bool")
-    {'features': [{'name': 'age', 'range': [18, 90]}, {'name': 'returning', 'bool': True}]}
+    {'features': [{'name': 'age', 'range': [18, 90]}, {'name': 'returning', 'type': 'bool'}]}
     """
     spec: dict[str, Any] = {}
     for part in text.split(","):

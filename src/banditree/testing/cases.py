@@ -138,7 +138,7 @@ class Case:
         if not self.has(policy, method):
             return False
         known = signature(getattr(policy, method)).parameters
-        if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
+        if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values()):
             return True
         missing = next((name for name in parameters if name not in known), None)
         return missing is None or self.cannot_check(f"`{type(policy).__name__}.{method}` takes no `{missing}`")
@@ -152,10 +152,10 @@ class Case:
     def must_raise(self, act: Callable[[], Any], what: str) -> None:
         """Check that a call raises an exception."""
         try:
-            found = act()
+            result = act()
         except Exception:
             return
-        self.demand(False, f"{what} returned {found!r:.100}, and should raise an error")
+        self.demand(False, f"{what} returned {result!r:.100}, and should raise an error")
 
     def demand(self, kept: bool, what: str) -> None:
         """Raise LawBroken unless the law is kept."""

@@ -213,8 +213,8 @@ def limits_hold(case: Case) -> None:
     for allowed, ways in _limits(case):
         for how, limits in ways.items():
             for method in methods:
-                found = _computed(case, partial(METHODS[method], policy, context, limits))
-                odd = [arm for arm in found or () if arm not in allowed]
+                chosen = _computed(case, partial(METHODS[method], policy, context, limits))
+                odd = [arm for arm in chosen or () if arm not in allowed]
                 case.demand(not odd, f"{method} with {how} returned {odd[:1]}, which is not allowed")
     arms = case.tree.arms
     case.must_raise(lambda: choose(policy, context, exclude=list(arms)), "choose with every arm excluded")

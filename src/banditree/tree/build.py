@@ -50,10 +50,10 @@ def names(values: Iterable[Any], what: str) -> list[Name]:
     if not _is_list(values):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
-    found = _listed(values)
-    if set(map(type, found)) <= {str, int}:
-        return found
-    return [_name(value, what) for value in found]
+    ids = _listed(values)
+    if set(map(type, ids)) <= {str, int}:
+        return ids
+    return [_name(value, what) for value in ids]
 
 
 def _is_list(values: Any) -> bool:
@@ -165,14 +165,14 @@ def _is_path(path: Any) -> bool:
 
 def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
     """Build from one cluster label per arm."""
-    found = names(labels, "label")
-    ids = ids_of(arms, len(found), "labels")
+    names_of_arms = names(labels, "label")
+    ids = ids_of(arms, len(names_of_arms), "labels")
     draft = Draft()
     cluster: dict[Name, int] = {}
-    for label in found:
+    for label in names_of_arms:
         if label not in cluster:
             cluster[label] = draft.add_cluster(0, label)
-    draft.add_arms([cluster[label] for label in found], ids)
+    draft.add_arms([cluster[label] for label in names_of_arms], ids)
     return draft
 
 
@@ -284,12 +284,12 @@ def _edit(
     def node_of(clusters: tuple[Name, ...]) -> int:
         node = 0
         for name in clusters:
-            found = tree.child_cluster(node, name)
-            if found is None:
-                found = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
-                if found == shape.n_nodes + len(parent_of_new):
+            below = tree.child_cluster(node, name)
+            if below is None:
+                below = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
+                if below == shape.n_nodes + len(parent_of_new):
                     parent_of_new.append(node)
-            node = found
+            node = below
         return node
 
     above = shape.parent[shape.node_of].astype(np.int64)  # (arms,) the cluster above each arm
@@ -335,13 +335,13 @@ def _first_arms(tree: Tree, parent: NDArray[np.int64], above: NDArray[np.int64])
 def _targets(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Targets:
     if not isinstance(arms, Mapping):
         raise InvalidType(f"give a mapping from arms to the clusters above them, not {arms!r}")
-    found: Targets = {}
+    targets: Targets = {}
     for arm, clusters in zip(names(arms, "arm"), arms.values(), strict=True):
         if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
             raise InvalidType(f"the clusters above arm {arm!r} must be a tuple such as ('hats',), not {clusters!r}")
-        found[arm] = tuple(names(clusters, "cluster"))
-        _check_end(tree, arm, found[arm])
-    return found
+        targets[arm] = tuple(names(clusters, "cluster"))
+        _check_end(tree, arm, targets[arm])
+    return targets
 
 
 def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:

@@ -54,9 +54,9 @@ class Lookup:
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
                 same = not copy and self._counts_up and arms.dtype == np.int64 and ready(arms)
                 ids = arms if same else arms.astype(np.int64, order="C")
-                found = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
-                if found is not None:
-                    return found
+                positions = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
+                if positions is not None:
+                    return positions
             arms = arms.tolist()
         if hasattr(arms, "to_pylist"):  # PyArrow arrays hold PyArrow scalars
             arms = arms.to_pylist()
@@ -85,8 +85,8 @@ class Lookup:
         offset = ids - low if low else ids
         if int(offset.view(np.uint64).max()) >= len(table):  # negative numbers become huge as unsigned ones
             return None
-        found = offset if self._counts_up else table[offset]
-        return found if self._counts_up or int(found.min()) >= 0 else None
+        positions = offset if self._counts_up else table[offset]
+        return positions if self._counts_up or int(positions.min()) >= 0 else None
 
     @lazy
     def ids(self) -> NDArray[Any]:
@@ -140,13 +140,13 @@ def numbers(what: str, values: Any) -> Floats:
     if array.ndim == 0 or not numeric:
         raise InvalidType(f"{what} must be numbers, in the order of the arms or as {{arm: ...}}, not {values!r:.60}")
     try:
-        kept: Floats = array.astype(np.float64)
+        floats: Floats = array.astype(np.float64)
     except OverflowError:
         raise InvalidValue(f"{what} has a number that is too large to compute with") from None
     except (TypeError, ValueError):
         raise unlike from None
-    kept.flags.writeable = False
-    return kept
+    floats.flags.writeable = False
+    return floats
 
 
 def in_order(tree: Tree, what: str, values: Mapping[Any, Any]) -> list[Any]:

@@ -135,6 +135,6 @@ class lazy(Generic[T]):  # noqa: N801 (used as a decorator)
     def __get__(self, owner: object | None, kind: type) -> Self | T:
         if owner is None:
             return self
-        found = self.compute(owner)
-        vars(owner)[self.name] = found  # which comes before this from now on
-        return found
+        value = self.compute(owner)
+        vars(owner)[self.name] = value  # which comes before this from now on
+        return value

@@ -120,11 +120,11 @@ class Tree:
     def clusters(self) -> dict[Name, list[Name]]:
         """The arms of each top cluster."""
         top = self.top_cluster()
-        found: dict[Name, list[Name]] = {name: [] for name in self._top_clusters}
+        arms_of: dict[Name, list[Name]] = {name: [] for name in self._top_clusters}
         for arm, node in zip(self.arms, top.tolist(), strict=True):
             if node >= 0:
-                found[self.name(node)].append(arm)
-        return found
+                arms_of[self.name(node)].append(arm)
+        return arms_of
 
     def top_nodes(self) -> list[int]:
         """Return the nodes of the top clusters."""
@@ -148,9 +148,9 @@ class Tree:
     def _top_cluster(self) -> NDArray[np.intp]:
         node = np.arange(self.shape.n_nodes)
         node[self.shape.content >= 0] = -1
-        found = self.shape.hand_down(node, from_level=1)[self.shape.node_of]
-        found.flags.writeable = False
-        return found
+        top = self.shape.hand_down(node, from_level=1)[self.shape.node_of]
+        top.flags.writeable = False
+        return top
 
     def name(self, node: int) -> Name:
         """Return the name of a node: its arm id or its cluster's name."""
@@ -207,11 +207,11 @@ class Tree:
     def arms_below(self, node: int) -> NDArray[np.intp]:
         """Return the positions of all arms below a node, in order."""
         shape, level = self.shape, np.array([node])
-        found = []
+        leaves = []
         while len(level):  # the children of adjacent nodes are adjacent
-            found.append(level[shape.content[level] >= 0])
-            level = np.concatenate([np.arange(shape.start[each], shape.start[each + 1]) for each in level.tolist()])
-        return np.sort(shape.content[np.concatenate(found)]).astype(np.intp)
+            leaves.append(level[shape.content[level] >= 0])
+            level = np.concatenate([np.arange(shape.start[inner], shape.start[inner + 1]) for inner in level.tolist()])
+        return np.sort(shape.content[np.concatenate(leaves)]).astype(np.intp)
 
     def cluster_name(self, node: int) -> Name | None:
         """Return the name of a cluster, None for the root."""
@@ -241,14 +241,14 @@ class Tree:
 
     def _cut(self, depth: int) -> Tree:
         shape = self.shape
-        kept = np.arange(shape.n_nodes)
-        shape.hand_down(kept, from_level=depth)  # (nodes,) the kept node that replaces each node
+        stand_in = np.arange(shape.n_nodes)
+        shape.hand_down(stand_in, from_level=depth)  # (nodes,) the kept node that replaces each node
         level = shape.level_of()
         stays = (shape.content >= 0) | (level <= depth)
         old = np.flatnonzero(stays)
         new = np.empty(shape.n_nodes, np.intp)
         new[old] = np.arange(len(old))
-        parent = np.where(level[old] <= depth, shape.parent[old], kept[old])
+        parent = np.where(level[old] <= depth, shape.parent[old], stand_in[old])
         draft = Draft()
         draft.parent = [-1, *new[parent[1:]].tolist()]
         draft.arm = np.maximum(shape.content[old], -1).tolist()

@@ -232,7 +232,7 @@ struct LinearRows {
         std::vector<double>& root = roots[node];
         root.resize(d * d);
         for (std::size_t k = 0; k < d; ++k) {
-            const bool seen = values[k * d + k] > noise;
+            const bool seen = !(values[k * d + k] <= noise);  // also where it is not a number, so that the scores are not either
             const double b = precision[node] + (seen ? values[k * d + k] : 0.0);
             along[k] = 0.0;
             for (std::size_t i = 0; i < d; ++i) {
