@@ -49,16 +49,16 @@ class Contest(Result):
         return Table(("policy", "value", "interval", "ess", "answer"), rows)
 
     def facts(self) -> dict[str, Any]:
-        each = {name: evaluation.facts() for name, evaluation in self.evaluations.items()}
+        facts_by_name = {name: evaluation.facts() for name, evaluation in self.evaluations.items()}
         return {
-            "policies": {name: facts["estimates"] for name, facts in each.items()},
+            "policies": {name: facts["estimates"] for name, facts in facts_by_name.items()},
             "verdict": self.verdict,
             "contexts": self.contexts_verdict or None,
             "verdicts": {name: judgement.sentence for name, judgement in self.judgements.items()},
-            "logging": next(iter(each.values()))["logging"],
+            "logging": next(iter(facts_by_name.values()))["logging"],
             "rows": {"learned": self.learned, "evaluated": self.any.rows},
-            "unsupported": {name: facts["unsupported"] for name, facts in each.items()},
-            "largest_weight": {name: facts["largest_weight"] for name, facts in each.items()},
+            "unsupported": {name: facts["unsupported"] for name, facts in facts_by_name.items()},
+            "largest_weight": {name: facts["largest_weight"] for name, facts in facts_by_name.items()},
             "notes": self.notes,
         }
 
@@ -170,6 +170,6 @@ def _verdict(evaluations: Mapping[str, Evaluation], judgements: Mapping[str, Jud
     """Choose the best of the policies that are better; if none is, the sentence of the highest estimate."""
     better = [name for name in evaluations if judgements[name].answer == "better"]
     best = max(better or evaluations, key=lambda name: evaluations[name].trusted.value)
-    if not better and len(evaluations) > 1 and all(each.answer == "worse" for each in judgements.values()):
+    if not better and len(evaluations) > 1 and all(one.answer == "worse" for one in judgements.values()):
         return f"None is better. {judgements[best].sentence}"
     return judgements[best].sentence

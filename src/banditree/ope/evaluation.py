@@ -83,9 +83,9 @@ class Evaluation(Result):
 
     def __getitem__(self, name: Any) -> Estimate:
         label = name.label if isinstance(name, Estimator) else name
-        matches = [each for each in self.estimates if label in (each.estimator.label, each.estimator.name)]
+        matches = [one for one in self.estimates if label in (one.estimator.label, one.estimator.name)]
         if len(matches) != 1:
-            labels = ", ".join(repr(each.estimator.label) for each in self.estimates)
+            labels = ", ".join(repr(estimate.estimator.label) for estimate in self.estimates)
             raise InvalidValue(f"{'several' if matches else 'no'} estimates of {label!r}; give one of {labels}")
         return matches[0]
 
@@ -93,7 +93,7 @@ class Evaluation(Result):
         return iter(self.estimates)
 
     def __contains__(self, name: object) -> bool:
-        return any(name in (each.estimator, each.estimator.label, each.estimator.name) for each in self.estimates)
+        return any(name in (one.estimator, one.estimator.label, one.estimator.name) for one in self.estimates)
 
     @property
     def trusted(self) -> Estimate:
@@ -126,7 +126,7 @@ class Evaluation(Result):
     @property
     def caveat(self) -> tuple[str, ...]:
         """A warning about intervals that ignore a bias, if there are any."""
-        names = [each.estimator.name for each in self.estimates if not each.estimator.valid_interval]
+        names = [one.estimator.name for one in self.estimates if not one.estimator.valid_interval]
         if not names:
             return ()
         biases = "the model's error, or differences between the arms of a cluster"

@@ -90,11 +90,11 @@ def _between(n: Floats, y: Floats, parent: Places, parents_n: Floats, parents_y:
 
 def _shrunk_rates(rewards: Floats, places: Places, tree: Tree, fold: Places, *, in_order: bool) -> ByRow:
     k, cell = int(fold.max()) + 1, fold * tree.n_arms + places
-    counted = [
+    by_fold = [
         np.bincount(cell, weights, minlength=k * tree.n_arms).reshape(k, tree.n_arms).astype(np.float64)
         for weights in (None, rewards, rewards**2)
     ]
-    others = [np.cumsum(each, axis=0) - each if in_order else each.sum(axis=0) - each for each in counted]
+    others = [np.cumsum(sums, axis=0) - sums if in_order else sums.sum(axis=0) - sums for sums in by_fold]
     rows, sums, squares = others
     return ByRow(np.array([shrunk_rates(rows[i], sums[i], squares[i], tree) for i in range(k)]), fold)
 
@@ -154,7 +154,7 @@ def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places
     arms = _indicators(tree)
     X = np.empty((len(log), 0)) if log.contexts is None else log.contexts
     kinds, kind = (X, np.arange(len(X))) if log.contexts is not None else (X[:1], np.zeros(len(X), np.intp))
-    found = (
+    predictions = (
         np.zeros((len(X), tree.n_arms)) if log.contexts is not None else np.zeros((int(fold.max()) + 1, tree.n_arms))
     )
     for i in range(int(fold.max()) + 1):
@@ -168,8 +168,8 @@ def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places
             some = rows[low : low + step]
             contexts = kinds[kind[some]] if log.contexts is not None else kinds
             features = np.hstack([np.repeat(contexts, tree.n_arms, axis=0), np.tile(arms, (len(contexts), 1))])
-            found[some] = _expected(estimator, features).reshape(len(contexts), tree.n_arms)
-    return ByRow.each(found) if log.contexts is not None else ByRow(found, fold)
+            predictions[some] = _expected(estimator, features).reshape(len(contexts), tree.n_arms)
+    return ByRow.each(predictions) if log.contexts is not None else ByRow(predictions, fold)
 
 
 def _expected(estimator: Any, features: Floats) -> Floats:
@@ -182,9 +182,9 @@ def _expected(estimator: Any, features: Floats) -> Floats:
 def _indicators(tree: Tree) -> Floats:
     """Mark the nodes on the path of each arm with 1, without the root: (arms, nodes - 1)."""
     shape = tree.shape
-    found = np.zeros((tree.n_arms, shape.n_nodes))
+    indicators = np.zeros((tree.n_arms, shape.n_nodes))
     at = shape.node_of.copy()
     while (at > 0).any():
-        found[np.arange(tree.n_arms), at] = 1.0
+        indicators[np.arange(tree.n_arms), at] = 1.0
         at = np.where(at > 0, shape.parent[at], 0)
-    return found[:, 1:]
+    return indicators[:, 1:]

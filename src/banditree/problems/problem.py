@@ -36,7 +36,7 @@ class AnyInstance(Protocol):
 
 @runtime_checkable
 class AnyProblem(Protocol):
-    """Draws instances. It may also have ``name``, ``fixed`` and ``slow``, as :class:`Problem` has."""
+    """Draws instances from a NumPy Generator. It may also have ``name``, ``fixed`` and ``slow``, as `Problem` has."""
 
     def instance(self, rng: Any) -> AnyInstance: ...
 
