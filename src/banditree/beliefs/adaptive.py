@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import copy as copying
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
-from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +25,6 @@ FALL = 0.3  # the log prior of a copy falls by this much with each step of the c
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
-MANY = 48  # arms from which on the native engine keeps a table of its probabilities
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
 LEAST_EVIDENCE = 1e-150  # evidence that has faded below this, or was never above it, counts as none
@@ -91,7 +88,6 @@ class AdaptiveRows(Rows):
     shape: Shape
     unit: float  # how many plays the concentration at step 0 is worth
     sharpened = True  # whether draws are sharper than the beliefs
-    _walk: Callable[[], Any] = staticmethod(lambda: None)  # the native walk, if there is one
     sd_unit = 1.0  # what standard deviations are measured in
     centre = 0.0  # what means are measured from before they are squared, so that large ones keep their digits
 
@@ -361,22 +357,8 @@ class AdaptiveRows(Rows):
     def _one(self, nodes: Any, copy: int) -> Arms:
         return Arms(*(part[:, 0] for part in self.arms(nodes, [copy])))
 
-    def joins(self, walk: Any) -> None:
-        """Remember the native walk, which knows the probabilities of many arms faster, as long as it exists."""
-        if len(self.shape.node_of) >= MANY:
-            self._walk = ref(walk)
-
-    def win(self, position: int, limits: Any) -> float | None:
-        """Return the probability that the arm at this position has the highest draw, None if only `wins` knows it."""
-        walk = self._walk() if self.sharpened else None
-        return None if walk is None else walk.win(position, limits)
-
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         nodes = np.asarray(nodes)
-        walk = self._walk() if self.sharpened else None
-        if walk is not None and len(nodes) == len(self.shape.node_of) > 1:
-            chances: Floats = walk.wins(None)[nodes]
-            return chances
         found: Floats = self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes))
         return found.copy()
 

@@ -190,10 +190,6 @@ class Rows(ABC):
         """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
         return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
 
-    def win(self, position: int, limits: Any) -> float | None:
-        """Return what `wins` says of the arm at this position, under limits, where that is faster; else None."""
-        return None
-
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""

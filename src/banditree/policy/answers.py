@@ -42,11 +42,6 @@ def decide(state: State, limits: AnyLimits | None, context: Any, position: int, 
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
     steps = []
-    if state.rows.joint and (limits is None or limits.n_allowed > 1) and (n_arms := state.tree.n_arms) > 1:
-        known = state.rows.win(position, limits)
-        if known is not None:
-            propensity = (1 - explore) * known + explore / (n_arms if limits is None else limits.n_allowed)
-            return Decision(arm, state.given.path(arm), propensity, (known,))
     for node, child in pairwise(state.readable.path(position)):
         children = state.readable.children(node, limits)
         at = int(np.searchsorted(children, child))

@@ -49,8 +49,6 @@ struct AdaptiveRows {
     void reset() { stale = true; }
     void rescale(std::int32_t node, double by) { kind.rescale(node, by); }
     std::size_t copies() const { return set.copies; }
-    double weight(std::size_t copy) const { return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back(); }
-    std::uint64_t version = 0;  // changes with the evidence, as far as it has been weighed
     double faded() const { return weight_of_evidence; }
     Seen seen(std::int32_t leaf) const { return kind.seen(leaf, weight_of_evidence); }
 
@@ -362,7 +360,6 @@ struct AdaptiveRows {
         double total = 0.0;
         for (std::size_t c = 0; c < copies(); ++c) cumulative[c] = total += exp(log_weight[c] - top);
         weighed = true;
-        ++version;
     }
 };
 

@@ -281,23 +281,6 @@ void bind_walk(nb::module_& m) {
             [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
         .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
         .def("reset", [](BoundWalk& self) { self.walk->reset(); })
-        .def(
-            "win",
-            [](BoundWalk& self, std::int32_t arm, nb::object within) -> nb::object {
-                require(arm >= 0 && arm < self.walk->tree.n_arms, "no such arm");
-                std::vector<double> chance;
-                if (!self.walk->wins(limits_of(self, within), arm, chance)) return nb::none();
-                return nb::float_(chance[0]);
-            },
-            nb::arg("arm"), nb::arg("within").none())
-        .def(
-            "wins",
-            [](BoundWalk& self, nb::object within) -> nb::object {
-                std::vector<double> chances;
-                if (!self.walk->wins(limits_of(self, within), -1, chances)) return nb::none();
-                return doubles_of(chances, {chances.size()});
-            },
-            nb::arg("within").none())
         .def("copies",
              [](BoundWalk& self) {
                  std::vector<double> weight, variance;

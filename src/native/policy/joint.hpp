@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <vector>
 
 #include "beliefs/adaptive.hpp"
-#include "policy/race.hpp"
 #include "policy/walk.hpp"
 #include "shortcuts/screening.hpp"
 
@@ -92,26 +90,10 @@ struct JointWalker final : CommonWalk<Rows> {
         return Rows::contextual;
     }
 
-    bool wins(const Limits* limits, std::int32_t arm, std::vector<double>& out) override {
-        if constexpr (!Rows::contextual) {
-            std::vector<std::int32_t> excluded;
-            if (limits) {
-                if (limits->only || limits->arms.size() > Race<Rows>::most_excluded || limits->n_allowed < 2) return false;
-                for (const std::int32_t gone : limits->arms) excluded.push_back(tree.node_of[gone]);
-            }
-            race.bring_up_to_date(tree, rows);
-            if (arm < 0) race.wins(tree, excluded, out);
-            else out.assign(1, race.win(tree.node_of[arm], excluded));
-        }
-        return !Rows::contextual;
-    }
-
     void reset() override { rows.reset(); }
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
   private:
-    struct NoRace {};
-    std::conditional_t<Rows::contextual, NoRace, Race<Rows>> race;
     std::vector<std::int32_t> among;  // scratch: the leaves that compete, in order
     std::vector<double> scores;
 
