@@ -193,8 +193,7 @@ def context_page(worlds: Sequence[Sequence[Point]], coverage: dict[str, list[flo
 # Why another policy may be ahead, shown only where it is.
 PAPER = (
     "Noise grows with the mean here, and the good arms have most of it; LinTSC and LinUCBC take it to be 1, which is "
-    "far too little, and explore less than they should, which pays at this horizon: with sharpness 3 instead of 5, "
-    "LinATS lost 20% to LinTSC."
+    "far too little, and explore less than they should, which pays at this horizon."
 )
 LONG = (
     "The tree says nothing, and every arm has to be learned by itself; draws that stay sharp for long probably find "
