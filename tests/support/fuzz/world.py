@@ -18,7 +18,7 @@ from tests.support.fuzz.calls import CALLS, paths
 from tests.support.fuzz.oracle import Oracle, differences
 from tests.support.helpers import ENGINES, same, state
 
-PRIORS = [bt.Beta(1, 1), bt.Beta(3, 9), bt.Beta(0.5, 0.25), bt.Gaussian(), bt.Gaussian(2.0, mean=0.5, prior_sd=0.5)]
+PRIORS = [bt.Beta(1, 1), bt.Beta(3, 9), bt.Beta(0.5, 0.25), bt.Gaussian(sd=1.0), bt.Gaussian(2.0, mean=0.5, prior_sd=0.5)]
 OPTIONS: dict[str, list[Any]] = {
     "prior": PRIORS,
     "depth": [None, 0, 1, 2],
