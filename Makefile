@@ -73,7 +73,7 @@ estimator-table: setup ## which estimator wins where, on logs whose truth is kno
 published-tables: setup ## Open Bandit Pipeline's printed tables, rebuilt with our estimators (a minute)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.pages.published_tables --out docs/estimator-table.md
 
-robustness: setup ## ATS beside the other policies on worlds of many kinds: about 20 minutes
+robustness: setup ## ATS and LinATS beside the other policies on worlds of many kinds: about 25 minutes
 	$(BIN)/python -m tools.pages.robustness --out docs/robustness.md
 
 advice-table: setup ## check the catalogue's advice on worlds whose truth is known

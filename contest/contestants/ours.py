@@ -20,10 +20,10 @@ def offers(world: World) -> list[Offer]:
     if not world.dim:
         return [Offer(name, partial(_agent, policy=getattr(bt, name)), "default") for name in ("ATS", "TSC", "TS")]
     without: dict[str, Any] = {} if in_unit_interval(world) else {"prior": bt.Gaussian()}
-    offered = (
-        [Offer("LinATS", partial(_agent, policy=bt.LinATS, dim=world.dim), "default")] if hasattr(bt, "LinATS") else []
-    )
-    offered += [Offer("ATS", partial(_agent, policy=bt.ATS, **without), "ignores contexts")]
+    offered = [
+        Offer("LinATS", partial(_agent, policy=bt.LinATS, dim=world.dim), "default"),
+        Offer("ATS", partial(_agent, policy=bt.ATS, **without), "ignores contexts"),
+    ]
     for name in ("LinTSC", "LinTS") if has_groups(world) else ("LinTS",):
         build = partial(_agent, policy=getattr(bt, name), constant=True, dim=world.dim + 1)
         told = Offer(name, partial(build, v=noise_of(world) ** 2), "told the noise")

@@ -53,6 +53,9 @@ def test_experiments_have_their_own_arms_decisions_and_state(tmp_path: Path) -> 
         assert http.put("/v1/experiments/new", json=asked | {"policy": "TSC"}).status_code == 409
         assert http.put("/v1/experiments/new2", json=asked | {"policy": "X"}).status_code == 422
         assert http.put("/v1/experiments/a b", json=asked).status_code == 422
+        spelled = {"arms": {"a": []}, "reward_window": "30m", "sticky": 60, "policy": "LinTS", "context": "age=1..9"}
+        assert http.put("/v1/experiments/spelled", json=spelled).status_code == 201
+        assert service.engine.states["spelled"].settings.reward_window == 1800
         play(http, 5)
         play(http, 3, at="/v1/experiments/colour")
         play(http, 2, at="/v1/experiments/new")
@@ -63,7 +66,12 @@ def test_experiments_have_their_own_arms_decisions_and_state(tmp_path: Path) -> 
         assert http.get("/v1/experiments/nobody/tree").status_code == 404
         assert http.post("/v1/experiments/nobody/decisions").status_code == 404
         listed = {each["name"]: each for each in http.get("/v1/experiments").json()["experiments"]}
-        assert {name: each["decisions"] for name, each in listed.items()} == {"main": 6, "colour": 4, "new": 2}
+        assert {name: each["decisions"] for name, each in listed.items()} == {
+            "main": 6,
+            "colour": 4,
+            "new": 2,
+            "spelled": 0,
+        }
         assert listed["colour"] == {"name": "colour", "policy": "TS", "arms": 2, "decisions": 4, "paused": False}
         rows = http.get("/v1/experiments/colour/log").text.splitlines()
         assert len(rows) == 4

@@ -200,6 +200,7 @@ def test_a_service_finds_out_what_it_is_worth(tmp_path: Path) -> None:
         empty = http.get("/v1/report").json()
         assert empty["groups"]["control"] == {"decisions": 0, "units": 0, "reward": None}
         assert empty["lift"]["verdict"] == "cannot tell"
+        assert empty["lift"]["interval"] == [-1, 1]  # true of any two rates
         seen: dict[str, set[str]] = {}
         for _ in range(500):
             unit = f"v{rng.randrange(350)}"

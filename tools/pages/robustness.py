@@ -23,7 +23,7 @@ from tools.pages.robustness_worlds import World, growing_worlds, random_worlds, 
 RANDOM, RANDOM_SEEDS = 24, 20
 END, GROWTH_SEEDS = 1_000_000, 20
 QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
-COVERAGE_SEEDS = 4  # runs in which intervals are looked at
+COVERAGE_SEEDS = 2  # runs in which intervals are looked at
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
 
 

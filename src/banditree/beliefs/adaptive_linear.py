@@ -457,78 +457,84 @@ class AdaptiveLinearRows(Rows):
         if walk is not None:
             table = walk.believed(context, np.asarray(copies, np.int64), np.asarray(nodes, np.int64), sharp)
             return [Believed(*columns) for columns in table]
-        return [self._believed(nodes, context, int(copy), sharp) for copy in copies]
+        copies = np.asarray(copies, np.intp)
+        at_once = max(1, BLOCK // (len(nodes) * (self.dim + 1) ** 2))
+        parts = [copies[start : start + at_once] for start in range(0, len(copies), at_once)]
+        return [one for part in parts for one in self._believed(nodes, context, part, sharp)]
 
     def _native_walk(self) -> Any:
         return None if self._walk is None else self._walk()
 
-    def _believed(self, nodes: NDArray[Any], context: Floats, copy: int, sharp: bool) -> Believed:
+    def _believed(self, nodes: NDArray[Any], context: Floats, copies: NDArray[Any], sharp: bool) -> list[Believed]:
         shape, sums = self.shape, self.sums()
         standard = sums.standard
         z = np.append(1.0, (context - standard.centre) * standard.per_scale)
-        mean, spread = self._remembered(("clusters", copy), lambda: self._clusters(copy))  # (clusters, p), (..., p, p)
-        variance = sums.variance[copy]
+        mean, spread = self._remembered(("clusters", copies.tobytes()), lambda: self._clusters(copies))
+        variance = sums.variance[copies][:, None]  # (copies, 1); below, arrays are (copies, nodes)
         to_sd = np.sqrt(variance / (self.sharpness() if sharp else 1.0))
         leaf = shape.content[nodes] >= 0
-        value, unit, other, other_unit = np.zeros((4, len(nodes)))
-        stray = np.zeros(len(nodes))
+        value, unit, other, other_unit, stray = np.zeros((5, len(copies), len(nodes)))
         at = ~shape.content[nodes[~leaf]]
-        value[~leaf] = other[~leaf] = mean[at] @ z
-        unit[~leaf] = other_unit[~leaf] = np.einsum("i,kij,j->k", z, spread[at], z)
+        value[:, ~leaf] = other[:, ~leaf] = mean[:, at] @ z
+        unit[:, ~leaf] = other_unit[:, ~leaf] = spread[:, at] @ z @ z
         leaves, above = nodes[leaf], ~shape.content[shape.parent[nodes[leaf]]]
-        m, s = mean[above], spread[above]
-        w0, w1 = self.level_width[0, copy], self.slope_width[0, copy]
-        w = np.append(w0, np.full(self.dim, w1))
-        ws = max(STRAY_WIDTH, STRAY_FACTOR * w0)
-        inverse, b = self._remembered(
-            ("arms", copy % KINDS, leaves.tobytes()), lambda: self._inverses(leaves, w, standard)
-        )
-        share = inverse @ z  # (k, p)
+        m, s = mean[:, above], spread[:, above]
+        w = self._widths(self.level_width[0, copies], self.slope_width[0, copies])  # (copies, 1, p)
+        w0 = w[:, :, 0]
+        ws = np.maximum(STRAY_WIDTH, STRAY_FACTOR * w0)
+        key = ("arms", (copies % KINDS).tobytes(), leaves.tobytes())
+        inverse, b = self._remembered(key, lambda: self._inverses(leaves, w, standard))
+        share = inverse @ z  # (copies, k, p)
         f = m / w**2 + b
-        value[leaf] = (share * f).sum(axis=1)
-        passed = share / w**2
-        unit[leaf] = share @ z + np.einsum("ki,kij,kj->k", passed, s, passed)
+        value[:, leaf] = (share * f).sum(axis=-1)
+        unit[:, leaf] = share @ z + _quadratic(share / w**2, s)
         # An arm whose level does not follow its cluster has a wider prior for it: a change of rank one.
-        level, own = (inverse[:, 0] * f).sum(axis=1), inverse[:, 0, 0]
-        apart, more = level - m[:, 0], ws**2 - w0**2
-        explained = 1 + more * (w0**2 - own) / w0**4
+        level, corner = (inverse[:, :, 0] * f).sum(axis=-1), inverse[:, :, 0, 0]
+        apart, more = level - m[:, :, 0], ws**2 - w0**2
+        explained = 1 + more * (w0**2 - corner) / w0**4
         factor = 0.5 * (more * (apart / w0**2) ** 2 / explained / variance - np.log(explained))
         n_arms = len(shape.node_of)
         n = float(self.gram[0, 0]) * standard.weight
         chance = min(STRAYS / max(n_arms, 2) * (1 + n / (GROWTH * n_arms)), MOST_STRAY)
         odds = chance / (1 - chance) * np.exp(np.minimum(factor, LARGEST_FACTOR))
-        stray[leaf] = odds / (1 + odds)
+        stray[:, leaf] = odds / (1 + odds)
         fewer = 1 / w0**2 - 1 / ws**2
-        extra = fewer / (1 - fewer * own)
-        other[leaf] = value[leaf] + share[:, 0] * extra * apart
-        wider = share + (extra * share[:, 0])[:, None] * inverse[:, 0]
-        passed = wider / np.append(ws, w[1:]) ** 2
-        other_unit[leaf] = wider @ z + np.einsum("ki,kij,kj->k", passed, s, passed)
-        return Believed(value, to_sd * np.sqrt(unit), other, to_sd * np.sqrt(other_unit), stray)
+        extra = fewer / (1 - fewer * corner)
+        other[:, leaf] = value[:, leaf] + share[:, :, 0] * extra * apart
+        wider = share + (extra * share[:, :, 0])[:, :, None] * inverse[:, :, 0]
+        precision = 1 / w**2
+        precision[:, :, 0] = 1 / ws**2
+        other_unit[:, leaf] = wider @ z + _quadratic(wider * precision, s)
+        columns = value, to_sd * np.sqrt(unit), other, to_sd * np.sqrt(other_unit), stray
+        return [Believed(*parts) for parts in zip(*columns, strict=True)]
 
-    def _clusters(self, copy: int) -> tuple[Floats, Floats]:
-        """Return the coefficients of the clusters, and their covariance in units of the noise, in one copy."""
-        shape, sums = self.shape, self.sums()
-        mean, spread = np.empty((len(sums.gram), self.dim + 1)), np.empty((len(sums.gram), self.dim + 1, self.dim + 1))
+    def _widths(self, level: Floats, slope: Floats) -> Floats:
+        """Return the widths of all coefficients: (copies, 1, p)."""
+        return np.concatenate([level[:, None], np.repeat(slope[:, None], self.dim, axis=1)], axis=1)[:, None]
+
+    def _clusters(self, copies: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Return the coefficients of the clusters, and their covariance in units of the noise.
+
+        (copies, clusters, p), (copies, clusters, p, p).
+        """
+        shape, sums, p = self.shape, self.sums(), self.dim + 1
+        mean, spread = np.empty((len(copies), len(sums.gram), p)), np.empty((len(copies), len(sums.gram), p, p))
+        root = tuple(width[copies] for width in self._root_widths())
         for node in shape.inner.tolist():
-            c = ~shape.content[node]
-            if c == 0:
-                w0, w1 = (width[copy] for width in self._root_widths())
-            else:
-                w0, w1 = self.level_width[self.height[node], copy], self.slope_width[self.height[node], copy]
-            w = np.append(w0, np.full(self.dim, w1))
-            inverse = _inverse(sums.gram[c, copy], w)
-            if c == 0:
-                mean[c], spread[c] = inverse @ sums.moment[c, copy], inverse
-                continue
-            above = ~shape.content[shape.parent[node]]
-            gain = inverse / w**2  # P w^-2
-            mean[c] = gain @ mean[above] + inverse @ sums.moment[c, copy]
-            spread[c] = inverse + gain @ spread[above] @ gain.T
+            c, h = ~shape.content[node], self.height[node]
+            w = self._widths(*(root if c == 0 else (self.level_width[h, copies], self.slope_width[h, copies])))[:, 0]
+            inverse = _inverse(sums.gram[c, copies], w)
+            mean[:, c] = (inverse @ sums.moment[c, copies][:, :, None])[:, :, 0]
+            spread[:, c] = inverse
+            if c > 0:
+                above = ~shape.content[shape.parent[node]]
+                gain = inverse / (w**2)[:, None, :]  # P w^-2
+                mean[:, c] += (gain @ mean[:, above, :, None])[:, :, 0]
+                spread[:, c] += gain @ spread[:, above] @ gain.swapaxes(1, 2)
         return mean, spread
 
     def _inverses(self, leaves: NDArray[Any], w: Floats, standard: Standard) -> tuple[Floats, Floats]:
-        """Return P and b of arms: (k, p, p), (k, p)."""
+        """Return P and b of arms: (copies, k, p, p), (k, p)."""
         gram, moment = self._read(leaves, standard)
         return _inverse(gram, w), moment
 
@@ -603,6 +609,11 @@ class AdaptiveLinearRows(Rows):
     def _moments(self, nodes: Nodes, context: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the expected reward in one context, over all copies: (k,) each."""
         nodes = np.arange(self.shape.n_nodes)[nodes]
+        key = ("moments", nodes.tobytes(), context.tobytes())
+        moments: tuple[Floats, Floats] = self._remembered(key, lambda: self._mixed(nodes, context))
+        return moments
+
+    def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()[0]
         rising = np.argsort(weight)
         kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
@@ -680,6 +691,11 @@ def _message(gram: Floats, moment: Floats, level: Floats, slope: Floats) -> tupl
     message[..., np.arange(w.shape[-1]), np.arange(w.shape[-1])] += 1 / w**2
     _, log = np.linalg.slogdet(np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :])
     return message, solved / w**2, log, (solved * moment).sum(axis=-1)
+
+
+def _quadratic(vectors: Floats, matrices: Floats) -> Floats:
+    """Return v' S v: (..., p), (..., p, p) -> (...)."""
+    return np.asarray(((matrices @ vectors[..., None])[..., 0] * vectors).sum(axis=-1))
 
 
 def _inverse(gram: Floats, w: Floats) -> Floats:

@@ -64,6 +64,7 @@ class Belief(ABC):
 
     can_sample: ClassVar[bool] = True  # whether there is a prior to sample from
     common: ClassVar[tuple[str, ...]] = ()  # parameters of the rewards, which all nodes must share
+    without_common: ClassVar[Mapping[str, float]] = {}  # for other nodes, where own priors do not share them
     learns_noise: ClassVar[bool] = False  # whether rewards also tell how much they vary, which sums of rewards do not
     has_intercept: ClassVar[bool] = False  # whether contexts need no constant because the belief has a level of its own
 

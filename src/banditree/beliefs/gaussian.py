@@ -40,6 +40,7 @@ class Gaussian(Belief):
     """
 
     common = ("sd",)
+    without_common: ClassVar[Mapping[str, float]] = {"sd": 1.0}
 
     sd: float | None = None
     mean: float = 0.0

@@ -18,7 +18,8 @@ Prior = Belief | Mapping[Any, Belief]
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     """Split a prior into the default for all nodes and the own priors of some nodes, by key.
 
-    The default is that of the key None. Without one, it is made from the `common` parameters that all own priors share.
+    The default is that of the key None. Without one, it is made from the `common` parameters that all own priors share;
+    where they differ, from the class's `without_common`.
     """
     if isinstance(prior, Belief):
         return prior, {}
@@ -35,8 +36,9 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     if None in prior:
         return prior[None], own
     values = {name: {getattr(belief, name) for belief in own.values()} for name in kind.common}
+    shared = {name: one.pop() for name, one in values.items() if len(one) == 1}
     try:
-        return kind(**{name: shared.pop() for name, shared in values.items() if len(shared) == 1}), own
+        return kind(**{**kind.without_common, **shared}), own
     except (TypeError, ValueError) as error:
         raise InvalidType(
             f"give the prior of all other nodes, as in {{None: ..., {next(iter(own))!r}: ...}}: {error}"

@@ -34,12 +34,12 @@ from banditree.service.commands import (
     Withdraw,
     describe_decision,
 )
-from banditree.service.config import check_experiment_name
+from banditree.service.config import SECONDS, check_experiment_name, seconds
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
 from banditree.service.guard import GONE, WRONG, Access, Guard, TooLarge, TooSlow, answered, busy, failed
 from banditree.service.metrics import Metrics
-from banditree.service.settings import Settings, features_of
+from banditree.service.settings import Settings, features_of, parse_context
 from banditree.service.state import State
 from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
@@ -174,7 +174,9 @@ class Service:
         given = asked.model_dump(exclude={"arms", "context"}, exclude_defaults=True)
         try:
             name = check_experiment_name(request.path_params["name"])
-            settings = Settings(**given, features=features_of(asked.context))
+            times = {key: seconds(given[key], key) for key in SECONDS if isinstance(given.get(key), str)}
+            features = parse_context(asked.context) if isinstance(asked.context, str) else features_of(asked.context)
+            settings = Settings(**(given | times), features=features)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
         return await self._do(request, PutExperiment(settings, asked.arms, experiment=name))

@@ -98,10 +98,11 @@ class Lift:
     ratio_interval: tuple[float, float] | None
     verdict: str  # better, worse, cannot tell
     more_decisions: int | None  # about how many more until it can be told
+    is_enough: bool = True  # whether there are enough units to say more than what is true anyway
 
     @property
     def sentence(self) -> str:
-        if self.interval is None:
+        if self.interval is None or not self.is_enough:
             return f"Cannot tell yet: fewer than {MIN_UNITS} units in a group, or no reward so far."
         low, high = self.interval
         relative = "" if self.ratio is None else f", {self.ratio - 1:+.1%}"
@@ -127,14 +128,15 @@ class Lift:
         }
 
 
-def compare(policy: Moments, control: Moments) -> Lift:
-    """Compare the two groups."""
+def compare(policy: Moments, control: Moments, bound: float | None = None) -> Lift:
+    """Compare the two groups. Until there are enough units, the interval is that of the ``bound`` on differences."""
     difference = policy.mean - control.mean
     ratio = policy.mean / control.mean if control.mean > 0 else None
     units = policy.units + control.units
     has_rewards = max(policy.largest, control.largest) > 0
     if min(policy.units, control.units) < MIN_UNITS or not has_rewards:
-        return Lift(difference, None, ratio, None, "cannot tell", None)
+        interval = None if bound is None else (-bound, bound)
+        return Lift(difference, interval, ratio, None, "cannot tell", None, is_enough=False)
     largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
     variances = [float(variance) for variance in variance_of_difference(policy, control, largest)]
     half = float(radius(sum(variances), units))

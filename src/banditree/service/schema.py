@@ -123,18 +123,18 @@ class ExperimentAsked(Asked):
     explore: Annotated[float, Field(ge=0, le=1)] = 0.0
     half_life: float | None = None
     dim: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    context: dict[str, Any] | None = Field(
+    context: dict[str, Any] | str | None = Field(
         None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
     )
     reward_sd: float | None = None
-    reward_window: float | None = Field(None, description="Seconds.")
+    reward_window: float | str | None = Field(None, description="Seconds, or a time such as 30m.")
     default_reward: float | None = None
     learn_late: bool = False
     shadow: bool = False
     control: Annotated[float, Field(ge=0, lt=1)] = 0.0
     control_policy: Arm = "random"
     learn_control: bool = False
-    sticky: float | None = Field(None, description="Seconds.")
+    sticky: float | str | None = Field(None, description="Seconds, or a time such as 30m.")
     stop_at: float | None = None
 
 

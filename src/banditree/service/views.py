@@ -165,7 +165,10 @@ def report(state: State) -> dict[str, Any]:
     if state.settings.control == 0 and not has_control:
         lift = None
     else:
-        lift = compare(sums.get(POLICY, Moments()), sums.get(CONTROL, Moments())).to_dict()
+        both = sums.get(POLICY, Moments()), sums.get(CONTROL, Moments())
+        low, high = state.policy.support
+        bound = max(high - low, *(group.largest for group in both)) if np.isfinite(high - low) else None
+        lift = compare(*both, bound).to_dict()
     sentences = []
     if state.is_paused:
         sentences.append("Paused: the control policy decides for everybody, and nothing is learned.")
