@@ -12,7 +12,7 @@ from benchmarks import machine
 from benchmarks.findings import Table
 from benchmarks.report import markdown
 from benchmarks.words import figures
-from contest.environments import Environment
+from contest.environments import ENVIRONMENTS, Environment
 from contest.results import TOLD, Row, Standing, comparable, default_of, standing
 
 INTRO = """# The contest
@@ -74,10 +74,13 @@ def _setting(
     packages = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "mixed-effect paper")
     missing = "".join(f" {name} could not take part: {why}." for name, why in failures.items())
     minutes = sum(sum(row.seconds) for row in rows) / 60
+    names = {row.environment for row in rows}
+    others = [e.name for e in ENVIRONMENTS if e.name not in names]
+    left_out = f" **Not on this page, as its run was cut short: {', '.join(others)}.**" if others else ""
     return (
         f"Played on: {machine.describe()}; {minutes:.0f} minutes of process time. {packages}.{missing} Up to "
         f"{facts['seeds']} seeds, fewer for those that need more than {facts['allowance']:g} s for all of them; a "
-        f"world that takes more than {facts['patience']:g} s is stopped.\n"
+        f"world that takes more than {facts['patience']:g} s is stopped.{left_out}\n"
     )
 
 
@@ -88,11 +91,12 @@ def _summary(environments: Sequence[Environment], standings: Mapping[str, Standi
         if it is None:
             table_rows.append((e.name, "did not finish", "", "", "", ""))
             continue
-        theirs = ("", "") if it.best is None else (_regret(it.best), it.best.name)
+        theirs = ("", "") if it.best is None else (figures(it.ours.mean - it.difference, 4), it.best.name)
         ratio = "" if it.best is None else f"{it.ratio:.2f}"
         table_rows.append((e.name, f"{it.ours.label} {_regret(it.ours)}", *theirs, ratio, it.verdict))
     header = ("environment", "our default", "best of the others", "which", "ratio", "our regret is")
-    return f"## In short\n\n{_aims(environments, standings)}\n\n{markdown.table(Table(header, table_rows))}\n"
+    how = "The best of the others is by the seeds that both played: our regret plus the mean difference on those."
+    return f"## In short\n\n{how}\n\n{_aims(environments, standings)}\n\n{markdown.table(Table(header, table_rows))}\n"
 
 
 def _aims(environments: Sequence[Environment], standings: Mapping[str, Standing | None]) -> str:
@@ -148,6 +152,9 @@ def _explained(e: Environment, it: Standing, rows: Sequence[Row]) -> str:
         f"{it.best.name} has {figures(theirs)} where {it.ours.label} has {figures(it.ours.mean)} ({it.ratio:.2f} times)"
     )
     reasons = []
+    n_common = min(len(it.best.regrets), len(it.ours.regrets))
+    if n_common == 1:
+        reasons.append("on the only seed that it played in time")
     if it.verdict == "a tie":
         reasons.append("the difference is within two standard errors")
     if not e.is_linear:
