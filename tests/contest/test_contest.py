@@ -182,5 +182,7 @@ def test_the_quick_form_plays_everything_that_this_environment_has(tmp_path: Pat
     stated = {(one["label"], one["probability"]) for one in rows if one["regrets"]}
     assert ("coba LinTS", WRONG) in stated
     assert not any(verdict == WRONG for label, verdict in stated if not label.startswith("coba"))
-    assert all(one["regrets"] for one in rows if one["package"] == "banditree")
+    ours = [one for one in rows if one["package"] == "banditree"]
+    assert not any(one["failure"] for one in ours)
+    assert all(one["regrets"] for one in ours if one["label"] != "LinATS")  # which may take longer than a second
     assert "## In short" in (tmp_path / "contest.md").read_text(encoding="utf-8")

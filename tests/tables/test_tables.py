@@ -70,9 +70,7 @@ def test_true_false_and_missing_mean_the_same_in_items_and_logs(read: Callable[[
     words = [True, "false", " TRUE", None, "NA", 0, "1"]
     table = {"item": ["a"] * 7, "kind": ["x"] * 7, "click": words}
     result = read(table)
-    rows, total = (
-        (len(result), result.rewards.sum()) if hasattr(result, "rewards") else (result.plays, result.successes)
-    )
+    rows, total = (len(result), result.rewards.sum()) if hasattr(result, "codes") else (result.plays, result.successes)
     assert (int(np.sum(rows)), int(np.sum(total))) == (5, 3)
 
 

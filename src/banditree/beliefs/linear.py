@@ -46,7 +46,7 @@ class Linear(Belief):
         if dim > LONGEST:
             raise InvalidValue(f"dim={shown(dim)} is too long: a context has at most {LONGEST:,} numbers")
         for what, number in {"v": v, "precision": precision}.items():  # keeps all numbers finite
-            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1 / LARGEST_CONTEXT, LARGEST_CONTEXT)
+            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-30, LARGEST_CONTEXT)
         if np.size(mean) not in (1, dim):
             raise InvalidValue(f"Linear: mean={mean!r} must be one number, or one for each of the {dim} coefficients")
         means = tuple(

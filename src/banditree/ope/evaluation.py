@@ -316,7 +316,7 @@ def evaluate(
         )
         how = 'give its probabilities as behaviour= and set adaptive=True, or use adaptive="estimated"'
         notes.append(Hint(f"{learned} too narrow; {how}", f"{learned} too narrow; use --adaptive"))
-    same_predictions = log.contexts is None
+    same_predictions = log.contexts is None or (rows.target.constant and model is None)
     estimates = tuple(_estimate(estimator, rows, same_predictions=same_predictions) for estimator in wanted)
     missing, unsupported = rows.unsupported()
     _check_weights(rows, unsupported, notes)

@@ -307,7 +307,7 @@ struct AdaptiveLinearRows {
                 assign(per_scale[j], 0.0), assign(centre[j], 0.0);
                 continue;
             }
-            const double size = std::exp2(std::rint(0.5 * std::log2(within * (n + 3.0) / (fewer * fewer))));
+            const double size = power_near_root(within * (n + 3.0) / (fewer * fewer));
             assign(per_scale[j], 1.0 / size);
             assign(centre[j], 0.5 * size * std::rint(2.0 * (total / n) / size));
         }
@@ -317,7 +317,7 @@ struct AdaptiveLinearRows {
         else if (!(within > 1e-12 * square))
             assign(origin, static_cast<double>(static_cast<float>(std::fabs(total / n) < 1e30 ? total / n : 0.0)));
         else {
-            const double size = set.centre_step * std::exp2(std::rint(0.5 * std::log2(within / n)));
+            const double size = set.centre_step * power_near_root(within / n);
             assign(origin, size * std::rint(total / n / size));
         }
         return changed;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cfloat>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -72,6 +73,16 @@ inline double exp(double x) {
     const std::int64_t half = k / 2;
     const auto two_to = [](std::int64_t n) { return from_bits(static_cast<std::uint64_t>(n + 1023) << 52); };
     return power * two_to(half) * two_to(k - half);
+}
+
+// The power of two nearest to sqrt(x), by the exponent: exp2(rint(log2(x) / 2)), the same on every machine.
+inline double power_near_root(double x) {
+    int exponent = 0;
+    const double fraction = std::frexp(x, &exponent);  // x = fraction 2^exponent, 0.5 <= fraction < 1
+    const int odd = exponent & 1;
+    int half = (exponent - odd) / 2;
+    if (fraction == 0.5 && !odd && (half & 1)) --half;  // halfway: to the even one, as rint does
+    return std::ldexp(1.0, half);
 }
 
 // ln(1 - x) for 0 <= x < 1, without losing the digits of a small x.
