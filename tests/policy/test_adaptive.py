@@ -193,7 +193,7 @@ def test_draws_become_plainer_where_an_arm_has_had_less_than_the_others() -> Non
     sharpest = 1 + 0.8 * np.log(9)
     assert rows.sharpest() == pytest.approx(sharpest)
     policy.update_many(["b1"], [9 * 60], plays=[9 * 100])
-    variance = np.array([1e-9, 0.01, 0.2, 1.0])
+    variance = np.array([1e-9, 0.05, 0.2, 1.0])
     plain = np.clip(rows.HINT * np.log1p(100 * variance), 1 / sharpest, 1)
     assert plain[-1] == 1 > plain[1] > plain[0]
     assert rows.variance_of_draws(variance, rows.HINT, rows.sharpest()) == pytest.approx(variance * plain)

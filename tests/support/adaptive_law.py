@@ -176,7 +176,7 @@ def _drawn(
         factor = special.betaln(a + total, b + failures) - special.betaln(a, b) - tree
     odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
     both = []
-    sharpest = ((0.3, 3.0), (0.3, 4.0)) if sd else ((0.6, 1 + 0.8 * math.log(max(world.n_arms, 2))), (0.2, 6.0))
+    sharpest = ((0.3, 3.0), (0.3, 4.0)) if sd else ((0.3, 1 + 0.8 * math.log(max(world.n_arms, 2))), (0.2, 6.0))
     alone = (plays * centre + total) / (plays + n), 1 / (plays + n + (0 if sd else 1))
     for (m, v), (hint, most) in zip(((mean, variance), alone), sharpest, strict=True):
         plain = min(1.0, max(hint * math.log1p(v * world.per_arm), 1 / most))

@@ -48,7 +48,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     native = "AdaptiveBeta"
     ONE = 1.0
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
-    BELOW, HINT, SHARPEST = 4.0, 0.6, (1.0, 0.8)
+    BELOW, HINT, SHARPEST = 4.0, 0.3, (1.0, 0.8)
     STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 6.0, 0.5, 1.0, 0.4
     unit = 1.0
 
