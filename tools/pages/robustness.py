@@ -28,8 +28,8 @@ COVERAGE_SEEDS = 2  # runs in which intervals are looked at
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
 
 
-def plan(quick: bool) -> tuple[dict[str, list[World]], list[World]]:
-    """List the worlds by their groups, and those that are played for long."""
+def plan(quick: bool, share: float = 1.0) -> tuple[dict[str, list[World]], list[World]]:
+    """List the worlds by their groups, and those that are played for long, with a share of the seeds."""
     table = [replace(w, seeds=round(SHARE * w.seeds), long_seeds=round(SHARE * w.long_seeds)) for w in table_worlds()]
     groups = {
         PAPER: table,
@@ -39,13 +39,24 @@ def plan(quick: bool) -> tuple[dict[str, list[World]], list[World]]:
     }
     growing = growing_worlds(END, GROWTH_SEEDS)
     if quick:
-        short = {"horizon": QUICK_HORIZON, "seeds": QUICK_SEEDS}
         groups = {
-            name: [replace(w, long_seeds=min(w.long_seeds, 2), **short) for w in worlds[: None if name == PAPER else 3]]
+            name: [
+                replace(w, horizon=QUICK_HORIZON, seeds=QUICK_SEEDS, long_seeds=min(w.long_seeds, 2))
+                for w in worlds[: None if name == PAPER else 3]
+            ]
             for name, worlds in groups.items()
         }
         growing = [replace(w, horizon=QUICK_END, seeds=QUICK_SEEDS) for w in growing]
+    if share < 1:
+        groups = {name: [fewer_seeds(world, share) for world in worlds] for name, worlds in groups.items()}
+        growing = [fewer_seeds(world, share) for world in growing]
     return groups, growing
+
+
+def fewer_seeds(world: World, share: float) -> World:
+    """Return the same world with a share of its seeds, but at least 4 of those it has."""
+    seeds, long_seeds = (min(n, max(round(share * n), 4)) for n in (world.seeds, world.long_seeds))
+    return replace(world, seeds=seeds, long_seeds=long_seeds)
 
 
 def cost(world: World) -> float:
@@ -63,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="few seeds and short runs: seconds instead of about 25 minutes"
     )
+    parser.add_argument("--share", type=float, default=1.0, help="play this share of the seeds, to save time")
     parser.add_argument("--part", choices=("trees", "contexts"), help="make one of the two pages")
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
     given = parser.parse_args(arguments)
@@ -70,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.part != "trees":
         make_contexts(given.out.with_name("robustness-contexts.md"), given.quick, given.jobs)
     if given.part != "contexts":
-        make_trees(given.out, given.quick, given.jobs)
+        make_trees(given.out, given.quick, given.jobs, given.share)
     return 0
 
 
@@ -92,9 +104,9 @@ def make_contexts(out: Path, quick: bool, jobs: int) -> None:
     out.write_text(context_page(points, coverage), encoding="utf-8")
 
 
-def make_trees(out: Path, quick: bool, jobs: int) -> None:
+def make_trees(out: Path, quick: bool, jobs: int, share: float = 1.0) -> None:
     """Write the page of the worlds without contexts, and its picture."""
-    groups, growing = plan(quick)
+    groups, growing = plan(quick, share)
     worlds = [world for group in groups.values() for world in group]
     started, points = time.monotonic(), dict[str, list[Point]]()
     tasks = {world.name: cost(world) for world in worlds}

@@ -88,7 +88,9 @@ class Shop:
         logs = self.category_sd * stream.standard_normal(self.n_categories)[category]
         rates = self.rate * np.exp(logs + self.item_sd * stream.standard_normal(self.n_items))
         tree = bt.Tree.from_labels(category.tolist())
-        return Instance({"categories": tree}, Bernoulli(), means=np.minimum(rates, LARGEST_RATE)[list(tree.arms)])
+        return Instance(
+            {"categories": tree}, Bernoulli(), means=np.minimum(rates, LARGEST_RATE)[np.array(tree.arms, np.intp)]
+        )
 
 
 @dataclass(frozen=True)
