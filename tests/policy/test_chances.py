@@ -57,7 +57,7 @@ def test_by_hand(engine: str) -> None:
 def test_beliefs_are_not_sharpened() -> None:
     """Draws of ATS are: the arm that looks best is chosen more often than it is likely to be best."""
     policy = bt.ATS(TREE, rng=0)
-    policy.update_many(["x"] * 10 + ["z"] * 10, [1] * 7 + [0] * 3 + [1] * 4 + [0] * 6)
+    policy.update_many(["x", "y", "z"], [21, 15, 15], plays=[30, 30, 30])
     assert policy.propensities()[0] > policy.chances()["x"] + 0.05
 
 
