@@ -93,7 +93,7 @@ def distance(problem: str, name: str, factory: Callable[..., Any], seeds: int) -
 
 
 def test_every_algorithm_is_compared() -> None:
-    """But for the adaptive ones, whose probabilities are compared with plain loops of their own, decision by decision."""
+    """But for the adaptive ones, whose probabilities are compared with plain loops of their own at each decision."""
     assert {name for pairs in PAIRS.values() for name in pairs} >= set(bt.ALGORITHMS) - {"ATS", "LinATS"}
 
 
