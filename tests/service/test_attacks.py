@@ -232,8 +232,8 @@ def test_the_page_loads_nothing_but_itself(server: Server) -> None:
 
 def test_more_requests_than_can_wait_are_refused_at_once(tmp_path: Path) -> None:
     """And those whose clients have gone are not decided."""
-    store = tmp_path / "decisions.db"
-    server = start(tmp_path, command=(sys.executable, "-c", _BUSY), store=str(store))
+    store, release = tmp_path / "decisions.db", tmp_path / "release"
+    server = start(tmp_path, command=(sys.executable, "-c", _BUSY.format(release=str(release))), store=str(store))
     try:
         url = server.url.removeprefix("http://")
         host, port = url.split(":")
@@ -255,7 +255,9 @@ def test_more_requests_than_can_wait_are_refused_at_once(tmp_path: Path) -> None
                 assert b"retry-after: 1" in text.lower()
                 refused += 1
             assert 25 <= refused <= 35
-        time.sleep(2.5)
+        time.sleep(1.0)  # the server sees that they have gone while the engine is still at work
+        release.touch()
+        time.sleep(0.5)
         assert server.http.get("/readyz").json()["events"] <= 3  # the catalogue, and what was under way
         with ThreadPoolExecutor(8) as pool:  # the places of those that have gone are free again
             codes = pool.map(lambda _: httpx.post(server.url + "/v1/decisions", trust_env=False).status_code, range(24))
@@ -265,7 +267,7 @@ def test_more_requests_than_can_wait_are_refused_at_once(tmp_path: Path) -> None
 
 
 _BUSY = """
-import time
+import pathlib, time
 from banditree.service import guard
 from banditree.service.commands import Decide
 guard.MAX_IN_FLIGHT = 10
@@ -273,7 +275,8 @@ decide, waited = Decide.run, []
 def slow(self, *args):
     if not waited:
         waited.append(1)
-        time.sleep(2)
+        while not pathlib.Path({release!r}).exists():
+            time.sleep(0.01)
     return decide(self, *args)
 Decide.run = slow
 from banditree.cli.main import main

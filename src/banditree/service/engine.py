@@ -292,12 +292,7 @@ class Engine:
             self._crowd = 3 * len(batch) // 4
             try:
                 if batch:
-                    present: list[Waiting] = []
-                    gone: list[Waiting] = []
-                    for waiting in batch:
-                        (gone if waiting.is_gone() else present).append(waiting)
-                    self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
-                    self._work(present)
+                    self._work(batch)
                 if time.monotonic() - looked >= TICK_SECONDS or self._refolded:
                     looked = 0.0 if self._look() else time.monotonic()
             except Exception as error:  # no error may end this thread
@@ -319,7 +314,7 @@ class Engine:
 
     def _commit(self, part: list[Waiting]) -> None:
         """Run some commands, in one transaction if that does not take long, and answer them."""
-        while part:
+        while part := self._present(part):
             try:
                 results = self._transaction([waiting.command for waiting in part])
                 self._set_available()
@@ -329,6 +324,15 @@ class Engine:
                 return
             self._answer(list(zip(part, results, strict=False)))
             part = part[len(results) :]
+
+    def _present(self, part: list[Waiting]) -> list[Waiting]:
+        """Refuse the commands whose clients have gone, and return the others."""
+        present: list[Waiting] = []
+        gone: list[Waiting] = []
+        for waiting in part:
+            (gone if waiting.is_gone() else present).append(waiting)
+        self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
+        return present
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         """Run as many of the commands as there is time for, and store their events."""
