@@ -327,7 +327,8 @@ def _levels(name: str, levels: Iterable[Any]) -> Levels:
         twice = Counter(plain).most_common(1)[0][0]
         raise InvalidValue(f"feature {name!r}: level {twice!r} is there twice")
     if len(plain) < 2:
-        raise InvalidValue(f"feature {name!r} has {len(plain)} levels, so it says nothing; leave it out, or give more")
+        few = "one level" if plain else "no levels"
+        raise InvalidValue(f"feature {name!r} has {few}, so it says nothing; leave it out, or give more")
     return Levels(plain)
 
 
