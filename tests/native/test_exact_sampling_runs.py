@@ -33,7 +33,7 @@ class World(NamedTuple):
 
 
 WORLDS = {
-    "flat, rewards 0 or 1": World(bt.Tree(40), bt.TS, ("Bernoulli", 0.0), 100_000),
+    "flat, rewards 0 or 1": World(bt.Tree(40), bt.TS, ("Bernoulli", 0.0), 40_000),
     "three clusters, rewards between": World(
         bt.Tree({"a": range(4), "b": range(4, 16), "c": range(16, 40)}),
         bt.HTS,
