@@ -176,7 +176,7 @@ class Inspection(Result):
             place = int(tree.shape.content[node])
             if place >= 0:
                 return number(float(self.catalogue.rates[place]))
-            return f"mean {number(means[tree.path_of_node(node)])}"
+            return f"mean {number(means[tree.nodes.path(node)])}"
 
         return Section("The tree", [Outline(outline(tree, describe), str(tree))])
 
@@ -350,7 +350,7 @@ def _tabulate_clusters(catalogue: Catalogue, clusters: list[Places], draws: Floa
             if level_of[node] == level:  # skip clusters of upper levels, which stand in for arms directly below them
                 counts = int(size[i]), float(plays[i]), float(rate[i])
                 interval = float(low[i]), float(high[i])
-                rows.append((tree.path_of_node(node), level, *counts, float(mid[i]), interval, float(best[i])))
+                rows.append((tree.nodes.path(node), level, *counts, float(mid[i]), interval, float(best[i])))
     return Table(columns, rows)
 
 
@@ -417,7 +417,7 @@ def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
         probability = float(odds_elsewhere / (odds_elsewhere + (1 - PRIOR_MISPLACED) * np.exp(at_home - top)))
         if probability > MIN_MISPLACED:
             best = int(elsewhere.argmax())
-            fits = tree.path_of_node(int(home[best]))
+            fits = tree.nodes.path(int(home[best]))
             path = tree.path(tree.arms[arm])[:-1]
             averages = float(home_mean[arm]), fits, float(average[best])
             rows.append((tree.arms[arm], path, float(rates[arm]), *averages, probability))

@@ -97,7 +97,7 @@ def table(state: State, context: Any, features: Features | None) -> Table:
 
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
-    return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
+    return Table(_names(columns), list(zip(state.tree.nodes.paths(), *columns, strict=True)))
 
 
 def html(policy: Policy) -> str:
@@ -115,7 +115,7 @@ def row(state: State, key: Any, features: Features | None) -> Row:
 
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)
-    values = (state.tree.path_of_node(node), *(column[0] for column in columns))
+    values = (state.tree.nodes.path(node), *(column[0] for column in columns))
     return Row(zip(_names(columns), values, strict=True))
 
 
@@ -218,15 +218,15 @@ def _node(state: State, key: Any) -> int:
     tree, path = state.tree, key if isinstance(key, tuple) else (key,)
     plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
     if isinstance(key, tuple) and plain:
-        node = tree.cluster_at(key)
+        node = tree.nodes.cluster(key)
         if node is not None:
             return node
         if key and key[-1] in tree and key in (state.given.path(key[-1]), tree.path(key[-1])):
             return int(tree.shape.node_of[tree.position(key[-1])])
-        if state.given.cluster_at(key) is not None:
+        if state.given.nodes.cluster(key) is not None:
             raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
     if isinstance(key, tuple):
         raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")
-    if plain and key not in tree and tree.cluster_at(path) is not None:
-        return tree.cluster_at(path) or 0
+    if plain and key not in tree and tree.nodes.cluster(path) is not None:
+        return tree.nodes.cluster(path) or 0
     return int(tree.shape.node_of[tree.position(key)])

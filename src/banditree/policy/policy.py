@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import Belief, saved
+from banditree.beliefs import Belief
 from banditree.beliefs.base import Floats
 from banditree.beliefs.priors import Prior, by_node, parts, resolved
 from banditree.errors import InvalidType, InvalidValue
@@ -145,21 +145,6 @@ class Policy(Held):
     def engine(self) -> str:
         """The engine that walks: "native" or "readable"."""
         return "readable" if isinstance(self._state.walk, descent.Walk) else "native"
-
-    @property
-    def walk(self) -> engines.Walk:
-        """The engine's part of this policy, for the simulator."""
-        return self._state.walk
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """The lowest and highest reward that the belief allows."""
-        return self._state.rows.support
-
-    @property
-    def support_hint(self) -> str:
-        """What to do about rewards outside the support."""
-        return self._state.rows.hint
 
     # Choosing
 
@@ -461,13 +446,6 @@ class Policy(Held):
         from banditree.policy import saving
 
         return saving.reduced(self)
-
-    def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
-        """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
-        closed = self._close_walk(changes=True)
-        with self._lock, closed as state:
-            saved.put_back(state.tree.shape, state.rows, rows)
-            state.refresh(self.rule)
 
 
 def _checked(tree: Any) -> Tree:

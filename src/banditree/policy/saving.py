@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from banditree.beliefs import BELIEFS, Belief
 from banditree.beliefs.priors import Prior
+from banditree.beliefs.saved import put_back
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
+from banditree.policy.state import hold
 from banditree.rules import RULES, Rule
 from banditree.stream import Stream, seed_sequence
-from banditree.tree.tree import Tree
+from banditree.tree.tree import Tree, from_arrays, to_arrays
 
 if TYPE_CHECKING:
     from banditree.policy.container import Content
@@ -54,7 +56,7 @@ def _encoded(policy: Policy) -> list[Any]:
 
     closed = policy._close_walk(changes=False)
     with policy._lock, closed as state:
-        parent, content, arms, names = policy.tree.to_arrays()
+        parent, content, arms, names = to_arrays(policy.tree)
         header = {
             "policy": type(policy).__name__,
             "belief": _described(policy.belief),
@@ -158,7 +160,7 @@ def _built(
     _check_kind(rule, saved.rule["kind"], RULES, "rule")
     arrays = dict(content.arrays)
     with _whole(source):
-        tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
+        tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
         prior = belief if belief is not None else _saved_prior(saved)
         rule_or_saved = rule if rule is not None else _rebuilt(saved.rule, RULES)
@@ -169,8 +171,15 @@ def _built(
         start = None if rng is None else stream  # without a seed a fork draws afresh
         policy._start(tree, prior, rule_or_saved, saved.depth, start, OPTIONS | saved.options, strict=strict)
     with _whole(source):
-        policy.restore(_rows(arrays, policy, content.version))
+        restore(policy, _rows(arrays, policy, content.version))
     return policy
+
+
+def restore(policy: Policy, rows: Mapping[str, NDArray[Any]]) -> None:
+    """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
+    with hold(policy) as state:
+        put_back(state.tree.shape, state.rows, rows)
+        state.refresh(policy.rule)
 
 
 @contextmanager

@@ -284,7 +284,7 @@ def _edit(
     def node_of(clusters: tuple[Name, ...]) -> int:
         node = 0
         for name in clusters:
-            below = tree.child_cluster(node, name)
+            below = tree.nodes.child(node, name)
             if below is None:
                 below = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
                 if below == shape.n_nodes + len(parent_of_new):
@@ -308,14 +308,12 @@ def _edit(
     old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
     new_number = np.empty(len(parent), np.int64)
     new_number[old] = np.arange(len(old))
-    name_of_new = [name for _, name in new_clusters]
+    name_of = dict(zip(shape.inner.tolist(), tree.nodes.clusters, strict=True))
+    name_of |= {node: name for (_, name), node in new_clusters.items()}
     draft = Draft()
     draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]]).tolist()
     draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
-    draft.names = {
-        new: tree.cluster_name(node) if node < shape.n_nodes else name_of_new[node - shape.n_nodes]
-        for new, node in enumerate(old.tolist())
-    }
+    draft.names = {new: name_of[node] for new, node in enumerate(old.tolist())}
     draft.arms = arms
     return draft
 
@@ -354,6 +352,6 @@ def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
         return
     last = clusters[-1]
     doubtful = last == arm or (last in tree and tree.path(last) == clusters)
-    if doubtful and tree.cluster_at(clusters) is None:
+    if doubtful and tree.nodes.cluster(clusters) is None:
         end = f"end in arm {last!r}: the path of an arm has the arm last"
         raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off: {clusters[:-1]!r}")
