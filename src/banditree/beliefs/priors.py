@@ -109,7 +109,7 @@ def prior_from_siblings(full: Tree, walked: Tree, rows: Rows, belief: Belief, cl
     return None
 
 
-def _is_arm(tree: Tree, key: Any) -> bool:
+def _is_arm(tree: Tree, key: object) -> bool:
     if isinstance(key, tuple):
         return bool(key) and key[-1] in tree and tree.path(key[-1]) == key
     return key in tree

@@ -17,7 +17,7 @@ from banditree.report.document import Bar, Bullets, Document, Grid, Outline, Par
 from banditree.report.result import Result
 from banditree.report.tables import Row, Table
 from banditree.report.words import chance, number, percent
-from banditree.stream import generator
+from banditree.stream import Seed, generator
 from banditree.theory import Quality
 from banditree.theory.cluster_quality import find_branches, quality_of
 from banditree.tree import Tree
@@ -272,7 +272,7 @@ def _on_one_scale(rows: Sequence[Row]) -> list[Range]:
     return [Range(*((end - low) * scale for end in (*row.interval, row.mean))) for row in rows]
 
 
-def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) -> Inspection:
+def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -> Inspection:
     """Measure the clusters: sizes, shares of variance, the paper's quality measures, and arms that look misplaced.
 
     Parameters

@@ -16,6 +16,7 @@ from banditree.features import Features
 from banditree.policy.limits import AnyLimits
 from banditree.policy.state import State
 from banditree.tree.build import Name
+from banditree.tree.shape import Indices
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
@@ -38,7 +39,7 @@ class Decision:
     steps: tuple[float, ...]
 
 
-def decide(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
+def decide(state: State, limits: AnyLimits | None, context: object, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
     steps = []
@@ -51,7 +52,7 @@ def decide(state: State, limits: AnyLimits | None, context: Any, position: int, 
     return Decision(arm, state.given.path(arm), propensity, tuple(steps))
 
 
-def propensities(state: State, limits: AnyLimits | None, context: Any, explore: float) -> Floats:
+def propensities(state: State, limits: AnyLimits | None, context: object, explore: float) -> Floats:
     """Return the probability of every arm: (arms,). Needs exclusive access."""
     shape = state.tree.shape
     chance = np.zeros(shape.n_nodes)  # probability that the walk reaches each node
@@ -75,7 +76,7 @@ def propensities(state: State, limits: AnyLimits | None, context: Any, explore: 
     return chances
 
 
-def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
+def _wins(state: State, limits: AnyLimits | None, context: object, node: int, children: Indices) -> Floats:
     """Return the probability that the walk steps from a node to each of these children: (k,)."""
     if len(children) == 1:
         return np.ones(1)
@@ -91,7 +92,7 @@ MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in a
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
-def table(state: State, context: Any, features: Features | None) -> Table:
+def table(state: State, context: object, features: Features | None) -> Table:
     """Return one row per node, the root first."""
     from banditree.report.tables import Table  # not needed by `import banditree`
 
@@ -109,7 +110,7 @@ def html(policy: Policy) -> str:
     return fragment(Document(repr(policy), (table.grid(),)), f"{policy!r}\n{table}")
 
 
-def row(state: State, key: Any, features: Features | None) -> Row:
+def row(state: State, key: object, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
     from banditree.report.tables import Row
 
@@ -164,7 +165,7 @@ def _names(columns: Any) -> tuple[str, ...]:
     return COLUMNS[: 1 + len(columns)]
 
 
-def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features | None) -> tuple[list[Any], ...]:
+def _columns(state: State, nodes: Indices, context: Any, features: Features | None) -> tuple[list[Any], ...]:
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
@@ -182,7 +183,7 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
     return columns if not isinstance(rows, AdaptiveLinearRows) else (*columns, _trust_in_context(rows, nodes))
 
 
-def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
+def _trust(rows: AdaptiveRows, nodes: Indices) -> list[str]:
     """Say how alike the arms, or clusters, below each node are, and by how much they differ."""
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
     apart = rows.sd_unit * np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
@@ -197,7 +198,7 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
     ]
 
 
-def _trust_in_context(rows: AdaptiveLinearRows, nodes: NDArray[Any]) -> list[str]:
+def _trust_in_context(rows: AdaptiveLinearRows, nodes: Indices) -> list[str]:
     """Say the same of levels, and of slopes: the effect of one standard deviation of a feature."""
     inner = rows.shape.content[nodes] < 0
     sentences = []
@@ -214,7 +215,7 @@ def _word(concentration: float) -> str:
     return next(word for least, word in ALIKE if concentration >= least)
 
 
-def _node(state: State, key: Any) -> int:
+def _node(state: State, key: object) -> int:
     tree, path = state.tree, key if isinstance(key, tuple) else (key,)
     plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
     if isinstance(key, tuple) and plain:

@@ -35,7 +35,7 @@ from banditree.simulation.stepper import (
     step_through,
 )
 from banditree.simulation.workers import Monitor
-from banditree.stream import Rng, generator, native, native_stream
+from banditree.stream import Rng, Seed, generator, native, native_stream
 from banditree.tree import Tree
 
 Factory = Callable[..., Any]
@@ -52,7 +52,7 @@ class On:
     tree: str
     factory: Factory
 
-    def __call__(self, tree: Tree, *, rng: Any) -> Any:
+    def __call__(self, tree: Tree, *, rng: Seed) -> Any:
         raise InvalidType(f"bt.on({self.tree!r}, ...) must be outermost: bt.on({self.tree!r}, partial(...))")
 
 

@@ -14,7 +14,7 @@ from banditree.tree import build, text
 from banditree.tree.build import Draft, Name
 from banditree.tree.lookup import Lookup
 from banditree.tree.nodes import Nodes
-from banditree.tree.shape import Ints, Shape, lazy, number
+from banditree.tree.shape import Indices, Ints, Shape, lazy, number
 
 DERIVED = ("_cuts", "nodes")  # computed on first use
 
@@ -48,7 +48,7 @@ class Tree:
     arms: tuple[Name, ...]  # arm ids in the user's order
     index: dict[Name, int]  # arm -> its position in that order
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: object) -> None:
         self._fill(build.from_spec(spec))
 
     @classmethod
@@ -70,7 +70,7 @@ class Tree:
         return cls._from_draft(build.from_paths(paths))
 
     @classmethod
-    def from_linkage(cls, Z: Any, arms: Iterable[Any] | None = None) -> Self:
+    def from_linkage(cls, Z: object, arms: Iterable[Any] | None = None) -> Self:
         """Build the binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
 
         >>> Tree.from_linkage([[0, 1, 0.5, 2], [2, 3, 0.9, 3]]).path(1)
@@ -143,15 +143,15 @@ class Tree:
 
     # Finding arms
 
-    def position(self, arm: Any) -> int:
+    def position(self, arm: object) -> int:
         """Return the position of an arm in :attr:`arms`."""
         return self._lookup.position(arm)
 
-    def positions(self, arms: Any, *, copy: bool = True) -> NDArray[np.int64]:
+    def positions(self, arms: object, *, copy: bool = True) -> NDArray[np.int64]:
         """Return the positions of many arms, as a new array: (len(arms),). Without ``copy``, maybe ``arms`` itself."""
         return self._lookup.positions(arms, copy=copy)
 
-    def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
+    def ids(self, positions: Indices) -> NDArray[Any]:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
         return np.asarray(self._lookup.ids[positions])
 
