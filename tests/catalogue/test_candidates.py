@@ -11,7 +11,7 @@ from banditree.catalogue import Catalogue, simulate
 from banditree.catalogue.candidates import Candidate, depths, distinct, for_tree, named
 from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidValue
-from banditree.policy.algorithms import WITHOUT_CONTEXTS
+from banditree.policy.algorithms import HTS, TS, WITHOUT_CONTEXTS
 from banditree.tree import Tree
 from tests.support.made_up_advice import COUNTED, KNOWN, SHOP
 
@@ -23,8 +23,8 @@ def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
     assert depths(30)[0] == 2
     assert depths(30)[-1] == 30
     assert len(depths(30)) == 7
-    assert Candidate.of("HTS", depth=2).code == "bt.HTS(tree, depth=2)"
-    assert Candidate.of("TS").code == "bt.TS(tree)"
+    assert Candidate(HTS, {"depth": 2}).code == "bt.HTS(tree, depth=2)"
+    assert Candidate(TS, {}).code == "bt.TS(tree)"
 
 
 def test_candidates_as_users_spell_them() -> None:

@@ -12,6 +12,7 @@ import banditree as bt
 from banditree.beliefs.base import LEAST_SCALE
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
+from banditree.policy.state import hold
 from banditree.stream import native_stream
 from tests.support.helpers import DIM, NAMES, TREES, events, feed, make, needs_native, same, state
 
@@ -21,7 +22,7 @@ Events = list[tuple[Any, float, Any]]
 
 def evidence(policy: bt.Policy) -> dict[str, Any]:
     """What the evidence counts now, node by node."""
-    with policy.held(changes=False) as held:
+    with hold(policy, changes=False) as held:
         rows = held.rows
         return {name: getattr(rows, name) * rows.scale[0] for name in rows.EVIDENCE}
 

@@ -221,9 +221,9 @@ def test_work_goes_along_the_paths_of_what_is_named() -> None:
     policy = bt.HTS(tree, rng=2)
     policy.update_many(tree.arms[::977], [1.0] * len(tree.arms[::977]))
     for limits in ({"exclude": tree.arms[:5]}, {"only": tree.arms[::20_000]}, {"exclude": tree.arms[:20]}):
-        before = policy.walk.evaluations
+        before = policy._state.walk.evaluations
         policy.choose(**limits)
-        assert policy.walk.evaluations - before <= 100 + 50 + 20
+        assert policy._state.walk.evaluations - before <= 100 + 50 + 20
         listed = policy._limits(policy._state, **{"only": None, "exclude": None, **limits})
         assert listed.n_allowed in (5, tree.n_arms - 5, tree.n_arms - 20)
 

@@ -19,24 +19,24 @@ from banditree.catalogue.simulation import (
     BUDGET_SECONDS,
     LOST,
     Workload,
-    curves,
     default_seeds,
     estimate_workload,
+    regret_section,
     start_sentence,
     tabulate_traffic,
     traffic_section,
 )
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.report import words
-from banditree.report.document import Bar, Bullets, Code, Document, Grid, Part, Section
+from banditree.report.document import Bullets, Code, Document, Part, Section
 from banditree.report.result import Result
 from banditree.report.tables import Table
-from banditree.report.words import count, number, percent
+from banditree.report.words import count
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
+from banditree.stream import Seed
 from banditree.tree import Tree
 
 ROUNDS = 2, 4, 8  # runs of every policy in every world; the next number is used while luck plays too large a part
@@ -72,7 +72,7 @@ class Advice(Result):
     @property
     def name(self) -> str:
         """The policy with its parameters, as the tables show it."""
-        return Candidate.of(self.policy, **({} if self.depth is None else {"depth": self.depth})).label
+        return self.policy if self.depth is None else f"{self.policy}(depth={self.depth})"
 
     def facts(self) -> dict[str, Any]:
         names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "overtaken", "same")
@@ -88,27 +88,10 @@ class Advice(Result):
     def document(self) -> Document:
         first, *rest = self.sentences
         size, inspection = count(self.horizon, "decision"), self.inspection
-        worst = max(self.table["regret"]) or 1.0
-        rows = [
-            (
-                row.policy,
-                Bar(row.regret / worst),
-                number(row.regret),
-                words.interval(row.interval),
-                number(row.bad_run),
-                number(row.loss),
-                f"{percent(row.best)} of worlds",
-            )
-            for row in self.table
-        ]
-        columns = ("policy", "", "regret", "95% interval", "in a bad run", "lost per decision at the end", "best in")
         parts: list[Part] = [
             *rest,
             Code(self.code, "In Python"),
-            Section(
-                f"Regret after {size}",
-                [Grid(columns, rows, label="Regret of each policy"), self._about_regret(), curves(self.runs)],
-            ),
+            regret_section(self.table, self.runs, self._about_regret()),
             Section("What would change this", [Bullets(self.changes)]),
             inspection.levels_section(),
         ]
@@ -135,7 +118,7 @@ def advise(
     policies: PolicyNames | None = None,
     seeds: int | None = None,
     quick: bool = False,
-    rng: Any = 0,
+    rng: Seed = 0,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Advice:

@@ -36,6 +36,13 @@ NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path C
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy", metavar="NAMES", help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context."
+    ),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
@@ -107,14 +114,7 @@ class Source:
 def evaluate_command(
     *,
     source: Source,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            metavar="NAMES",
-            help=f"Policies to evaluate. Default: {','.join(POLICIES)}, and LinATS with --context.",
-        ),
-    ] = None,
+    policy: Policies = None,
     target: Annotated[
         list[str] | None,
         typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
@@ -169,14 +169,7 @@ def evaluate_command(
 def replay_command(
     *,
     source: Source,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            metavar="NAMES",
-            help=f"Policies to replay. Default: {','.join(POLICIES)}, and LinATS with --context.",
-        ),
-    ] = None,
+    policy: Policies = None,
     orders: Annotated[
         int | None, number(1, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.")
     ] = None,

@@ -27,7 +27,7 @@ def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "
     return int(value)
 
 
-def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
+def real(what: str, value: object, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
     """Require a finite number from ``low`` to ``high``."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidType(f"{what}={value!r} must be a number")
@@ -52,7 +52,7 @@ def positive(what: str, value: Any) -> float:
     return float(value)
 
 
-def choice(what: str, value: Any, options: Sequence[str]) -> str:
+def choice(what: str, value: object, options: Sequence[str]) -> str:
     """Require one of these strings."""
     if not isinstance(value, str) or value not in options:
         raise InvalidValue(f"{what}={value!r} must be one of {', '.join(map(repr, options))}")
@@ -64,7 +64,7 @@ def ready(array: NDArray[Any]) -> bool:
     return type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned
 
 
-def refuse_masked(what: str, values: Any) -> None:
+def refuse_masked(what: str, values: object) -> None:
     """Refuse NumPy masked arrays, alone or as rows of a list: masked values must not be learned."""
     if type(values) is np.ndarray:
         return
@@ -73,7 +73,7 @@ def refuse_masked(what: str, values: Any) -> None:
         raise InvalidType(f"{what} are in a masked array; leave out the masked values, for example with x.compressed()")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Format a number for an error message; a very long int is described by its size."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an int of {value.bit_length():,} bits"

@@ -23,7 +23,7 @@ from banditree.report.words import count, number
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.simulator import name_factories
 from banditree.simulation.statistics import OverSeeds, over_seeds
-from banditree.stream import seed_sequence
+from banditree.stream import Seed, seed_sequence
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
@@ -108,7 +108,7 @@ def replay(
     *,
     tree: Tree | None = None,
     orders: int | None = None,
-    rng: Any = 0,
+    rng: Seed = 0,
 ) -> Replay:
     """Let policies learn from a randomised log as if they had been live (Li, Chu, Langford and Wang 2011).
 

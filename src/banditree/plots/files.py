@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banditree.errors import InvalidValue
 from banditree.files import write_whole
 from banditree.plots.style import house_style, library
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so that the bytes are always the same
     "png": {"dpi": 160},
@@ -26,17 +29,17 @@ def save(ax: Any, stem: Path) -> tuple[Path, Path]:
     return png, svg
 
 
-def write(ax: Any, path: Path) -> None:
+def write(ax: Axes, path: Path) -> None:
     """Write the figure of these axes; the suffix names the kind of file."""
     write_whole(path, [data(ax, check(path))])
 
 
-def data(ax: Any, kind: str) -> bytes:
+def data(ax: Axes, kind: str) -> bytes:
     """Return the figure of these axes as the content of a file: png, svg or pdf."""
     return _rendered(ax, format=kind, **KINDS[kind])
 
 
-def svg(ax: Any) -> str:
+def svg(ax: Axes) -> str:
     """Return the figure of these axes as an SVG element for a web page: transparent, with no links to other files."""
     text = _rendered(ax, format="svg", transparent=True, metadata=dict.fromkeys(METADATA)).decode()
     return text[text.index("<svg") :]

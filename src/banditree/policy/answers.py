@@ -17,6 +17,7 @@ from banditree.features import Features
 from banditree.policy.limits import AnyLimits
 from banditree.policy.state import State
 from banditree.tree.build import Name
+from banditree.tree.shape import Indices
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
@@ -39,7 +40,7 @@ class Decision:
     steps: tuple[float, ...]
 
 
-def decide(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
+def decide(state: State, limits: AnyLimits | None, context: object, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
     known = state.walk.wins(limits, context, position)
@@ -58,7 +59,7 @@ def _steps(state: State, limits: AnyLimits | None, context: Any, position: int) 
     return steps
 
 
-def propensities(state: State, limits: AnyLimits | None, context: Any, explore: float) -> Floats:
+def propensities(state: State, limits: AnyLimits | None, context: object, explore: float) -> Floats:
     """Return the probability of every arm: (arms,). Needs exclusive access."""
     chances = state.walk.wins(limits, context)
     chances = (1 - explore) * (_reached(state, limits, context) if chances is None else chances)
@@ -84,7 +85,7 @@ def _reached(state: State, limits: AnyLimits | None, context: Any) -> Floats:
     return np.asarray(chance[shape.node_of])
 
 
-def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
+def _wins(state: State, limits: AnyLimits | None, context: object, node: int, children: Indices) -> Floats:
     """Return the probability that the walk steps from a node to each of these children: (k,)."""
     if len(children) == 1:
         return np.ones(1)
@@ -100,13 +101,13 @@ MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in a
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
-def table(state: State, context: Any, features: Features | None) -> Table:
+def table(state: State, context: object, features: Features | None) -> Table:
     """Return one row per node, the root first."""
     from banditree.report.tables import Table  # not needed by `import banditree`
 
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
-    return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
+    return Table(_names(columns), list(zip(state.tree.nodes.paths(), *columns, strict=True)))
 
 
 def html(policy: Policy) -> str:
@@ -118,13 +119,13 @@ def html(policy: Policy) -> str:
     return fragment(Document(repr(policy), (table.grid(),)), f"{policy!r}\n{table}")
 
 
-def row(state: State, key: Any, features: Features | None) -> Row:
+def row(state: State, key: object, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
     from banditree.report.tables import Row
 
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)
-    values = (state.tree.path_of_node(node), *(column[0] for column in columns))
+    values = (state.tree.nodes.path(node), *(column[0] for column in columns))
     return Row(zip(_names(columns), values, strict=True))
 
 
@@ -173,7 +174,7 @@ def _names(columns: Any) -> tuple[str, ...]:
     return COLUMNS[: 1 + len(columns)]
 
 
-def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features | None) -> tuple[list[Any], ...]:
+def _columns(state: State, nodes: Indices, context: Any, features: Features | None) -> tuple[list[Any], ...]:
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
@@ -191,7 +192,7 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
     return columns if not isinstance(rows, AdaptiveLinearRows) else (*columns, _trust_in_context(rows, nodes))
 
 
-def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
+def _trust(rows: AdaptiveRows, nodes: Indices) -> list[str]:
     """Say how alike the arms, or clusters, below each node are, and by how much they differ."""
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
     apart = rows.sd_unit * np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
@@ -206,7 +207,7 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
     ]
 
 
-def _trust_in_context(rows: AdaptiveLinearRows, nodes: NDArray[Any]) -> list[str]:
+def _trust_in_context(rows: AdaptiveLinearRows, nodes: Indices) -> list[str]:
     """Say the same of levels, and of slopes: the effect of one standard deviation of a feature."""
     inner = rows.shape.content[nodes] < 0
     sentences = []
@@ -223,19 +224,19 @@ def _word(concentration: float) -> str:
     return next(word for least, word in ALIKE if concentration >= least)
 
 
-def _node(state: State, key: Any) -> int:
+def _node(state: State, key: object) -> int:
     tree, path = state.tree, key if isinstance(key, tuple) else (key,)
     plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
     if isinstance(key, tuple) and plain:
-        node = tree.cluster_at(key)
+        node = tree.nodes.cluster(key)
         if node is not None:
             return node
         if key and key[-1] in tree and key in (state.given.path(key[-1]), tree.path(key[-1])):
             return int(tree.shape.node_of[tree.position(key[-1])])
-        if state.given.cluster_at(key) is not None:
+        if state.given.nodes.cluster(key) is not None:
             raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
     if isinstance(key, tuple):
         raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")
-    if plain and key not in tree and tree.cluster_at(path) is not None:
-        return tree.cluster_at(path) or 0
+    if plain and key not in tree and tree.nodes.cluster(path) is not None:
+        return tree.nodes.cluster(path) or 0
     return int(tree.shape.node_of[tree.position(key)])

@@ -18,9 +18,10 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS
 from banditree.policy.limits import Limits, uniform_arm
 from banditree.rules import Rule, View
+from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.shape import Shape
+from banditree.tree.shape import Indices, Shape
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
@@ -34,7 +35,7 @@ class Standing:
     def __init__(self, summary: NDArray[np.int32], instead: dict[int, int]) -> None:
         self.summary, self.instead = summary, instead
 
-    def __getitem__(self, nodes: NDArray[Any]) -> NDArray[np.int32]:
+    def __getitem__(self, nodes: Indices) -> NDArray[np.int32]:
         representatives: NDArray[np.int32] = self.summary[nodes]
         for at, node in enumerate(np.asarray(nodes).tolist()):
             if node in self.instead:
@@ -42,7 +43,7 @@ class Standing:
         return representatives
 
 
-def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
+def highest(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     """Return the row of the highest score in each column; ties are broken at random: (k, m) -> (m,)."""
     ties = scores == scores.max(axis=0)
     n_ties = ties.sum(axis=0)
@@ -54,7 +55,7 @@ def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     return winners
 
 
-def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
+def in_order(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     """Return the rows from the highest score to the lowest, ties in random order: (k,) -> (k,)."""
     if np.isnan(scores).any():
         raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
@@ -102,7 +103,7 @@ class Walk:
         rows: Rows,
         rule: Rule,
         summary: NDArray[np.int32] | None,
-        rng: Any,
+        rng: Rng,
         explore: float = 0.0,
         fade: float = 1.0,
     ) -> None:
@@ -136,12 +137,12 @@ class Walk:
 
     # Choosing
 
-    def choose(self, context: Any) -> Name | None:
+    def choose(self, context: object) -> Name | None:
         with self._lock:
             position = -1 if self.closed else self.choose_within(None, context)
         return None if position < 0 else self.arms[position]
 
-    def choose_within(self, limits: Limits | None, context: Any) -> int:
+    def choose_within(self, limits: Limits | None, context: object) -> int:
         """Choose one arm, and return its position; -1 if the context is not ready to use."""
         if not fits(context, self.rows.dim):
             return -1
@@ -168,7 +169,7 @@ class Walk:
                 arms[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, context)[0]
             return arms
 
-    def slate(self, k: int, limits: Limits | None, context: Any) -> NDArray[np.int32] | None:
+    def slate(self, k: int, limits: Limits | None, context: object) -> NDArray[np.int32] | None:
         """Choose k different arms, best first, with one draw per node: depth first, best children first."""
         if not fits(context, self.rows.dim):
             return None
@@ -218,7 +219,7 @@ class Walk:
                 waiting.extend(reversed(groups))
         return arms
 
-    def view(self, node: int, children: NDArray[Any], context: Any, limits: Any) -> View:
+    def view(self, node: int, children: Indices, context: Any, limits: Any) -> View:
         """Return what the rule sees of some children of a node, for one decision."""
         summary: Any = self.summary
         if limits is not None and summary is not None:
@@ -226,7 +227,7 @@ class Walk:
         at = None if context is None else context[None]
         return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, summary)
 
-    def _scores(self, node: int, children: NDArray[Any], context: Any, limits: Limits | None) -> Floats:
+    def _scores(self, node: int, children: Indices, context: object, limits: Limits | None) -> Floats:
         """Score some children for one decision: (k, 1)."""
         return self._score(self.view(node, children, context, limits))
 
@@ -310,7 +311,7 @@ class Walk:
             self._change(lambda: self.rows.add(path, float(reward), 1.0, context, self.fade), path[1:])
             return True
 
-    def learn_lists(self, arms: Any, rewards: Any, contexts: Any) -> bool:
+    def learn_lists(self, arms: object, rewards: object, contexts: object) -> bool:
         """Do nothing: only the native engine has a fast path for short lists."""
         return False
 

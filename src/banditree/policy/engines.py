@@ -16,7 +16,7 @@ from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
 from banditree.policy import descent
 from banditree.rules import Rule
-from banditree.stream import generator, native, native_stream
+from banditree.stream import Seed, generator, native, native_stream
 from banditree.tree.build import Name
 
 
@@ -104,7 +104,7 @@ def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
     return on == "native" and built_in and (not rows.joint or rule.native == "Thompson")
 
 
-def stream_for(rows: Rows, rule: Rule, rng: Any, on: str) -> Any:
+def stream_for(rows: Rows, rule: Rule, rng: Seed, on: str) -> Any:
     """Return the random stream that a policy with these parts draws from."""
     return native_stream(rng) if runs_natively(rows, rule, on) else generator(rng)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree import features
 from banditree.beliefs import Rows
@@ -15,13 +14,14 @@ from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS, ready, refuse_masked, shown
 from banditree.features import Features
+from banditree.tree.shape import Indices
 
 PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
 SHORT = 256  # most rewards that an engine takes in lists
 SHOWN = 5  # features that an error names, at most
 
 
-def listed(values: Any) -> Any:
+def listed(values: object) -> Any:
     """Read what may run code of the user's, which may change the tree: once, and before the policy is locked."""
     if values is None or isinstance(values, PLAIN):
         return values
@@ -36,7 +36,7 @@ def short(values: Any) -> Any:
     return values.tolist() if plain and values.dtype.kind not in "mM" else values  # times would become ints
 
 
-def reward(value: Any, rows: Rows, arm: Any) -> float:
+def reward(value: object, rows: Rows, arm: object) -> float:
     """Return one reward as a float inside the belief's support."""
     refuse_masked("rewards", value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -58,17 +58,17 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
     return number
 
 
-def rewards(values: Any, n: int) -> Floats:
+def rewards(values: object, n: int) -> Floats:
     """Return many rewards as floats, one for each of n arms; the engines read them once, and check the support."""
     return _one_each(values, n, "rewards", "reward", features.NUMBERS)
 
 
-def plays(values: Any, n: int) -> Floats:
+def plays(values: object, n: int) -> Floats:
     """Return how many rewards each of n rows stands for; the engines read them once, and check the range."""
     return _one_each(values, n, "plays", "plays", features.NOT_BOOLS)
 
 
-def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
+def _one_each(values: object, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
     """Return one number for each of n arms as floats, maybe ``values`` itself; ``kinds`` says what a number is."""
     refuse_masked(what, values)
     if isinstance(values, set | frozenset):
@@ -87,7 +87,7 @@ def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...])
 
 
 def refuse_row(
-    row: int, positions: NDArray[Any], rewards: Floats, plays: Floats | None, arms: Sequence[Any], rows: Rows
+    row: int, positions: Indices, rewards: Floats, plays: Floats | None, arms: Sequence[Any], rows: Rows
 ) -> None:
     """Raise the error that says what is wrong with a row of a batch that an engine refused."""
     position, total = int(positions[row]), float(rewards[row])
@@ -119,7 +119,7 @@ class Contexts:
     constant: bool = False  # whether the engines need a 1 after the features
 
     @classmethod
-    def of(cls, owner: str, dim: int | None, features: Any, has_intercept: bool) -> Contexts:
+    def of(cls, owner: str, dim: int | None, features: object, has_intercept: bool) -> Contexts:
         """Check the features of a policy whose belief takes contexts of length ``dim``."""
         if features is None:
             return cls(owner, dim)
@@ -142,7 +142,7 @@ class Contexts:
         named = ", ".join(map(repr, list(self.features.spec)[:SHOWN]))
         return f"the features {named}{', ...' if len(self.features.spec) > SHOWN else ''}, or {numbers}"
 
-    def one(self, value: Any) -> Floats | None:
+    def one(self, value: object) -> Floats | None:
         """Return one context as floats of the right length, or None if the policy takes none."""
         if self.dim is None:
             if value is not None:
@@ -183,7 +183,7 @@ class Contexts:
         return np.concatenate([rows, np.ones((*rows.shape[:-1], 1))], axis=-1) if self.constant else rows
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> Any:
     """Return a context that has its features by name as a mapping, None for numbers in an order."""
     if isinstance(value, Mapping):
         return value
@@ -193,7 +193,7 @@ def _named(value: Any) -> Any:
     return None
 
 
-def _frame(value: Any) -> Any:
+def _frame(value: object) -> Any:
     """Return contexts whose columns have names: a frame, or a list of mappings; None for rows of numbers."""
     if isinstance(value, Mapping):
         raise InvalidType("contexts is a mapping, which is one visitor; give a data frame, or a list of mappings")
@@ -203,7 +203,7 @@ def _frame(value: Any) -> Any:
     return value if names is not None else None
 
 
-def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
+def _floats(value: object, shape: tuple[int, ...], need: str, what: str) -> Floats:
     """Return finite floats of this shape, in a new array that no other thread can change."""
     refuse_masked("contexts", value)
     features.refuse_named(value, what, need)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
+from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.shape import Shape
 
@@ -64,7 +65,7 @@ class Limits:
             rank += 1
         return rank
 
-    def uniform(self, rng: Any) -> int:
+    def uniform(self, rng: Rng) -> int:
         """Draw an allowed arm, all equally likely."""
         return self.arm(int(rng.integers(self.n_allowed)))
 
@@ -88,7 +89,7 @@ class Limits:
             node = parent
 
 
-def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool] | None:
+def named(tree: Tree, only: object, exclude: object) -> tuple[NDArray[np.int64], bool] | None:
     """Return the positions of the arms that ``only`` and ``exclude`` name, and whether they are the only ones allowed.
 
     None if there is no limit. If more than half of the arms are named, the others are returned instead.
@@ -114,7 +115,7 @@ def checked(limits: AnyLimits) -> AnyLimits:
     return limits
 
 
-def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
+def _arms(tree: Tree, what: str, given: object) -> NDArray[np.int64]:
     """Return the positions of arms given as ids, in any collection, or as a mask over ``tree.arms``."""
     if isinstance(given, np.ndarray) and given.dtype == bool and not isinstance(given, np.ma.MaskedArray):
         if given.shape != (tree.n_arms,):
@@ -127,6 +128,6 @@ def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
     return tree.positions(given)
 
 
-def uniform_arm(limits: Limits | None, shape: Shape, rng: Any) -> int:
+def uniform_arm(limits: Limits | None, shape: Shape, rng: Rng) -> int:
     """Draw an allowed arm, all equally likely."""
     return int(rng.integers(len(shape.node_of))) if limits is None else limits.uniform(rng)

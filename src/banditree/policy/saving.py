@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import BELIEFS, Belief
+from banditree.beliefs.base import Arrays
 from banditree.beliefs.priors import Prior
+from banditree.beliefs.saved import put_back
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
+from banditree.policy.state import hold
 from banditree.rules import RULES, Rule
-from banditree.stream import Stream, seed_sequence
-from banditree.tree.tree import Tree
+from banditree.stream import Seed, Stream, seed_sequence
+from banditree.tree.tree import Tree, from_arrays, to_arrays
 
 if TYPE_CHECKING:
     from banditree.policy.container import Content
@@ -54,7 +57,7 @@ def _encoded(policy: Policy) -> list[Any]:
 
     closed = policy._close_walk(changes=False)
     with policy._lock, closed as state:
-        parent, content, arms, names = policy.tree.to_arrays()
+        parent, content, arms, names = to_arrays(policy.tree)
         header = {
             "policy": type(policy).__name__,
             "belief": _described(policy.belief),
@@ -90,12 +93,20 @@ def _built_in(part: Belief | Rule) -> bool:
 
 
 def load(
-    path: str | os.PathLike[str], *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None
+    path: str | os.PathLike[str], *, rng: Seed = None, belief: Prior | None = None, rule: Rule | None = None
 ) -> Policy:
     """Load the policy that `Policy.save` wrote, with a fresh random stream.
 
-    If the policy has a user-defined belief or rule, pass it again as ``belief=`` or ``rule=``. Files from unknown
-    sources are safe to load: their content is checked, and none of it is executed.
+    Files from unknown sources are safe to load: their content is checked, and none of it is executed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    rng
+        An int, a SeedSequence or a Generator.
+    belief, rule
+        A belief or a rule of your own that the policy has: a file holds no code.
     """
     from banditree import files
     from banditree.policy import container
@@ -104,7 +115,7 @@ def load(
     return _built(content, str(path), rng, belief, rule)
 
 
-def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
+def from_bytes(data: object, *, rng: Seed = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
     """Make a policy from the bytes of `Policy.to_bytes`, with a fresh random stream. The rest is as for `load`.
 
     >>> import banditree as bt
@@ -116,7 +127,7 @@ def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule:
     return _built(_decoded(data), BYTES, rng, belief, rule)
 
 
-def _decoded(data: Any) -> Content:
+def _decoded(data: object) -> Content:
     from banditree.policy import container
 
     if not isinstance(data, bytes | bytearray | memoryview):
@@ -140,7 +151,7 @@ class Saved(NamedTuple):
 def _built(
     content: Content,
     source: str,
-    rng: Any,
+    rng: Seed,
     belief: Prior | None,
     rule: Rule | None,
     kind: type[Policy] | None = None,
@@ -158,7 +169,7 @@ def _built(
     _check_kind(rule, saved.rule["kind"], RULES, "rule")
     arrays = dict(content.arrays)
     with _whole(source):
-        tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
+        tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
         prior = belief if belief is not None else _saved_prior(saved)
         rule_or_saved = rule if rule is not None else _rebuilt(saved.rule, RULES)
@@ -169,8 +180,15 @@ def _built(
         start = None if rng is None else stream  # without a seed a fork draws afresh
         policy._start(tree, prior, rule_or_saved, saved.depth, start, OPTIONS | saved.options, strict=strict)
     with _whole(source):
-        policy.restore(_rows(arrays, policy, content.version))
+        restore(policy, _rows(arrays, policy, content.version))
     return policy
+
+
+def restore(policy: Policy, rows: Arrays) -> None:
+    """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
+    with hold(policy) as state:
+        put_back(state.tree.shape, state.rows, rows)
+        state.refresh(policy.rule)
 
 
 @contextmanager
@@ -224,12 +242,12 @@ def _part(described: Any) -> dict[str, Any]:
     return described
 
 
-def _written(key: Any) -> Any:
+def _written(key: object) -> Any:
     """Return the key of a prior for a file, in which None stands for the ... at the end of a path."""
     return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
 
 
-def _key(key: Any) -> Any:
+def _key(key: object) -> Any:
     """Return the key of a prior from a file: an arm, or a path."""
     if isinstance(key, list) and len(key) > 1 and key[-1] is None:
         return (*_key(key[:-1]), ...)
@@ -273,7 +291,7 @@ def _rebuilt(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     return kinds[parameters.pop("kind")](**parameters)
 
 
-def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> dict[str, NDArray[Any]]:
+def _rows(arrays: Arrays, policy: Policy, version: int) -> dict[str, NDArray[Any]]:
     """Return the saved arrays of the beliefs. Those of version 1 that are no longer known are left out."""
     rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
     known = policy._state.rows.kept() if version == 1 else rows

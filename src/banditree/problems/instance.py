@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
 from banditree.problems.rewards import FARTHEST, Rewards
-from banditree.stream import generator
+from banditree.stream import Seed, generator
 from banditree.tree import Tree
 from banditree.tree.build import Name
 from banditree.tree.lookup import by_arm
@@ -25,11 +25,22 @@ CONTEXTS = ("normal", "uniform", "unit", "constant", "hidden")
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One instance: expected rewards are ``means`` (the paper's mu), or linear in a context, theta.x.
+    """One instance: expected rewards are ``means``, or linear in a context, theta.x.
 
-    Both are in the order of the first tree's arms. ``contexts`` says how contexts are drawn: "normal" is N(0, I),
-    "uniform" is U[0, 1]^dim, "unit" is a vector of length 1 in a uniform direction, "constant" is a 1 and then N(0, I).
-    "hidden" is the same, but policies do not see the 1: theta has one number more than contexts, its level, the first.
+    Parameters
+    ----------
+    trees
+        {name: tree} over the same arms; the first is the default.
+    rewards
+        The distribution of rewards around their expected value.
+    means
+        The paper's mu, {arm: mean} or in the order of the first tree's arms.
+    theta
+        Coefficients instead of means, one row per arm.
+    contexts
+        With ``theta``, how contexts are drawn: "normal" is N(0, I), "uniform" is U[0, 1]^dim, "unit" is a vector of
+        length 1 in a uniform direction, "constant" is a 1 and then N(0, I). "hidden" is the same, but policies do not
+        see the 1: theta has one number more than contexts, its level, the first.
 
     >>> from banditree.problems.rewards import Bernoulli
     >>> instance = Instance({"shop": Tree(["hat", "shoe"])}, Bernoulli(), means=np.array([0.2, 0.7]))
@@ -119,18 +130,18 @@ class Instance:
         drawn: Floats = rng.random(self.dim) if self.contexts == "uniform" else rng.standard_normal(self.dim)
         return drawn / np.sqrt(_dot(drawn, drawn)) if self.contexts == "unit" else drawn
 
-    def reward(self, arm: Name, rng: Any, context: Any = None) -> float:
+    def reward(self, arm: Name, rng: Seed, context: object = None) -> float:
         """Draw the reward of an arm."""
         return self.rewards.draw(self.expected(arm, context), _stream(rng))
 
-    def expected(self, arm: Name, context: Any = None) -> float:
+    def expected(self, arm: Name, context: object = None) -> float:
         """Return the expected reward of an arm; the context matters only for linear rewards."""
         position = self.tree.position(arm)
         if self.theta is None:
             return self._means[position]
         return self.rewards.expected(float(_dot(self.theta[position], self._checked(context))))
 
-    def best(self, context: Any = None) -> float:
+    def best(self, context: object = None) -> float:
         """Return the highest expected reward of all arms (the paper's mu*)."""
         if self.theta is None:
             return self._best_mean
@@ -145,7 +156,7 @@ class Instance:
     def _best_mean(self) -> float:
         return max(self._means)
 
-    def _checked(self, context: Any) -> Floats:
+    def _checked(self, context: object) -> Floats:
         if context is None:
             raise InvalidType(
                 f"rewards of this instance are linear in a context; give context=x with {self.dim} numbers"
@@ -159,7 +170,7 @@ class Instance:
         return np.concatenate([np.ones(1), given]) if self.contexts == "hidden" else given
 
 
-def _stream(rng: Any) -> Any:
+def _stream(rng: Seed) -> Any:
     """Return anything that draws like a Generator unchanged; make one from an int or a SeedSequence."""
     return rng if hasattr(rng, "random") else generator(rng)
 

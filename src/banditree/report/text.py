@@ -92,7 +92,7 @@ def _part(part: Any, width: int | None) -> Iterator[Styled]:
         yield from ((style, line) for line in _wrap(plain(part.words if style else part), width))
 
 
-def plain(words: Any) -> str:
+def plain(words: object) -> str:
     """Return the words of a sentence or a cell without links and marks."""
     if isinstance(words, tuple):
         return "".join(map(plain, words))

@@ -26,7 +26,7 @@ DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as written in m
 NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # what the lists and structs of Parquet files become
 
 
-def looks_missing(value: Any) -> bool:
+def looks_missing(value: object) -> bool:
     """Whether this is how tables write a missing value."""
     return value is None or str(value).strip().lower() in MISSING
 
@@ -50,7 +50,7 @@ def names(values: Sequence[Any]) -> tuple[list[Name], Wrong]:
     return _parse_distinct(values, name), wrong
 
 
-def name(value: Any) -> Name:
+def name(value: object) -> Name:
     """Return the name in a cell: text stripped of white space, or an int; None for an empty cell.
 
     Only empty text counts as an empty cell: an item or a category may well be called NA.
@@ -115,7 +115,7 @@ def _is_python(text: str) -> bool:
     return "_" in text or not text.isascii()
 
 
-def _number(value: Any, *, truths: bool) -> float | str:
+def _number(value: object, *, truths: bool) -> float | str:
     """Parse one cell: a number, NaN if empty, or a message if it is neither. "1,200" and "3.5%" are numbers too."""
     if looks_missing(value):
         return math.nan
@@ -148,11 +148,11 @@ def are_categories(values: Sequence[Any]) -> bool:
     return bool(np.isnan(numbers(distinct)[0]).all())
 
 
-def _as_key(value: Any) -> Any:
+def _as_key(value: object) -> Any:
     return str(value) if isinstance(value, NESTED) else value
 
 
-def not_a_count(value: Any, number: float) -> str | None:
+def not_a_count(value: object, number: float) -> str | None:
     """Say what is wrong with a number as a count; None if it is a whole number or missing."""
     if isinstance(value, str) and DOTTED.fullmatch(value.strip()):
         return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ SEPARATOR = ", "  # between the values of columns that form one id
 
 
 def read_tree(
-    source: Any,
+    source: object,
     *,
     arm: str | Sequence[str],
     path: Sequence[str] = (),
@@ -53,7 +52,7 @@ def read_tree(
 
 
 def load_items(
-    source: Any,
+    source: object,
     arm: str | Sequence[str],
     path: Sequence[str],
     others: Sequence[str] = (),

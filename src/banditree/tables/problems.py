@@ -15,7 +15,7 @@ MAX_VALUES = 10  # values listed in a message
 MAX_CHARACTERS = 60  # of a value in a message
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Format a value for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 3]}..."

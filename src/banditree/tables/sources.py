@@ -160,7 +160,7 @@ class Columns:
 # ---------------------------------------------------------------- what to load
 
 
-def listed(what: str, given: Any, order: str = "") -> list[str]:
+def listed(what: str, given: object, order: str = "") -> list[str]:
     """Require a list of columns, not a single string."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         example = [column.strip() for column in str(given).split(",")]
@@ -179,7 +179,7 @@ def check_named(wanted: Sequence[Any]) -> None:
 
 
 def load(
-    source: Any, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
+    source: object, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
 ) -> Columns:
     """Read the wanted columns of a table.
 
@@ -206,7 +206,7 @@ def load(
     return _from_frame(source, wanted, "the data frame", error)
 
 
-def column_names(source: Any, *, max_bytes: int = MAX_BYTES) -> list[str]:
+def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
     """Return the names of a table's columns, without reading their values."""
     if isinstance(source, Mapping):
         return [str(name) for name in source]

@@ -163,11 +163,11 @@ class Case:
             raise LawBroken(f"law broken: {self.law}. {what} (on {self.tree!r})")
 
 
-def choose(policy: Any, context: Any = None, **limits: Any) -> Any:
+def choose(policy: Any, context: object = None, **limits: Any) -> Any:
     return policy.choose(**keyword(context), **limits)
 
 
-def keyword(context: Any) -> dict[str, Any]:
+def keyword(context: object) -> dict[str, Any]:
     """Return the context as a keyword argument, if there is one."""
     return {} if context is None else {"context": context}
 
@@ -201,7 +201,7 @@ def beliefs(policy: Any) -> dict[str, Any] | None:
     return {name: array * scale.get(name, 1.0) for name, array in rows.arrays().items()} | kept
 
 
-def table_text(policy: Any, context: Any) -> str | None:
+def table_text(policy: Any, context: object) -> str | None:
     """Return the content of ``policy.table()`` if there is one; None for huge ones, to save time."""
     if not hasattr(policy, "table") or len(getattr(policy, "tree", ())) > 200:
         return None
@@ -222,7 +222,7 @@ def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any
 
 
 @contextmanager
-def unchanged(case: Case, policy: Any, context: Any, what: str) -> Iterator[None]:
+def unchanged(case: Case, policy: Any, context: object, what: str) -> Iterator[None]:
     """Check that this block leaves the beliefs and the table of a policy exactly as they are."""
     arrays, table = beliefs(policy), table_text(policy, context)
     yield

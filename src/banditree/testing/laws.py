@@ -172,7 +172,7 @@ def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[Any]) -> list[A
     return arms
 
 
-def _choose_often(policy: Any, context: Any) -> None:
+def _choose_often(policy: Any, context: object) -> None:
     for _ in range(40):
         choose(policy, context)
     if hasattr(policy, "choose_many"):

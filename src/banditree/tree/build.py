@@ -56,7 +56,7 @@ def names(values: Iterable[Any], what: str) -> list[Name]:
     return [_name(value, what) for value in ids]
 
 
-def _is_list(values: Any) -> bool:
+def _is_list(values: object) -> bool:
     """Say whether these are several values: not a text, nor a NumPy array of no dimension, which is one number."""
     if isinstance(values, np.ndarray):
         return values.ndim > 0
@@ -70,12 +70,12 @@ def _listed(values: Iterable[Any]) -> list[Any]:
     return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
 
 
-def _refuse_sets(values: Any, where: str) -> None:
+def _refuse_sets(values: object, where: str) -> None:
     if isinstance(values, set | frozenset):  # its order, and so a seeded run, differs between processes
         raise InvalidType(f"{where}: a set has no order; give a list, for example sorted(...)")
 
 
-def _name(value: Any, what: str) -> Name:
+def _name(value: object, what: str) -> Name:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
@@ -87,7 +87,7 @@ def _name(value: Any, what: str) -> Name:
     raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names")
 
 
-def from_spec(spec: Any) -> Draft:
+def from_spec(spec: object) -> Draft:
     """Build from an int, a list of ids, or a mapping from cluster names to specs; lists may mix arms and mappings."""
     draft = Draft()
     # Depth first with an explicit stack: arms keep the order in which they are read, and depth is unlimited.
@@ -159,7 +159,7 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
     return draft
 
 
-def _is_path(path: Any) -> bool:
+def _is_path(path: object) -> bool:
     return isinstance(path, Sequence | np.ndarray) and _is_list(path) and len(path) > 0
 
 
@@ -176,7 +176,7 @@ def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
     return draft
 
 
-def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Draft:
+def from_linkage(merges: object, arms: Iterable[Any] | None) -> Draft:
     """Build from a SciPy linkage matrix: row i merges two nodes into node n + i, and n + i is its name."""
     try:
         matrix = np.asarray(merges, dtype=float)
@@ -284,7 +284,7 @@ def _edit(
     def node_of(clusters: tuple[Name, ...]) -> int:
         node = 0
         for name in clusters:
-            below = tree.child_cluster(node, name)
+            below = tree.nodes.child(node, name)
             if below is None:
                 below = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
                 if below == shape.n_nodes + len(parent_of_new):
@@ -308,14 +308,12 @@ def _edit(
     old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
     new_number = np.empty(len(parent), np.int64)
     new_number[old] = np.arange(len(old))
-    name_of_new = [name for _, name in new_clusters]
+    name_of = dict(zip(shape.inner.tolist(), tree.nodes.clusters, strict=True))
+    name_of |= {node: name for (_, name), node in new_clusters.items()}
     draft = Draft()
     draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]]).tolist()
     draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
-    draft.names = {
-        new: tree.cluster_name(node) if node < shape.n_nodes else name_of_new[node - shape.n_nodes]
-        for new, node in enumerate(old.tolist())
-    }
+    draft.names = {new: name_of[node] for new, node in enumerate(old.tolist())}
     draft.arms = arms
     return draft
 
@@ -354,6 +352,6 @@ def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
         return
     last = clusters[-1]
     doubtful = last == arm or (last in tree and tree.path(last) == clusters)
-    if doubtful and tree.cluster_at(clusters) is None:
+    if doubtful and tree.nodes.cluster(clusters) is None:
         end = f"end in arm {last!r}: the path of an arm has the arm last"
         raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off: {clusters[:-1]!r}")

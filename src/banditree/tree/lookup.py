@@ -39,12 +39,12 @@ class Lookup:
         except KeyError:
             raise self._unknown(arm) from None
 
-    def _unknown(self, arm: Any, more: str = "") -> UnknownArm:
+    def _unknown(self, arm: object, more: str = "") -> UnknownArm:
         shown = ", ".join(repr(arm) for arm in self.arms[:5])
         shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
         return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
 
-    def positions(self, arms: Any, *, copy: bool = True) -> NDArray[np.int64]:
+    def positions(self, arms: object, *, copy: bool = True) -> NDArray[np.int64]:
         """Return the positions of many arms. NumPy ints are looked up without making Python objects.
 
         The array is a new one, unless ``copy`` is false: then it may be ``arms`` itself.
@@ -121,12 +121,12 @@ class Lookup:
 Floats = NDArray[np.float64]
 
 
-def by_arm(tree: Tree, what: str, values: Any) -> Floats:
+def by_arm(tree: Tree, what: str, values: object) -> Floats:
     """Return numbers given as {arm: value} or in the order of ``tree.arms``, in that order: (arms, ...)."""
     return numbers(what, in_order(tree, what, values) if isinstance(values, Mapping) else values)
 
 
-def numbers(what: str, values: Any) -> Floats:
+def numbers(what: str, values: object) -> Floats:
     """Return numbers for arms as a new read-only array; the caller checks its shape: (arms, ...)."""
     refuse_masked(what, values)
     unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same number of values")

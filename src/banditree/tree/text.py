@@ -41,7 +41,7 @@ def _branch(
             return
         end = child == last - 1
         arms = "" if tree.shape.content[child] >= 0 else f" ({count(int(n_below[child]), 'arm')})"
-        lines.append(f"{indent}{'└' if end else '├'}── {visible(tree.name(child))}{arms}")
+        lines.append(f"{indent}{'└' if end else '├'}── {visible(tree.nodes.name(child))}{arms}")
         _branch(tree, n_below, child, indent + ("    " if end else "│   "), most_children, lines)
     if first + shown < last:
         lines.append(f"{indent}└── ... and {last - first - shown:,} more")
@@ -77,7 +77,7 @@ def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> lis
             note = ", ".join(filter(None, (size, describe(child))))
             inside = [] if is_arm else below(child, level + 1)
             is_open = level == 0 and last - first <= MOST_OPEN
-            lines.append(Line(str(tree.name(child)), f"({note})" if note else "", inside, is_open))
+            lines.append(Line(str(tree.nodes.name(child)), f"({note})" if note else "", inside, is_open))
         if first + n_shown < last:
             lines.append(Line("", f"... and {last - first - n_shown:,} more"))
         return lines

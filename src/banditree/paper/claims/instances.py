@@ -112,7 +112,7 @@ def _has_given_quality(setting: Setting, drawn: Instance) -> bool:
 
 def _groups(drawn: Instance) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return a mask of the arms of each top cluster: (arms,) each."""
-    top = np.asarray(drawn.tree.top_cluster())
+    top = np.asarray(drawn.tree.nodes.top_of_arms)
     return [top == cluster for cluster in np.unique(top)]
 
 
