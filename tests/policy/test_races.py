@@ -83,10 +83,10 @@ def test_excluded_arms_are_as_if_they_were_not_there(world: str) -> None:
 def test_choices_follow_the_probabilities_of_the_arms_that_are_left(world: str, which: str) -> None:
     policy = policy_of(world)
     arms = exclusions(policy)[which]
-    limits = policy.walk.limits(TREE.positions(arms), False)
+    limits = policy._state.walk.limits(TREE.positions(arms), False)
     counts = np.zeros(TREE.n_arms, np.int64)
     for _ in range(40_000):
-        counts[policy.walk.choose_within(limits, None)] += 1
+        counts[policy._state.walk.choose_within(limits, None)] += 1
     chances = policy.propensities(exclude=arms)
     assert chi_square(counts, chances) > P_FLOOR
     other = policy.propensities(exclude=[*arms, TREE.arms[int(np.argmax(chances))]])
@@ -104,6 +104,5 @@ def test_probabilities_change_with_every_reward() -> None:
     assert policy.propensities()[TREE.position(arm)] < before[TREE.position(arm)] - 1e-3
     for limits in ({}, {"exclude": [arm]}, {"only": [arm, "c1-1"]}):
         assert np.abs(policy.propensities(**limits) - after.propensities(**limits)).max() < 3e-9
-    with policy.held() as state:  # evidence changed by others counts too
-        state.rows.table[:-1] *= 0.1
+    policy.forget(0.1)
     assert np.abs(policy.propensities() - after.propensities()).max() > 1e-3

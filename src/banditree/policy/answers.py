@@ -49,7 +49,7 @@ def decide(state: State, limits: AnyLimits | None, context: object, position: in
     return Decision(arm, state.given.path(arm), (1 - explore) * math.prod(steps) + uniform, tuple(steps))
 
 
-def _steps(state: State, limits: AnyLimits | None, context: Any, position: int) -> list[float]:
+def _steps(state: State, limits: AnyLimits | None, context: object, position: int) -> list[float]:
     """Return the probabilities of the steps to an arm."""
     steps = []
     for node, child in pairwise(state.readable.path(position)):
@@ -69,7 +69,7 @@ def propensities(state: State, limits: AnyLimits | None, context: object, explor
     return chances
 
 
-def _reached(state: State, limits: AnyLimits | None, context: Any) -> Floats:
+def _reached(state: State, limits: AnyLimits | None, context: object) -> Floats:
     """Return the probability that the walk reaches each arm: (arms,)."""
     shape = state.tree.shape
     chance = np.zeros(shape.n_nodes)
