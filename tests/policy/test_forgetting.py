@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.beliefs.base import LEAST_SCALE
+from banditree.beliefs.base import MIN_SCALE
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
 from banditree.policy.state import hold
@@ -110,7 +110,7 @@ def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: floa
     rows: Any = policy._state.rows
     assert np.allclose(rows.plays(every), plays, rtol=1e-9, atol=1e-9)
     assert np.allclose(rows.rewards(every), rewards, rtol=1e-9, atol=1e-12)
-    assert LEAST_SCALE <= rows.scale[0] <= 1
+    assert MIN_SCALE <= rows.scale[0] <= 1
     if rows.joint and policy.dim is not None:
         lower = np.tril_indices(DIM)
         assert np.allclose(rows._square(rows.gram * rows.scale)[:, 1:, 1:][:, *lower], gram[:, *lower], rtol=1e-9)

@@ -18,7 +18,7 @@ from banditree.tree.build import Name
 
 Learned = tuple[Name, float, dict[Hashable, float]]  # an arm, its reward, the features of the context
 
-LARGEST_DIM = 1000
+MAX_FEATURES = 1000
 CONSTANT = ("constant",)  # the key of the column that is always 1
 
 
@@ -60,13 +60,13 @@ class GrowingPolicy:
             raise InvalidValue("there is no policy yet: it is built at the first decision")
         return self._policy
 
-    def offer(self, arms: Mapping[Name, Sequence[Any]], context: object) -> Policy:
+    def offer(self, arms: Mapping[Name, Sequence[object]], context: object) -> Policy:
         """Make sure that the policy has these arms ({arm: its clusters}) and the context's features, and return it."""
         if self._policy is None and self._tree is None:
             self._tree = Tree.from_paths([(*clusters, arm) for arm, clusters in arms.items()])
         self._add_columns(context)
         if self._policy is None:
-            self._policy = self._built()
+            self._policy = self._build()
         new = {arm: tuple(clusters) for arm, clusters in arms.items() if arm not in self.policy.tree}
         if new:
             self.policy.add_arms(new)
@@ -96,28 +96,28 @@ class GrowingPolicy:
             self._history = None if _is_dense(context) else []
         elif new and self._history is None:
             raise InvalidValue(f"context {context!r:.60} differs in length from the first, which was a list of numbers")
-        if len(self._columns) + len(new) > LARGEST_DIM:
+        if len(self._columns) + len(new) > MAX_FEATURES:
             raise InvalidValue(
-                f"contexts have more than {LARGEST_DIM:,} different features (the latest is {new[-1]!r:.60}); "
+                f"contexts have more than {MAX_FEATURES:,} different features (the latest is {new[-1]!r:.60}); "
                 "group rare ones, or hash them"
             )
         for key in new:
             self._columns.setdefault(key, len(self._columns))
         if len(self._columns) > self._dim:
-            self._dim = min(LARGEST_DIM, max(len(self._columns), 2 * self._dim))
+            self._dim = min(MAX_FEATURES, max(len(self._columns), 2 * self._dim))
             if self._policy is not None:
                 self._rebuild()
 
     def _rebuild(self) -> None:
         """Replace the policy by one with more columns that has learned the same rewards."""
         self._tree = self.policy.tree
-        policy = self._built()
+        policy = self._build()
         if self._history:
             arms, rewards, features = zip(*self._history, strict=True)
             policy.update_many(list(arms), list(rewards), contexts=np.array([self._row(row) for row in features]))
         self._policy = policy
 
-    def _built(self) -> Policy:
+    def _build(self) -> Policy:
         """Build a policy on the present tree, with a random stream that no earlier one had."""
         seed = np.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, self._n_built))
         self._n_built += 1

@@ -30,7 +30,7 @@ class _Adapted(bandit.base.Policy):
         """The policy, with its beliefs. There is none before the first decision."""
         return self._growing.policy
 
-    def _chosen(self, arm_ids: Iterable[Name], context: Mapping[Any, Any] | None) -> Name:
+    def _choose(self, arm_ids: Iterable[Name], context: Mapping[Any, Any] | None) -> Name:
         policy = self._growing.offer({}, context)
         arms = list(arm_ids)
         only = None if arms == list(policy.tree.arms) else arms
@@ -41,7 +41,7 @@ class RiverPolicy(_Adapted):
     """A `river.bandit` policy that decides by a policy of banditree. Made by `bt.adapters.river`."""
 
     def _pull(self, arm_ids: Iterable[Name]) -> Name:
-        return self._chosen(arm_ids, None)
+        return self._choose(arm_ids, None)
 
     def update(self, arm_id: Name, *reward_args: Any, **reward_kwargs: Any) -> None:
         """Learn from the reward of an arm, which river's table of arms counts too."""
@@ -53,7 +53,7 @@ class ContextualRiverPolicy(_Adapted, bandit.base.ContextualPolicy):
     """The same for policies with contexts, which river holds as {feature: value}."""
 
     def _pull(self, arm_ids: Iterable[Name], context: Mapping[Any, Any]) -> Name:  # type: ignore[override]
-        return self._chosen(arm_ids, context)
+        return self._choose(arm_ids, context)
 
     def update(self, arm_id: Name, context: Mapping[Any, Any], *reward_args: Any, **reward_kwargs: Any) -> None:
         """Learn from the reward of an arm in a context, which river's table of arms counts too."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST
+from banditree.errors.checks import MAX_REWARD
 from banditree.report.intervals import normal_interval
 from banditree.stream import Rng, native
 from banditree.tree.shape import Indices, Shape
@@ -27,9 +27,9 @@ Arrays = Mapping[str, NDArray[Any]]  # by name, (nodes, ...) each
 # 2 n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
 ROUNDING = 1e-6
 
-LARGEST_COUNT = 1e30  # of rewards: far more than can be learned, and far from overflow
+MAX_COUNT = 1e30  # of rewards: far more than can be learned, and far from overflow
 
-LEAST_SCALE = 2.0**-20  # the least weight of stored, fading evidence; below it the evidence is rescaled
+MIN_SCALE = 2.0**-20  # the least weight of stored, fading evidence; below it the evidence is rescaled
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Belief(ABC):
             raise InvalidType(f"prior={prior!r} must be a {type(self).__name__}, as the policy has")
         return prior
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the parameters of the prior, for saving."""
         return asdict(self)
 
@@ -228,7 +228,7 @@ class Rows(ABC):
             table = self.table[:-1] * fade
             table[nodes] += self.columns(count, total, context)
             self.table[:-1] = table
-        elif (scale := float(self.scale[0]) * fade) >= LEAST_SCALE:
+        elif (scale := float(self.scale[0]) * fade) >= MIN_SCALE:
             rows = np.append(nodes, -1)  # the row of the scale too
             table = self.table[rows]
             table[:-1] += self.columns(count / scale, total / scale, context, 1 / scale)
@@ -250,7 +250,7 @@ class Rows(ABC):
         """Multiply all evidence by ``factor``."""
         self.table[:-1] *= factor
 
-    def staged(self) -> Self:
+    def stage(self) -> Self:
         """Return a copy with a table of its own, to which rewards can be added; `commit` takes them over at once."""
         staged = copy(self)
         staged.lay_out(self.table.copy(), {name: getattr(self, name).shape[1:] for name in self.EVIDENCE})
@@ -285,7 +285,7 @@ class Rows(ABC):
     def put_back(self, arrays: Arrays) -> None:
         """Restore the arrays that `kept` returned."""
         scale = arrays.get("scale", np.ones(1))
-        if scale.shape != (1,) or not LEAST_SCALE <= scale[0] <= 1:
+        if scale.shape != (1,) or not MIN_SCALE <= scale[0] <= 1:
             raise InvalidValue("scale is not one number from 2^-20 to 1")
         if scale[0] < 1 and not self.fades:
             raise InvalidValue("scale is below 1, and the policy has no half-life")
@@ -298,8 +298,8 @@ class Rows(ABC):
             array = getattr(self, name)
             if not np.isfinite(array).all():
                 raise InvalidValue(f"{name} has entries that are not finite")
-            if name in self.NON_NEGATIVE and ((array < 0) | (array > LARGEST_COUNT)).any():
-                raise InvalidValue(f"{name} has entries that are not from 0 to {LARGEST_COUNT:g}")
+            if name in self.NON_NEGATIVE and ((array < 0) | (array > MAX_COUNT)).any():
+                raise InvalidValue(f"{name} has entries that are not from 0 to {MAX_COUNT:g}")
 
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
         """Return what rounding may leave in an array where terms of both signs cancel: (k,), or 0 where none can.
@@ -328,7 +328,7 @@ class CountedRows(Rows):
 
     def check_evidence(self) -> None:
         super().check_evidence()
-        check_sums("total", self.total, self.count, LARGEST)
+        check_sums("total", self.total, self.count, MAX_REWARD)
 
     def plays(self, nodes: Nodes) -> Floats:
         return self.count[nodes] * self.scale
@@ -355,7 +355,7 @@ def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
     """Return one prior parameter per node: (nodes, ...). If all are equal, the value is stored once."""
-    array = _repeated(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
+    array = _repeat(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
     if not own:
         return array
     array = array.copy()
@@ -375,5 +375,5 @@ def _broadcast(n_nodes: int, value: object) -> Floats:
 
 
 @lru_cache(maxsize=64)  # read-only, and used by every policy of a simulation
-def _repeated(n_nodes: int, value: float) -> Floats:
+def _repeat(n_nodes: int, value: float) -> Floats:
     return _broadcast(n_nodes, value)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
 from banditree.beliefs.priors import siblings
 from banditree.beliefs.winning import BetaLogOdds
-from banditree.errors.checks import LARGEST, positive, real
+from banditree.errors.checks import MAX_REWARD, positive, real
 from banditree.stream import Rng, beta_log_odds
 from banditree.tree.shape import Indices
 
@@ -32,7 +32,7 @@ class Beta(Belief):
 
     def __post_init__(self) -> None:
         for what, value in {"a": self.a, "b": self.b}.items():
-            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1 / LARGEST, LARGEST)
+            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1 / MAX_REWARD, MAX_REWARD)
 
     def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Beta | None:
         estimate = siblings(rows.plays(leaves), rows.rewards(leaves))

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
 from banditree.beliefs.priors import siblings
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST, positive, real
+from banditree.errors.checks import MAX_REWARD, positive, real
 from banditree.stream import Rng
 from banditree.tree.shape import Indices, Shape
 
-WIDEST = 1e300  # largest standard deviation: intervals around it stay finite
-LEAST_NOISE = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
+MAX_SD = 1e300  # largest standard deviation: intervals around it stay finite
+MIN_SD = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Gaussian(Belief):
     prior_sd: float | None = None
 
     def __post_init__(self) -> None:
-        real("Gaussian: mean", self.mean, -LARGEST, LARGEST)
+        real("Gaussian: mean", self.mean, -MAX_REWARD, MAX_REWARD)
         if self.sd is None:
             if self.prior_sd is not None:
                 raise InvalidValue(f"Gaussian: prior_sd={self.prior_sd} needs sd too; where sd is learned, it follows")
@@ -56,7 +56,7 @@ class Gaussian(Belief):
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)
         for what, value in {"sd": self.sd, "prior_sd": self.prior_sd}.items():
-            real(f"Gaussian: {what}", positive(f"Gaussian: {what}", value), 1 / WIDEST, WIDEST)
+            real(f"Gaussian: {what}", positive(f"Gaussian: {what}", value), 1 / MAX_SD, MAX_SD)
         if not 1e-50 < float(self.sd) / float(self.prior_sd) < 1e50:  # type: ignore[arg-type]
             raise InvalidValue(f"Gaussian: sd={self.sd} and prior_sd={self.prior_sd} are too far apart to compute with")
 
@@ -157,7 +157,7 @@ class LearnedGaussianRows(GaussianRows):
         d = self.prior_total[self.leaves] - self.centre
         known = d**2 - (d + total - count * self.centre) ** 2 / (1 + count)
         variance = (self.squares[0] * self.scale[0] + known.sum()) / rows
-        return max(float(np.sqrt(max(variance, 0.0))), LEAST_NOISE)
+        return max(float(np.sqrt(max(variance, 0.0))), MIN_SD)
 
     def noise(self, nodes: Nodes) -> Floats:
         return np.full(len(self.count[nodes]), self.learned_sd())
@@ -170,4 +170,4 @@ class LearnedGaussianRows(GaussianRows):
     def native_arrays(self) -> list[NDArray[Any]]:
         is_arm = np.zeros(len(self.count))
         is_arm[self.leaves] = 1
-        return [*super().native_arrays(), is_arm, np.array([self.centre, LEAST_NOISE])]
+        return [*super().native_arrays(), is_arm, np.array([self.centre, MIN_SD])]

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, positive, real, shown, whole
+from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, abbreviate, positive, real, whole
 from banditree.stream import Rng
 from banditree.tree.shape import Indices
 
 MAX_INFLATION = 1e8  # of a variance by collinear contexts; beyond it, Cholesky's factors have lost too many digits
-LONGEST = 2**15  # most numbers in a context
+MAX_DIM = 2**15  # most numbers in a context
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,14 @@ class Linear(Belief):
         if dim is None:
             raise InvalidType("give the length of the contexts, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
-        if dim > LONGEST:
-            raise InvalidValue(f"dim={shown(dim)} is too long: a context has at most {LONGEST:,} numbers")
+        if dim > MAX_DIM:
+            raise InvalidValue(f"dim={abbreviate(dim)} is too long: a context has at most {MAX_DIM:,} numbers")
         for what, number in {"v": v, "precision": precision}.items():  # keeps all numbers finite
-            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-30, LARGEST_CONTEXT)
+            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-30, MAX_CONTEXT)
         if np.size(mean) not in (1, dim):
             raise InvalidValue(f"Linear: mean={mean!r} must be one number, or one for each of the {dim} coefficients")
         means = tuple(
-            real("Linear: mean", value, -LARGEST_CONTEXT, LARGEST_CONTEXT)
-            for value in np.broadcast_to(mean, dim).tolist()
+            real("Linear: mean", value, -MAX_CONTEXT, MAX_CONTEXT) for value in np.broadcast_to(mean, dim).tolist()
         )
         for name, value in {"size": dim, "v": v, "mean": means, "precision": precision}.items():
             object.__setattr__(self, name, value)
@@ -72,7 +71,7 @@ class Linear(Belief):
     def dim(self) -> int:
         return self.size
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
 
     def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Linear | None:
@@ -188,8 +187,8 @@ class LinearRows(CountedRows):
     def check_evidence(self) -> None:
         """Check also that a sum of x x' is symmetric and has no negative eigenvalue, up to rounding."""
         super().check_evidence()
-        check_sums("gram", self.gram, self.count, LARGEST_CONTEXT**2)
-        check_sums("moment", self.moment, self.count, LARGEST * LARGEST_CONTEXT)
+        check_sums("gram", self.gram, self.count, MAX_CONTEXT**2)
+        check_sums("moment", self.moment, self.count, MAX_REWARD * MAX_CONTEXT)
         trace = np.trace(self.gram, axis1=1, axis2=2)  # (nodes,) no entry is larger, and rounding is far smaller
         slack = ROUNDING * trace[:, None, None]
         uneven = np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack

@@ -45,7 +45,7 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
         ) from None
 
 
-def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
+def resolve(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
     """Replace cluster names in keys by paths, so that the same names may later appear elsewhere in the tree.
 
     A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for everything below it.

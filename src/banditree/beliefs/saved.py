@@ -25,7 +25,7 @@ def put_back(shape: Shape, rows: Rows, arrays: Arrays) -> None:
             raise InvalidValue(f"{name} holds {arrays[name].dtype}s, not {present.dtype}s")
     if unknown := sorted(arrays.keys() - {*rows.EVIDENCE, "scale"}):
         raise InvalidValue(f"{unknown[0]!r} is unknown; if a newer banditree saved it, upgrade banditree")
-    staged = rows.staged()
+    staged = rows.stage()
     with np.errstate(all="ignore"):  # the checks find values that are not finite
         staged.put_back(arrays)
         _check_sums(shape, staged)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import candidates
+from banditree.catalogue import answer, candidates
+from banditree.catalogue.answer import Case
 from banditree.catalogue.candidates import FLAT, Candidate, PolicyNames
-from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
+from banditree.catalogue.comparison import CLOSE, Difference, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.simulation import (
@@ -45,36 +45,52 @@ CLEAR_CHANCE = 0.99  # if one policy is better with this probability, luck does 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Advice(Result):
+class Advice(Case, Result):
     """The result of `advise`.
 
     ``print(advice)`` shows it in sentences, ``advice.to_html()`` makes a page to share, and ``advice.to_dict()`` gives
     data for programs.
     """
 
-    policy: str  # the class to run: TS, TSC, HTS, ...
-    depth: int | None  # how deep it walks the tree; None where the class has no such choice
-    verdict: str  # does it pay off to trust the categories: "tree", "flat", or "cannot tell"
-    code: str  # how to build the policy
-    horizon: int
-    against_flat: Difference  # the advised policy, or else the best that uses the tree, compared with TS
-    pays_from: int | None  # decisions after which that policy stays ahead; None if it is not ahead at the horizon
-    overtaken: Overtaking | None  # which policy would be ahead with more decisions, and from when
-    sentences: tuple[str, ...]  # the answer in words
-    changes: tuple[str, ...]  # what would change the answer
     table: Table  # policy, regret, interval, regret of a bad run, loss per decision at the end, best in worlds
     candidates: tuple[Candidate, ...]  # the policies that were simulated
-    same: Mapping[str, str]  # {candidate that was not simulated: the equivalent candidate that was}
-    inspection: Inspection
-    runs: Runs  # one row per world: the mean over the policy's runs in it
-    traffic: Table
 
     @property
     def name(self) -> str:
         """The policy with its parameters, as the tables show it."""
-        return self.policy if self.depth is None else f"{self.policy}(depth={self.depth})"
+        return self.leader.label
 
-    def facts(self) -> dict[str, Any]:
+    @property
+    def policy(self) -> str:
+        """The class to run: TS, TSC, HTS, ..."""
+        return self.leader.policy
+
+    @property
+    def depth(self) -> int | None:
+        """How deep it walks the tree; None where the class has no such choice."""
+        return self.leader.depth
+
+    @property
+    def code(self) -> str:
+        """How to build the policy."""
+        return self.leader.code_with(self.inspection.catalogue.prior)
+
+    @property
+    def runs(self) -> Runs:
+        """One row per world: the mean over the policy's runs in it."""
+        return self.results.runs
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The answer in words."""
+        return tuple(answer.sentences(self))
+
+    @cached_property
+    def changes(self) -> tuple[str, ...]:
+        """What would change the answer."""
+        return tuple(answer.changes(self))
+
+    def facts(self) -> dict[str, object]:
         names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "overtaken", "same")
         return {name: getattr(self, name) for name in (*names, "sentences", "changes")} | {
             "policies": self.table,
@@ -206,7 +222,7 @@ class Plan:
             raise InvalidValue(
                 "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
             )
-        asked = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+        asked = candidates.for_tree(tree) if policies is None else candidates.parse_candidates(policies, tree)
         if all(candidate.levels == 0 for candidate in asked):
             given = ", ".join(candidate.label for candidate in asked)
             raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
@@ -278,8 +294,6 @@ def weigh(
     same: Mapping[str, str] | None = None,
 ) -> Advice:
     """Turn simulated runs into advice."""
-    from banditree.catalogue import answer
-
     by_label = {candidate.label: candidate for candidate in chosen}
     trusting, adaptive = _with_tree(chosen, catalogue.tree)
     same = same or {}
@@ -319,37 +333,20 @@ def weigh(
         )
         for row in results.runs.table()
     ]
-    shares = tabulate_traffic(catalogue, results.runs)
-    case = answer.Case(
+    return Advice(
         leader=leader,
         least_regret=first,
         verdict=verdict,
-        difference=difference,
+        against_flat=difference,
         categories=categories,
         adaptive=tuple(adaptive),
         pays_from=pays_from,
         overtaken=results.overtaking(leader.label),
         results=results,
         inspection=inspection,
-        traffic=shares,
+        traffic=tabulate_traffic(catalogue, results.runs),
         same=same,
         with_tree=frozenset(candidate.label for candidate in (*trusting, *adaptive)),
-    )
-    return Advice(
-        policy=leader.policy,
-        depth=leader.depth,
-        verdict=verdict,
-        code=leader.code_with(catalogue.prior),
-        horizon=int(results.runs.times[-1]),
-        against_flat=difference,
-        pays_from=pays_from,
-        overtaken=case.overtaken,
-        sentences=tuple(answer.sentences(case)),
-        changes=tuple(answer.changes(case)),
         table=Table(("policy", "regret", "interval", "bad_run", "loss", "best"), rows),
         candidates=tuple(chosen),
-        same=same,
-        inspection=inspection,
-        runs=results.runs,
-        traffic=shares,
     )

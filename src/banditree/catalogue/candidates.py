@@ -156,10 +156,11 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
     return kept, same
 
 
-def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
+def parse_candidates(names: PolicyNames, tree: Tree) -> list[Candidate]:
     """Parse candidates as users write them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
-    >>> [candidate.label for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
+    >>> tree = Tree({"a": {"b": [1, 2], "c": [3, 4]}})
+    >>> [candidate.label for candidate in parse_candidates(["ts", HTS, "HTS:1"], tree)]
     ['TS', 'HTS(depth=2)', 'HTS(depth=1)']
     """
     listed: list[Candidate] = []

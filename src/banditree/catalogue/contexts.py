@@ -209,7 +209,7 @@ class ContextAdvice(Result):
     model: ContextModel
     inspection: ContextInspection
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         names = ("policy", "code", "horizon", "verdict", "of_contexts", "of_tree")
         return {name: getattr(self, name) for name in names} | {
             "sentences": self.sentences,

@@ -71,7 +71,7 @@ class Inspection(Result):
     top: Table  # the best arms: arm, path, plays, rate, mean, interval, chance to be the best
     misplaced: Table  # arm, path, its rate, that of its cluster, the cluster it fits, the rate there, probability
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         catalogue = self.catalogue
         return {
             "arms": catalogue.tree.n_arms,
@@ -314,7 +314,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -
         dominance=float((distances > 0).mean()),
         clusters=_tabulate_clusters(catalogue, clusters, draws),
         top=_tabulate_top(catalogue, draws),
-        misplaced=misplaced(catalogue, draws),
+        misplaced=find_misplaced(catalogue, draws),
     )
 
 
@@ -378,7 +378,7 @@ def _tabulate_top(catalogue: Catalogue, draws: Floats) -> Table:
 # Misplaced arms
 
 
-def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
+def find_misplaced(catalogue: Catalogue, draws: Floats) -> Table:
     """List the arms that probably belong elsewhere, most probable first, given draws of the true means (draws, arms).
 
     The mean of an arm in cluster C has a Beta (or normal) distribution around C's average, with the spread of arms in

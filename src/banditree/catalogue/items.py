@@ -15,7 +15,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
-from banditree.problems.rewards import FARTHEST
+from banditree.problems.rewards import MAX_MEAN
 from banditree.report.words import count, number
 from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng, Seed
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)
 # The combinations of data that a catalogue may have.
 WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))
-CERTAIN = 1e9  # a known mean counts as this many plays
+CERTAIN_PLAYS = 1e9  # a known mean counts as this many plays
 
 
 class Catalogue:
@@ -96,14 +96,14 @@ class Catalogue:
             arm = self.tree.arms[int((self.successes > self.plays).argmax())]
             raise InvalidValue(f"arm {arm!r} has more successes than plays")
         if self.reward_mean is not None and self.reward_sd is not None and self.plays is not None:
-            if not (np.abs(self.reward_mean[self.plays > 0]) <= FARTHEST).all():
+            if not (np.abs(self.reward_mean[self.plays > 0]) <= MAX_MEAN).all():
                 raise InvalidValue(
-                    f"reward_mean must be a number between -{FARTHEST:g} and {FARTHEST:g} for every arm with plays"
+                    f"reward_mean must be a number between -{MAX_MEAN:g} and {MAX_MEAN:g} for every arm with plays"
                 )
             known = self.reward_sd[self.plays > 1]
-            if not ((known >= 0) & (known <= FARTHEST)).all():
+            if not ((known >= 0) & (known <= MAX_MEAN)).all():
                 raise InvalidValue(
-                    f"reward_sd must be a number from 0 to {FARTHEST:g} for every arm with several plays"
+                    f"reward_sd must be a number from 0 to {MAX_MEAN:g} for every arm with several plays"
                 )
             if not (known > 0).any():
                 raise InvalidValue("no arm has a reward_sd above 0; give at least one")
@@ -129,7 +129,7 @@ class Catalogue:
     def posterior(self) -> Posterior:
         """The posterior of the true means. Means that were given are taken as certain."""
         if self.means is not None:
-            return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN), self.means * CERTAIN)
+            return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN_PLAYS), self.means * CERTAIN_PLAYS)
         assert self.plays is not None
         if self.reward_mean is not None and self.reward_sd is not None:
             return NormalPosterior.of(self.tree, self.plays, self.reward_mean, self.reward_sd)

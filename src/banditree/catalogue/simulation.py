@@ -41,7 +41,7 @@ class Simulation(Result):
     runs: Runs
     traffic: Table  # cluster, arms, and for each policy the share of its plays
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "horizon": self.horizon,
             "seeds": len(self.runs.seeds),
@@ -177,7 +177,7 @@ def plan_simulation(
     """Return the horizon, the candidates, and the number of seeds, chosen by the size of the work if not given."""
     horizon = whole("horizon", horizon, 1, why="how many decisions")
     tree = tree_of(catalogue)
-    chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+    chosen = candidates.for_tree(tree) if policies is None else candidates.parse_candidates(policies, tree)
     if seeds is None:
         seeds = default_seeds(horizon * candidates.decision_seconds(chosen, tree.n_arms), quick=quick)
     return horizon, chosen, seeds

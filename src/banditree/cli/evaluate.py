@@ -12,7 +12,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.flags import Command, grouped
+from banditree.cli.flags import Command, group_options
 from banditree.cli.options import Output, Rng, number, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import contest
@@ -110,7 +110,7 @@ class Source:
         )
 
 
-@grouped
+@group_options
 def evaluate_command(
     *,
     source: Source,
@@ -165,7 +165,7 @@ def evaluate_command(
         output.write_page(result, source.log)
 
 
-@grouped
+@group_options
 def replay_command(
     *,
     source: Source,

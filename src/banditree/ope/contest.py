@@ -48,7 +48,7 @@ class Contest(Result):
         rows.sort(key=lambda row: -row[1])
         return Table(("policy", "value", "interval", "ess", "answer"), rows)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         facts_by_name = {name: evaluation.facts() for name, evaluation in self.evaluations.items()}
         return {
             "policies": {name: facts["estimates"] for name, facts in facts_by_name.items()},

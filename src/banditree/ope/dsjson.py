@@ -138,7 +138,7 @@ def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None
     return ""
 
 
-def _feature(features: Mapping[str, Any], name: str) -> Any:
+def _feature(features: Mapping[str, object], name: str) -> Any:
     """Find a feature by its name, "TAction.topic" or "topic" in any namespace; None if there is none."""
     value: Any = features
     for part in name.split("."):

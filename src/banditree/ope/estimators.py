@@ -53,7 +53,7 @@ def snips(rewards: Floats, weights: Floats, scale: Floats | None = None) -> Floa
 
     .. math:: \hat V = \frac{\sum_i w_i r_i}{\sum_i w_i}, \qquad s_i = \hat V + \frac{w_i (r_i - \hat V)}{\bar w}
     """
-    return _normalised(rewards, weights, scale)
+    return _normalise(rewards, weights, scale)
 
 
 def dm(direct: Floats) -> Floats:
@@ -77,7 +77,7 @@ def sndr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, sc
 
     .. math:: \hat V = \frac1n \sum_i v_i + \frac{\sum_i w_i (r_i - \hat q(x_i, a_i))}{\sum_i w_i}
     """
-    return direct + _normalised(rewards - predicted, weights, scale)
+    return direct + _normalise(rewards - predicted, weights, scale)
 
 
 def switch_dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, tau: float) -> Floats:
@@ -85,7 +85,7 @@ def switch_dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Float
 
     .. math:: \hat V = \frac1n \sum_i v_i + w_i \mathbb{1}[w_i \le \tau] (r_i - \hat q(x_i, a_i))
     """
-    return direct + switched(weights, tau) * (rewards - predicted)
+    return direct + switch(weights, tau) * (rewards - predicted)
 
 
 def dros(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, lam: float) -> Floats:
@@ -118,7 +118,7 @@ def offcem(rewards: Floats, target: Floats, behaviour: Floats, predicted: Floats
     return direct + target / behaviour * (rewards - predicted)
 
 
-def switched(weights: Floats, tau: float) -> Floats:
+def switch(weights: Floats, tau: float) -> Floats:
     """Set the weights above tau to 0: (n,)."""
     return np.where(weights <= tau, weights, 0.0)
 
@@ -152,7 +152,7 @@ def effective_sample_size(weights: Floats) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
-def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
+def _normalise(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
     """Compute linearised scores whose (scaled) mean is the weighted mean of the values; NaN if all weights are 0.
 
     With ``scale`` a few rows may carry most of the weight and pull the mean towards themselves: their residuals are
@@ -275,7 +275,7 @@ class SwitchDR(DR):
 
     def weights(self, rows: Rows) -> Floats:
         assert self.tau is not None
-        return switched(rows.weights, self.tau)
+        return switch(rows.weights, self.tau)
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""

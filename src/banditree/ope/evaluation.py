@@ -149,7 +149,7 @@ class Evaluation(Result):
             ],
         )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         names = [estimate.estimator.name for estimate in self]
         estimates = {
             estimate.estimator.name if names.count(estimate.estimator.name) == 1 else estimate.estimator.label: {
@@ -236,7 +236,7 @@ def draw_intervals(
     return lambda caption, alt: Picture(draw, caption, alt)
 
 
-def _numbers(estimate: Estimate) -> dict[str, Any]:
+def _numbers(estimate: Estimate) -> dict[str, object]:
     return {"value": estimate.value, "se": estimate.se, "interval": estimate.interval}
 
 

@@ -20,8 +20,8 @@ from banditree.ope.propensities import fit_propensities
 from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Floats
-from banditree.tables.problems import TableError, shown
-from banditree.tables.sources import MAX_BYTES, Columns, column_names, listed, load
+from banditree.tables.problems import TableError, quote
+from banditree.tables.sources import MAX_BYTES, Columns, column_names, load, require_list
 from banditree.tree import Tree
 
 Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
@@ -212,7 +212,7 @@ def read_log(
     >>> log.context_names, log.contexts.tolist()
     (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
     """
-    context = listed("context", context)
+    context = require_list("context", context)
     if is_dsjson(source):
         if reward is not None or propensity is not None or time is not None:
             raise InvalidType("a decision log of Vowpal Wabbit has no columns to name but arm= and context=")
@@ -324,7 +324,7 @@ def _leave_out(
     return table.keep(kept)
 
 
-def _read_paths(table: Columns, column: str, ids: Sequence[Any], codes: Places) -> dict[Any, tuple[Any, ...]]:
+def _read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:
     """Read each arm's path, a JSON list that ends in the arm; if it has moved, the last row says where it is."""
     paths: dict[Any, tuple[Any, ...]] = {}
     last_row = {int(code): at for at, code in enumerate(codes.tolist()) if code >= 0}
@@ -336,7 +336,7 @@ def _read_paths(table: Columns, column: str, ids: Sequence[Any], codes: Places) 
                 raise ValueError
             paths[ids[code]] = (*names[:-1], ids[code])
         except (TypeError, ValueError):
-            table.report(at, column, f"{shown(cell)} is not a path; give a JSON list of names that ends in the arm")
+            table.report(at, column, f"{quote(cell)} is not a path; give a JSON list of names that ends in the arm")
     return paths
 
 
@@ -405,7 +405,7 @@ def match_arms(ids: Sequence[Any], tree: Tree) -> list[int | None]:
     return places
 
 
-def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
+def different_kinds(ids: Sequence[object], tree: Tree, what: str) -> str:
     """Write a hint if ids are text in one place and numbers in the other; "" otherwise."""
     given, known = ({isinstance(arm, str) for arm in arms} for arms in (ids, tree.arms))
     if len(given) > 1 or given == known or len(known) > 1:
@@ -414,7 +414,7 @@ def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
     return f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
 
 
-def _object_array(values: Sequence[Any]) -> NDArray[np.object_]:
+def _object_array(values: Sequence[object]) -> NDArray[np.object_]:
     array = np.empty(len(values), object)
     array[:] = values
     return array

@@ -30,7 +30,7 @@ def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: boo
     rows, else on the other folds.
     """
     if model is not None and not hasattr(model, "fit"):
-        return _given(model, len(log), tree)
+        return _read_predictions(model, len(log), tree)
     fold = blocks(len(log)) if in_order else folds(len(log), rng)
     if model is None and log.contexts is not None and len(log) * tree.n_arms <= MAX_PREDICTIONS:
         return _by_contexts(log.rewards, log.contexts, places, tree, fold, in_order=in_order)
@@ -132,7 +132,7 @@ def _coefficients(policy: LinATS, dim: int) -> Floats:
     return means
 
 
-def _given(model: Any, n: int, tree: Tree) -> ByRow:
+def _read_predictions(model: Any, n: int, tree: Tree) -> ByRow:
     try:
         matrix = np.asarray(model, np.float64)
     except (TypeError, ValueError):
@@ -167,11 +167,11 @@ def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places
         for low in range(0, len(kinds), step):
             some = kinds[low : low + step]
             features = np.hstack([np.repeat(X[first[some]], tree.n_arms, axis=0), np.tile(arms, (len(some), 1))])
-            predictions[some] = _expected(estimator, features).reshape(len(some), tree.n_arms)
+            predictions[some] = _predict(estimator, features).reshape(len(some), tree.n_arms)
     return ByRow(predictions, kind)
 
 
-def _expected(estimator: Any, features: Floats) -> Floats:
+def _predict(estimator: Any, features: Floats) -> Floats:
     """Predict the expected reward; for a classifier, the classes (rewards) weighted by their probabilities."""
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(features) @ np.asarray(estimator.classes_, np.float64))

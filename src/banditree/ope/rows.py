@@ -78,7 +78,7 @@ class ByRow:
             products[part] = np.einsum("ij,ij->i", self.table[left[part]], other.table[right[part]])
         return products[pair_of_row]
 
-    def pooled(self, group: Places) -> ByRow:
+    def pool(self, group: Places) -> ByRow:
         """Sum over groups of arms, given the group of each arm; the result has vectors over groups."""
         order = np.argsort(group, kind="stable")
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -124,9 +124,9 @@ class Rows:
         assert self.behaviour is not None
         cluster_of_arm = clusters(self.tree, depth)
         at = cluster_of_arm[self.places]
-        behaviour = self.behaviour.pooled(cluster_of_arm).at(at)
+        behaviour = self.behaviour.pool(cluster_of_arm).at(at)
         _check_positive(behaviour, self.places, self.tree, "the cluster of ")
-        return self.target.pooled(cluster_of_arm).at(at) / behaviour
+        return self.target.pool(cluster_of_arm).at(at) / behaviour
 
     def unsupported(self) -> tuple[tuple[Any, ...], float]:
         """Find the arms without rows that the target would show, most likely first, and their total probability."""

@@ -36,12 +36,12 @@ def write(ax: Axes, path: Path) -> None:
 
 def data(ax: Axes, kind: str) -> bytes:
     """Return the figure of these axes as the content of a file: png, svg or pdf."""
-    return _rendered(ax, format=kind, **KINDS[kind])
+    return _render(ax, format=kind, **KINDS[kind])
 
 
 def svg(ax: Axes) -> str:
     """Return the figure of these axes as an SVG element for a web page: transparent, with no links to other files."""
-    text = _rendered(ax, format="svg", transparent=True, metadata=dict.fromkeys(METADATA)).decode()
+    text = _render(ax, format="svg", transparent=True, metadata=dict.fromkeys(METADATA)).decode()
     return text[text.index("<svg") :]
 
 
@@ -54,7 +54,7 @@ def check(path: Path) -> str:
     return kind
 
 
-def _rendered(ax: Any, **options: Any) -> bytes:
+def _render(ax: Any, **options: Any) -> bytes:
     content = io.BytesIO()
     with house_style():
         ax.figure.savefig(content, **options)

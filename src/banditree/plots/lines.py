@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-SIZE = (6.4, 3.8)  # inches
+SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
 LEGENDS = "beside", "below"
 MAX_LABEL = 24  # characters of a name
@@ -161,7 +161,7 @@ def panels(
     The Axes, or an array of them.
     """
     rows, columns = -(-len(series) // 3), min(len(series), 3)
-    size = SIZE if len(series) == 1 else (SIZE[0] * columns * 0.8, SIZE[1] * rows)
+    size = SIZE_INCHES if len(series) == 1 else (SIZE_INCHES[0] * columns * 0.8, SIZE_INCHES[1] * rows)
     with house_style():
         options: dict[str, Any] = {"figsize": size, "layout": "constrained"}
         if in_window:
@@ -193,11 +193,11 @@ def new_axes() -> Axes:
     """Return the axes of a new figure, which notebooks and ``pyplot.show`` show."""
     from matplotlib import pyplot
 
-    _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
+    _, ax = pyplot.subplots(figsize=SIZE_INCHES, layout="constrained")
     return ax
 
 
-def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Axes:
+def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Axes:
     """Return the axes of a new figure that is only written to a file: it has no window and need not be closed."""
     with house_style():
         from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-ARMS = 30  # the most arms in a picture
+MAX_ARMS = 30  # the most arms in a picture
 
 
 def rewards(replay: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
@@ -91,7 +91,7 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Axes | N
     """
     with house_style():
         ax = new_axes() if ax is None else ax
-        order = np.argsort(-target, kind="stable")[:ARMS]
+        order = np.argsort(-target, kind="stable")[:MAX_ARMS]
         at = np.arange(len(order))
         ax.bar(at - 0.2, 100 * target[order], 0.4, color=BLUE, label="target")
         ax.bar(at + 0.2, 100 * shown[order], 0.4, color=GREY, label="rows of the log")
@@ -104,7 +104,7 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Axes | N
         ax.tick_params(axis="x", labelsize="small")
         ax.grid(visible=False, axis="x")
         ax.set_xlim(-0.7, len(order) - 0.3)
-        more = f" (the first {ARMS} of {len(target):,})" if len(target) > ARMS else ""
+        more = f" (the first {MAX_ARMS} of {len(target):,})" if len(target) > MAX_ARMS else ""
         ax.set(xlabel=f"arm{more}", ylabel="share (%)")
         add_legend(ax)
     return ax

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
+from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
 from banditree.policy.limits import AnyLimits
@@ -22,8 +22,6 @@ from banditree.tree.shape import Indices
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
     from banditree.report.tables import Row, Table
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Decision:
     steps: tuple[float, ...]
 
 
-def decide(state: State, limits: AnyLimits | None, context: object, position: int, explore: float) -> Decision:
+def decide(state: State, limits: AnyLimits | None, context: Floats | None, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
     known = state.walk.wins(limits, context, position)
@@ -59,7 +57,7 @@ def _steps(state: State, limits: AnyLimits | None, context: object, position: in
     return steps
 
 
-def propensities(state: State, limits: AnyLimits | None, context: object, explore: float) -> Floats:
+def propensities(state: State, limits: AnyLimits | None, context: Floats | None, explore: float) -> Floats:
     """Return the probability of every arm: (arms,). Needs exclusive access."""
     chances = state.walk.wins(limits, context)
     chances = (1 - explore) * (_reached(state, limits, context) if chances is None else chances)
@@ -85,7 +83,7 @@ def _reached(state: State, limits: AnyLimits | None, context: object) -> Floats:
     return np.asarray(chance[shape.node_of])
 
 
-def _wins(state: State, limits: AnyLimits | None, context: object, node: int, children: Indices) -> Floats:
+def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: int, children: Indices) -> Floats:
     """Return the probability that the walk steps from a node to each of these children: (k,)."""
     if len(children) == 1:
         return np.ones(1)
@@ -101,7 +99,7 @@ MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in a
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
-def table(state: State, context: object, features: Features | None) -> Table:
+def table(state: State, context: Floats | None, features: Features | None) -> Table:
     """Return one row per node, the root first."""
     from banditree.report.tables import Table  # not needed by `import banditree`
 
@@ -129,7 +127,7 @@ def row(state: State, key: object, features: Features | None) -> Row:
     return Row(zip(_names(columns), values, strict=True))
 
 
-def best(state: State, context: Any) -> Name:
+def best(state: State, context: Floats | None) -> Name:
     """Return the arm with the highest expected reward among those tried; ties go to the first."""
     leaves = state.tree.shape.node_of
     tried = np.flatnonzero(state.rows.plays(leaves) > 0)
@@ -146,13 +144,13 @@ class Remaining(NamedTuple):
     high: float  # it is at most this much with a probability of 95%
 
 
-def chances(state: State, context: Any) -> dict[Name, float]:
+def chances(state: State, context: Floats | None) -> dict[Name, float]:
     """Return the probability of each arm that its mean is the highest."""
     wins = state.rows.unsharpened().wins(state.tree.shape.node_of, context)
     return dict(zip(state.arms, (wins / wins.sum()).tolist(), strict=True))
 
 
-def remaining(state: State, context: Any) -> Remaining:
+def remaining(state: State, context: Floats | None) -> Remaining:
     """Compare the highest mean with that of the arm which is best by its expected mean, over draws of all means.
 
     The draws have a stream of their own, so that the same beliefs give the same answer.

@@ -30,7 +30,7 @@ class Content(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def encode(kind: str, header: Mapping[str, Any], arrays: Arrays) -> list[Any]:
+def encode(kind: str, header: Mapping[str, object], arrays: Arrays) -> list[Any]:
     """Encode a header and arrays as pieces of bytes, to be written one after the other."""
     plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]

@@ -5,9 +5,9 @@ Twin of ``native/policy/descent.hpp``: with the native random stream, both take 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Batch, Floats
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS
-from banditree.policy.limits import Limits, uniform_arm
+from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD
+from banditree.policy.limits import AnyLimits, Limits, uniform_arm
 from banditree.rules import Rule, View
 from banditree.stream import Rng
 from banditree.tree import Tree
@@ -72,7 +72,7 @@ def in_order(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     return order
 
 
-def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, inner: Any) -> None:
+def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, inner: Iterable[int]) -> None:
     """Recompute the representatives of these inner nodes, the lowest first."""
     assert summary is not None
     for node in inner:
@@ -219,7 +219,7 @@ class Walk:
                 waiting.extend(reversed(groups))
         return arms
 
-    def view(self, node: int, children: Indices, context: Any, limits: Any) -> View:
+    def view(self, node: int, children: Indices, context: Floats | None, limits: AnyLimits | None) -> View:
         """Return what the rule sees of some children of a node, for one decision."""
         summary: Any = self.summary
         if limits is not None and summary is not None:
@@ -227,7 +227,7 @@ class Walk:
         at = None if context is None else context[None]
         return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, summary)
 
-    def _scores(self, node: int, children: Indices, context: object, limits: Limits | None) -> Floats:
+    def _scores(self, node: int, children: Indices, context: Floats | None, limits: Limits | None) -> Floats:
         """Score some children for one decision: (k, 1)."""
         return self._score(self.view(node, children, context, limits))
 
@@ -241,7 +241,7 @@ class Walk:
             )
         return scores if scores.shape == full else np.broadcast_to(scores, full)
 
-    def _stands_for(self, node: int, limits: Any) -> int:
+    def _stands_for(self, node: int, limits: AnyLimits) -> int:
         """Return the representative of a node with limited arms: the best allowed arm, or the first if none was tried.
 
         A cluster in which no arm was ever tried represents itself.
@@ -254,7 +254,7 @@ class Walk:
         best = self.rule.summarise(self.rows, node, candidates)
         return int(candidates[0]) if best is None or best == node else best
 
-    def children(self, node: int, limits: Any) -> NDArray[np.intp]:
+    def children(self, node: int, limits: AnyLimits | None) -> NDArray[np.intp]:
         """Return the nodes that compete at a node, in order: its children, or all arms where beliefs are joint."""
         if self.rows.joint:
             return self._leaves(limits) if node == 0 else np.empty(0, np.intp)
@@ -262,12 +262,12 @@ class Walk:
             return np.asarray(limits.allowed(node), np.intp)
         return np.arange(self.shape.start[node], self.shape.start[node + 1])
 
-    def _leaves(self, limits: Any) -> NDArray[np.intp]:
+    def _leaves(self, limits: AnyLimits | None) -> NDArray[np.intp]:
         if limits is None:
             return np.flatnonzero(self.shape.content >= 0)
         return np.sort(self.shape.node_of[limits.arms_allowed()]).astype(np.intp)
 
-    def wins(self, limits: Any, context: Any, arm: int = -1) -> Floats | None:
+    def wins(self, limits: Any, context: object, arm: int = -1) -> Floats | None:
         """Return nothing: only the native engine knows the probabilities of arms faster than by steps."""
         return None
 
@@ -293,15 +293,15 @@ class Walk:
 
     # Learning
 
-    def update(self, arm: Any, reward: Any, context: Any) -> bool:
+    def update(self, arm: Any, reward: Any, context: object) -> bool:
         position = self.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
         with self._lock:
             return position >= 0 and not self.closed and self.learn_one(position, reward, context)
 
-    def learn_one(self, position: int, reward: Any, context: Any) -> bool:
+    def learn_one(self, position: int, reward: object, context: object) -> bool:
         """Learn from one reward of the arm at this position; False if something is not ready to use."""
         low, high = self.rows.support
-        if not isinstance(reward, REAL) or not (low <= reward <= high and -LARGEST <= reward <= LARGEST):
+        if not isinstance(reward, REAL) or not (low <= reward <= high and -MAX_REWARD <= reward <= MAX_REWARD):
             return False
         if not fits(context, self.rows.dim):
             return False
@@ -327,7 +327,7 @@ class Walk:
             if bad is not None:
                 return bad
             if self.fade < 1:  # each reward lets the others fade: in the order given
-                staged = self.rows.staged()
+                staged = self.rows.stage()
                 for i, arm in enumerate(arms.tolist()):
                     count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
                     staged.add(self._path_up(arm), float(rewards[i]), count, x, self.fade)
@@ -348,7 +348,7 @@ class Walk:
     def _path_up(self, position: int) -> NDArray[np.intp]:
         return np.array(self.shape.path_up(int(self.shape.node_of[position])))
 
-    def _change(self, change: Callable[[], None], inner: Any) -> None:
+    def _change(self, change: Callable[[], None], inner: Iterable[int]) -> None:
         """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
         self._is_summarised = self.summary is None
         change()
@@ -364,14 +364,14 @@ def first_not_allowed(
     n = np.ones(1) if plays is None else plays
     with np.errstate(invalid="ignore", over="ignore"):
         fine = (arms >= 0) & (arms < n_arms)
-        fine &= (n > 0) & (n <= MOST_PLAYS) & (np.abs(rewards) <= LARGEST)
+        fine &= (n > 0) & (n <= MAX_PLAYS) & (np.abs(rewards) <= MAX_REWARD)
         fine &= (rewards >= support[0] * n) & (rewards <= support[1] * n)
     return None if fine.all() else int(np.argmin(fine))
 
 
-def fits(context: Any, dim: int | None) -> bool:
+def fits(context: Any, dim: int | None) -> TypeGuard[Floats | None]:
     """Whether a context is ready to use: None if none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
     is_plain = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
-    return is_plain and bool((np.abs(context) <= LARGEST_CONTEXT).all())  # false for NaN
+    return is_plain and bool((np.abs(context) <= MAX_CONTEXT).all())  # false for NaN

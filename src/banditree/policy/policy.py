@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief
-from banditree.beliefs.base import Floats
-from banditree.beliefs.priors import Prior, by_node, parts, resolved
+from banditree.beliefs.priors import Prior, by_node, parts, resolve
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.features import Features
 from banditree.policy import answers, descent, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
+from banditree.policy.limits import AnyLimits
 from banditree.policy.state import Held, State, build, priors_of_new, remember, transfer_evidence
 from banditree.rules import UCB, Rule
 from banditree.stream import Seed
@@ -118,16 +118,16 @@ class Policy(Held):
         rule: Rule,
         depth: int | None,
         rng: Seed,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         *,
         strict: bool,
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         super().__init__()
         self._name = type(self).__name__
-        _checked(tree)
+        _check_tree(tree)
         self.belief, own = parts(belief)
-        own = resolved(tree, own) if strict else own
+        own = resolve(tree, own) if strict else own
         if not isinstance(rule, Rule):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
@@ -162,7 +162,7 @@ class Policy(Held):
 
     # Choosing
 
-    def choose(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Name:
+    def choose(self, context: object = None, *, only: object = None, exclude: object = None) -> Name:
         """Choose one arm. Beliefs do not change.
 
         Parameters
@@ -178,14 +178,14 @@ class Policy(Held):
             arm = self._state.walk.choose(context)
             if arm is not None:
                 return arm
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         with self._free_lock():
             state = self._recover_state()
             limited = self._limits(state, only, exclude)
             vector = context if self.features is not None else self._contexts.one(context)
             return state.arms[self._choose_position(state, limited, vector)]
 
-    def _choose_position(self, state: State, limited: Any, context: Floats | None) -> int:
+    def _choose_position(self, state: State, limited: AnyLimits | None, context: object) -> int:
         """Choose an arm in exclusive access, and return its position."""
         position = state.walk.choose_within(limited, context)
         if position < 0:
@@ -211,7 +211,7 @@ class Policy(Held):
                 raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
         vectors = self._contexts.many(contexts, n)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         with self._free_lock():
             state = self._recover_state()
             m = len(vectors) if vectors is not None else n or 0
@@ -241,7 +241,7 @@ class Policy(Held):
             As for `choose`.
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         with self._free_lock():
             state = self._recover_state()
             limited = self._limits(state, only, exclude)
@@ -266,7 +266,7 @@ class Policy(Held):
         0.25
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             limited = self._limits(state, only, exclude)
@@ -284,15 +284,15 @@ class Policy(Held):
             As for `choose`.
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             limited = self._limits(state, only, exclude)
             return answers.propensities(state, limited, vector, self.explore)
 
-    def _limits(self, state: State, only: object, exclude: object) -> Any:
-        arms = limits.named(state.tree, only, exclude)
-        return None if arms is None else limits.checked(state.walk.limits(*arms))
+    def _limits(self, state: State, only: object, exclude: object) -> AnyLimits | None:
+        arms = limits.find_arms(state.tree, only, exclude)
+        return None if arms is None else limits.require_arms(state.walk.limits(*arms))
 
     # Learning
 
@@ -335,7 +335,7 @@ class Policy(Held):
         quick = plays is None and self.features is None
         if quick and self._state.walk.learn_lists(inputs.short(arms), inputs.short(rewards), contexts):
             return
-        arms = inputs.listed(arms)
+        arms = inputs.read_once(arms)
         tree = self._state.tree
         positions = tree.positions(arms, copy=False)
         n = len(positions)
@@ -368,7 +368,7 @@ class Policy(Held):
 
     # Changing the tree
 
-    def add_arms(self, arms: Mapping[Any, Sequence[Any]], *, prior: Belief | str | None = None) -> None:
+    def add_arms(self, arms: Mapping[Any, Sequence[object]], *, prior: Belief | str | None = None) -> None:
         """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the policy's prior.
 
         With ``prior="cluster"`` they start at an estimate from their sibling arms: the siblings' mean, with a certainty
@@ -380,27 +380,27 @@ class Policy(Held):
             own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
-    def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
+    def move_arms(self, arms: Mapping[Any, Sequence[object]]) -> None:
         """Move arms below other clusters. Their evidence moves with them."""
         self._change(lambda tree: tree.move_arms(arms))
 
-    def remove_arms(self, arms: Iterable[Any]) -> None:
+    def remove_arms(self, arms: Iterable[object]) -> None:
         """Take arms out, with their evidence: one that comes back starts at the prior."""
-        gone = inputs.listed(arms)
+        gone = inputs.read_once(arms)
         self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
         """Replace the tree. Arms in both trees keep their evidence; the others are removed, or start at the prior."""
         self._change(lambda _: tree)
 
-    def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
+    def _change(self, make: Callable[[Tree], Tree], own: Mapping[Any, Belief] | None = None) -> None:
         """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
-        new = self._build_state(_checked(make(before)), self._state.own_priors | dict(own or {}))
+        new = self._build_state(_check_tree(make(before)), self._state.own_priors | dict(own or {}))
         closed = self._close_walk(changes=True)
         with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._build_state(_checked(make(old.given)), old.own_priors | dict(own or {}))
+                new = self._build_state(_check_tree(make(old.given)), old.own_priors | dict(own or {}))
             self._state = transfer_evidence(old, new)  # one step: the whole change, or none of it
 
     def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Seed = None) -> State:
@@ -507,10 +507,10 @@ class Policy(Held):
         """Pickle and copy through `to_bytes`: the copy has the same beliefs and a fresh random stream."""
         from banditree.policy import saving
 
-        return saving.reduced(self)
+        return saving.reduce(self)
 
 
-def _checked(tree: Any) -> Tree:
+def _check_tree(tree: object) -> Tree:
     if not isinstance(tree, Tree):
         raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
     return tree

@@ -44,15 +44,15 @@ def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
     from banditree import files  # as in Policy.save
 
-    files.write_whole(path, _encoded(policy))
+    files.write_whole(path, _encode(policy))
 
 
 def to_bytes(policy: Policy) -> bytes:
     """Return what `save` writes."""
-    return b"".join(_encoded(policy))
+    return b"".join(_encode(policy))
 
 
-def _encoded(policy: Policy) -> list[Any]:
+def _encode(policy: Policy) -> list[Any]:
     from banditree.policy import container
 
     closed = policy._close_walk(changes=False)
@@ -60,9 +60,9 @@ def _encoded(policy: Policy) -> list[Any]:
         parent, content, arms, names = to_arrays(policy.tree)
         header = {
             "policy": type(policy).__name__,
-            "belief": _described(policy.belief),
-            "own": [[_written(key), _described(belief)] for key, belief in state.own_priors.items()],
-            "rule": _described(policy.rule),
+            "belief": _describe(policy.belief),
+            "own": [[_written(key), _describe(belief)] for key, belief in state.own_priors.items()],
+            "rule": _describe(policy.rule),
             "depth": policy.depth,
             "options": _options(policy),
             "arms": arms,
@@ -78,14 +78,14 @@ def _options(policy: Policy) -> dict[str, Any]:
     return options if features is None else options | {"features": features.to_dict()}
 
 
-def _described(part: Belief | Rule) -> dict[str, Any]:
+def _describe(part: Belief | Rule) -> dict[str, object]:
     """Describe a belief or a rule for a file. A user-defined one is passed again at loading: its name is enough."""
-    if _built_in(part):
+    if _is_built_in(part):
         return {"kind": type(part).__name__, **part.parameters()}
     return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}
 
 
-def _built_in(part: Belief | Rule) -> bool:
+def _is_built_in(part: Belief | Rule) -> bool:
     return type(part) in (*BELIEFS.values(), *RULES.values())
 
 
@@ -112,7 +112,7 @@ def load(
     from banditree.policy import container
 
     content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
-    return _built(content, str(path), rng, belief, rule)
+    return _build(content, str(path), rng, belief, rule)
 
 
 def from_bytes(data: object, *, rng: Seed = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
@@ -124,10 +124,10 @@ def from_bytes(data: object, *, rng: Seed = None, belief: Prior | None = None, r
     >>> bt.from_bytes(policy.to_bytes(), rng=8).table()[0].plays
     1
     """
-    return _built(_decoded(data), BYTES, rng, belief, rule)
+    return _build(_decode(data), BYTES, rng, belief, rule)
 
 
-def _decoded(data: object) -> Content:
+def _decode(data: object) -> Content:
     from banditree.policy import container
 
     if not isinstance(data, bytes | bytearray | memoryview):
@@ -148,7 +148,7 @@ class Saved(NamedTuple):
     options: dict[str, Any]
 
 
-def _built(
+def _build(
     content: Content,
     source: str,
     rng: Seed,
@@ -172,7 +172,7 @@ def _built(
         tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
         prior = belief if belief is not None else _saved_prior(saved)
-        rule_or_saved = rule if rule is not None else _rebuilt(saved.rule, RULES)
+        rule_or_saved = rule if rule is not None else _rebuild(saved.rule, RULES)
     kind = kind or ALGORITHMS.get(saved.policy, Policy)
     policy = kind.__new__(kind)
     with _whole(source, also=belief is None and rule is None):
@@ -230,7 +230,7 @@ def _header(content: Content) -> Saved:
     )
 
 
-def _of(kind: type, header: Mapping[str, Any], key: str) -> Any:
+def _of(kind: type, header: Mapping[str, object], key: str) -> Any:
     if not isinstance(header[key], kind):
         raise InvalidType(f"{key} is a {type(header[key]).__name__}")
     return header[key]
@@ -283,10 +283,10 @@ def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
 
 
 def _saved_prior(saved: Saved) -> Prior:
-    return {None: _rebuilt(saved.belief, BELIEFS), **{key: _rebuilt(belief, BELIEFS) for key, belief in saved.own}}
+    return {None: _rebuild(saved.belief, BELIEFS), **{key: _rebuild(belief, BELIEFS) for key, belief in saved.own}}
 
 
-def _rebuilt(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     parameters = dict(described)
     return kinds[parameters.pop("kind")](**parameters)
 
@@ -301,13 +301,13 @@ def _rows(arrays: Arrays, policy: Policy, version: int) -> dict[str, NDArray[Any
 # Copying
 
 
-def reduced(policy: Policy) -> tuple[Any, ...]:
+def reduce(policy: Policy) -> tuple[Any, ...]:
     """Return what pickle and copy need: the bytes, and by reference user-defined parts and added attributes."""
-    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
-    rule = None if _built_in(policy.rule) else policy.rule
+    belief = None if _is_built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
+    rule = None if _is_built_in(policy.rule) else policy.rule
     return copied, (type(policy), to_bytes(policy), belief, rule), dict(vars(policy)) or None
 
 
 def copied(kind: type[Policy], data: bytes, belief: Prior | None, rule: Rule | None) -> Policy:
-    """Make the copy that `reduced` describes, with a fresh random stream."""
-    return _built(_decoded(data), BYTES, None, belief, rule, kind, strict=False)
+    """Make the copy that `reduce` describes, with a fresh random stream."""
+    return _build(_decode(data), BYTES, None, belief, rule, kind, strict=False)

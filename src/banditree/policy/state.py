@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from types import TracebackType
@@ -86,7 +86,7 @@ def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[n
 
 
 def priors_of_new(
-    state: State, belief: Belief, arms: Mapping[Any, Sequence[Any]], prior: Belief | str | None
+    state: State, belief: Belief, arms: Mapping[Any, Sequence[object]], prior: Belief | str | None
 ) -> dict[Any, Belief]:
     """What new arms start from, where it is not the policy's own prior: what arms beside them showed, or as given."""
     if prior is None or not isinstance(arms, Mapping):
@@ -120,7 +120,7 @@ class Held:
         """What the holder of the lock enters to have the walk to itself. Made before the lock is taken."""
         return Closed(self, outermost=not self._is_held(), changes=changes)
 
-    def _free_lock(self) -> Any:
+    def _free_lock(self) -> AbstractContextManager[object]:
         """Return the lock, for steps that the engine completes or leaves undone; raise inside of `hold`."""
         if self._is_held():
             raise InvalidValue(f"this {self._name} is held; call choose or update outside `with hold(policy)`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Drifting:
     fixed: ClassVar[bool] = False
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         return {"problem": self.problem, "every": self.every}
 
     def __repr__(self) -> str:

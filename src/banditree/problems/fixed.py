@@ -65,10 +65,10 @@ def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: object, 
     parameters = {"trees": trees, "rewards": rewards, what: truth}
     if contexts is not None:
         parameters["contexts"] = contexts
-    problem = Problem(name, _given, parameters, fixed=True)
+    problem = Problem(name, _draw_given, parameters, fixed=True)
     problem.instance(0)  # so that bad values are reported now, not when the first run starts
     return problem
 
 
-def _given(rng: Rng, **fields: Any) -> Instance:
+def _draw_given(rng: Rng, **fields: Any) -> Instance:
     return Instance(**fields)

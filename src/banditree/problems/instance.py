@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
-from banditree.problems.rewards import FARTHEST, Rewards
+from banditree.problems.rewards import MAX_MEAN, Rewards
 from banditree.stream import Seed, generator
 from banditree.tree import Tree
 from banditree.tree.build import Name
@@ -83,7 +83,7 @@ class Instance:
         low, high = self.rewards.support
         if means.shape != (self.tree.n_arms,):
             raise InvalidValue(f"means have shape {means.shape}; {self.tree!r} needs ({self.tree.n_arms},)")
-        low, high = max(low, -FARTHEST), min(high, FARTHEST)
+        low, high = max(low, -MAX_MEAN), min(high, MAX_MEAN)
         wrong = ~((low <= means) & (means <= high))  # NaN too
         if wrong.any():
             arm = self.arms[int(wrong.argmax())]
@@ -95,10 +95,10 @@ class Instance:
     def _check_theta(self, theta: Floats) -> None:
         if theta.ndim != 2 or len(theta) != self.tree.n_arms or theta.shape[1] == 0:
             raise InvalidValue(f"theta has shape {theta.shape}; {self.tree!r} needs ({self.tree.n_arms}, dim)")
-        wrong = ~(np.abs(theta) <= FARTHEST).all(axis=1)  # NaN too
+        wrong = ~(np.abs(theta) <= MAX_MEAN).all(axis=1)  # NaN too
         if wrong.any():
             arm = self.arms[int(wrong.argmax())]
-            raise InvalidValue(f"theta of arm {arm!r} is not finite, or above {FARTHEST:g}: {theta[wrong][0]}")
+            raise InvalidValue(f"theta of arm {arm!r} is not finite, or above {MAX_MEAN:g}: {theta[wrong][0]}")
         if self.contexts == "hidden" and theta.shape[1] < 2:
             raise InvalidValue("theta needs a level and at least one more number where contexts='hidden'")
         if np.isfinite(self.rewards.support).any() and not self.rewards.links:
@@ -139,13 +139,13 @@ class Instance:
         position = self.tree.position(arm)
         if self.theta is None:
             return self._means[position]
-        return self.rewards.expected(float(_dot(self.theta[position], self._checked(context))))
+        return self.rewards.expected(float(_dot(self.theta[position], self._check_context(context))))
 
     def best(self, context: object = None) -> float:
         """Return the highest expected reward of all arms (the paper's mu*)."""
         if self.theta is None:
             return self._best_mean
-        return self.rewards.expected(float(_dot(self.theta, self._checked(context)).max()))
+        return self.rewards.expected(float(_dot(self.theta, self._check_context(context)).max()))
 
     @cached_property
     def _means(self) -> list[float]:
@@ -156,7 +156,7 @@ class Instance:
     def _best_mean(self) -> float:
         return max(self._means)
 
-    def _checked(self, context: object) -> Floats:
+    def _check_context(self, context: object) -> Floats:
         if context is None:
             raise InvalidType(
                 f"rewards of this instance are linear in a context; give context=x with {self.dim} numbers"

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from banditree.errors.checks import LARGEST, positive, real
+from banditree.errors.checks import MAX_REWARD, positive, real
 from banditree.stream import Rng
 
-FARTHEST = LARGEST / 1e10  # limit of means, coefficients and standard deviations, so that rewards stay below LARGEST
+MAX_MEAN = MAX_REWARD / 1e10  # also of coefficients and standard deviations, so that rewards stay below MAX_REWARD
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Gaussian(Rewards):
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        real("sd", positive("sd", self.sd), high=FARTHEST)
+        real("sd", positive("sd", self.sd), high=MAX_MEAN)
 
     def draw(self, mean: float, rng: Rng) -> float:
         return mean + self.sd * float(rng.standard_normal())

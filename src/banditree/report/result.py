@@ -34,7 +34,7 @@ class Result(ABC):
     def document(self) -> Document:
         """Describe the result: a headline, sentences, tables and pictures."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return what programs need, by name; the fields of the dataclass unless a result says otherwise."""
         return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
 

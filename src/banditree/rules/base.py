@@ -109,6 +109,6 @@ class Rule(ABC):
         """Whether this rule has its own `summarise`."""
         return type(self).summarise is not Rule.summarise
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the options, for saving."""
         return asdict(self)

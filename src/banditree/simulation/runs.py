@@ -108,7 +108,7 @@ class Comparison(Result):
             f"difference {words.interval(self.interval, partial(number, digits=4))}, z = {self.z:.2f}, {seeds})"
         )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return super().facts() | {"interval": self.interval}
 
 
@@ -250,7 +250,7 @@ class Runs(Result):
 
         return Picture(draw, alt=f"Regret over time: {', '.join(self.policies)}")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "problem": self.problem,
             "horizon": self.times[-1],

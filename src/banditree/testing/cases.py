@@ -32,8 +32,8 @@ def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = No
     arms = sorted({*one, *two}, key=repr)
     counts = np.array([[one[arm], two[arm]] for arm in arms], float).reshape(-1, 2)
     clusters = tree.clusters.values() if tree is not None else ()
-    grouped = np.array([[sum(each[arm] for arm in cluster) for each in (one, two)] for cluster in clusters], float)
-    return all(_close(each) for each in (counts, grouped.reshape(-1, 2)))
+    by_cluster = [[sum(sample[arm] for arm in cluster) for sample in (one, two)] for cluster in clusters]
+    return _close(counts) and _close(np.array(by_cluster, float).reshape(-1, 2))
 
 
 def fits(seen: Counter[Hashable], chance: Mapping[Hashable, float], tree: Tree) -> bool:
@@ -149,7 +149,7 @@ class Case:
             raise LawBroken(f"law not checked: {self.law}. {why}")
         return False
 
-    def must_raise(self, act: Callable[[], Any], what: str) -> None:
+    def must_raise(self, act: Callable[[], object], what: str) -> None:
         """Check that a call raises an exception."""
         try:
             result = act()

@@ -28,7 +28,7 @@ def kmeans(
     X: Any,
     branching: int = 15,
     depth: int = 2,
-    arms: Iterable[Any] | None = None,
+    arms: Iterable[object] | None = None,
     rng: Seed = 0,
     *,
     n_init: int = 10,
@@ -79,7 +79,7 @@ def kmeans(
     return Tree.from_paths([(*path, arm) for path, arm in zip(paths, ids, strict=True)])
 
 
-def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = None) -> Tree:
+def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[object] | None = None) -> Tree:
     """Build the full binary tree of agglomerative clustering, which repeatedly merges the two nearest clusters.
 
     Memory grows with the square of the number of arms.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.errors.checks import ready, refuse_masked
+from banditree.errors.checks import is_native_ready, refuse_masked
 from banditree.tree.build import Name
 from banditree.tree.shape import lazy
 
@@ -52,9 +52,9 @@ class Lookup:
         refuse_masked("arms", arms)
         if isinstance(arms, np.ndarray):
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
-                same = not copy and self._counts_up and arms.dtype == np.int64 and ready(arms)
+                same = not copy and self._counts_up and arms.dtype == np.int64 and is_native_ready(arms)
                 ids = arms if same else arms.astype(np.int64, order="C")
-                positions = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
+                positions = self._look_up(ids, arms.dtype.kind == "u", *self._table)
                 if positions is not None:
                     return positions
             arms = arms.tolist()
@@ -72,7 +72,7 @@ class Lookup:
                 pass  # the slow way below raises for the right arm
         return np.array([self.position(arm) for arm in listed], np.int64)
 
-    def _looked_up(
+    def _look_up(
         self, ids: NDArray[np.int64], unsigned: bool, low: int, table: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
         """Look up the positions of ints in the table; None if one is missing or the types do not allow it.

@@ -52,7 +52,7 @@ class Tree:
         self._fill(build.from_spec(spec))
 
     @classmethod
-    def from_labels(cls, labels: Iterable[Any], arms: Iterable[Any] | None = None) -> Self:
+    def from_labels(cls, labels: Iterable[object], arms: Iterable[object] | None = None) -> Self:
         """Build disjoint clusters from one label per arm; arms default to 0, 1, ...
 
         >>> Tree.from_labels(["a", "b", "a"]).clusters
@@ -61,7 +61,7 @@ class Tree:
         return cls._from_draft(build.from_labels(labels, arms))
 
     @classmethod
-    def from_paths(cls, paths: Iterable[Sequence[Any]]) -> Self:
+    def from_paths(cls, paths: Iterable[Sequence[object]]) -> Self:
         """Build a tree from one path per arm: cluster names from coarse to fine, then the arm. Depths may differ.
 
         >>> Tree.from_paths([("sports", "football", "ball-1"), ("sports", "net"), ("voucher",)]).depth
@@ -70,7 +70,7 @@ class Tree:
         return cls._from_draft(build.from_paths(paths))
 
     @classmethod
-    def from_linkage(cls, Z: object, arms: Iterable[Any] | None = None) -> Self:
+    def from_linkage(cls, Z: object, arms: Iterable[object] | None = None) -> Self:
         """Build the binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
 
         >>> Tree.from_linkage([[0, 1, 0.5, 2], [2, 3, 0.9, 3]]).path(1)
@@ -189,7 +189,7 @@ class Tree:
         draft.arms = list(self.arms)
         return Tree._from_draft(draft)
 
-    def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
+    def add_arms(self, arms: Mapping[Any, Sequence[object]]) -> Tree:
         """Return a tree with more arms, each below the clusters named; missing clusters are created.
 
         >>> Tree({"shoes": ["s1"]}).add_arms({"h1": ("hats", "warm"), "voucher": ()}).path("h1")
@@ -197,11 +197,11 @@ class Tree:
         """
         return Tree._from_draft(build.add_arms(self, arms))
 
-    def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
+    def move_arms(self, arms: Mapping[Any, Sequence[object]]) -> Tree:
         """Return a tree in which some arms are below other clusters. Clusters that become empty are removed."""
         return Tree._from_draft(build.move_arms(self, arms))
 
-    def remove_arms(self, arms: Iterable[Any]) -> Tree:
+    def remove_arms(self, arms: Iterable[object]) -> Tree:
         """Return a tree without some arms. Clusters that become empty are removed."""
         return Tree._from_draft(build.remove_arms(self, arms))
 
