@@ -43,6 +43,7 @@ struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
     static constexpr double one = 1.0;     // ONE
     static constexpr double edge = 1e-12;  // EDGE in adaptive_kinds.py
+    static constexpr double linear_part = 0.7, wider = 0.6;  // LINEAR_PART, WIDER
     BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: as a stray, and at its own mean
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
@@ -108,18 +109,28 @@ struct AdaptiveBeta {
         const double there = s * ln(mean) + f * ln_one_minus(mean);
         return nodes[leaf].scales.a - (best - k / (n + k) * (best - there) - 0.5 * ln_one_plus(n / k));
     }
+    // See AdaptiveBetaRows.drawn(), which says why this scale.
+    static double on_scale(double rate) { return 3.0 * (std::cbrt(rate) - std::cbrt(1.0 - rate)) - linear_part * (rate - 0.5); }
     Drawn drawn(double mean, double variance) const {
         mean = std::clamp(mean, 0.0, 1.0);
-        const double below = std::sqrt(mean), above = std::sqrt(1.0 - mean);
-        return {below - above, 0.5 * (below + above) * std::sqrt(variance)};
+        const double p = std::clamp(mean, 0.5 * variance, 1.0 - 0.5 * variance), low = std::cbrt(p), high = std::cbrt(1.0 - p);
+        const double below = 1.0 / (low * low), above = 1.0 / (high * high);
+        const double bend = ((1.0 - mean) * below - mean * above) * variance / 3.0;
+        const double slope = below + above - linear_part;
+        return {on_scale(mean) - bend, slope * std::sqrt(variance * p * (1.0 - p)) * (1.0 + wider * variance)};
     }
-    // The mean whose draws are at the bar on average, and a factor w such that a draw with a lower mean m and variance v
-    // passes the bar if a normal exceeds a number whose square is at least (mean - m)^2 / (w v).
+    // The mean whose draws are at the bar, and a factor w such that a draw with a lower mean m and variance v passes the bar
+    // only if a normal exceeds a number whose square is at least 80, if (mean - m)^2 > 80 w v; the same for 120.
     void at_bar(double bar, double& mean, double& factor) const {
-        const double b = std::clamp(bar, -1.0, 1.0);
-        mean = 0.5 * (1.0 + b * std::sqrt(2.0 - b * b));
-        const double most = mean < 0.5 ? mean * (1.0 - mean) : 0.25;
-        factor = (1.0 + 2.0 * std::sqrt(most)) * most;
+        const double end = on_scale(1.0), below = -std::min(std::abs(bar), end);
+        double root = (below + end) / 3.4;  // of the rate, by Newton's method
+        for (int step = 0; step < 2; ++step) {
+            const double square = root * root, other = std::cbrt(1.0 - square * root);
+            const double value = 3.0 * (root - other) - linear_part * (square * root - 0.5) - below;
+            root -= value / (3.0 + 3.0 * square / (other * other) - 3.0 * linear_part * square);
+        }
+        mean = bar > 0.0 ? 1.0 - root * root * root : root * root * root;
+        factor = (1.0 + mean) * (mean < 0.5 ? mean * (1.0 - mean) : 0.25);
     }
 };
 
