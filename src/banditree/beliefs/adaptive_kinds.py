@@ -51,7 +51,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     ONE = 1.0
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
     BELOW, HINT, SHARPEST = 4.0, 0.2, (1.0, 0.8)
-    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 6.0, 0.5, 1.0, 0.4
+    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 3.0, 0.5, 1.0, 0.4
     unit = 1.0
 
     def native_arrays(self) -> list[NDArray[Any]]:
@@ -66,25 +66,30 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         mean = np.clip(mean, EDGE, 1 - EDGE)
         return mean * (1 - mean)
 
-    def level(self) -> tuple[float, float]:
-        """Return what part of the rewards is the rarer one, 0 or 1, in steps of the root of 2; and the same up to 1/2.
+    def level(self) -> float:
+        """Return what part of the rewards so far is 1, up to 1/2, in steps of the root of 2.
 
-        In steps, because what derives from it need not be made anew at every reward then.
+        In steps, because what derives from it need not be made anew at every reward then. Above 1/2 it would say more about
+        the best arms, which are played most, than about the others.
         """
         faded = self.faded()
-        successes, failures = self.a[0] + self.successes[0] * faded, self.b[0] + self.failures[0] * faded
-        rarer = max(min(successes, failures) / (successes + failures), EDGE)
-        rarer = float(2.0 ** (-0.5 * np.floor(0.5 - 2 * np.log2(rarer))))
-        return rarer, rarer if successes <= failures else 0.5
+        successes, failures = (
+            float(np.cumsum(known)[-1] + seen[0] * faded)
+            for known, seen in ((self.a, self.successes), (self.b, self.failures))
+        )
+        if successes > failures:
+            return 0.5
+        share = max(successes / (successes + failures), EDGE)
+        return float(2.0 ** (-0.5 * np.floor(0.5 - 2 * np.log2(share))))
 
     def shift(self) -> float:
         """For the same spread s of their log odds, rarer rates p differ less: k = 1 / (p (1 - p) s^2)."""
-        rarer = self.level()[0]
-        return float(np.log(4 * rarer * (1 - rarer)) / np.log(4))
+        level = self.level()
+        return float(np.log(4 * level * (1 - level)) / np.log(4))
 
     def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
         """Return the level of all rewards, at most 1/2, with log odds spread by 1: Beta(2, 2) at 1/2."""
-        level = self.level()[1]
+        level = self.level()
         return np.full_like(root_mean, level), np.full_like(root_mean, 1 / (level * (1 - level)))
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
@@ -104,7 +109,8 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         of it. Near 0 this is the cube root of Wilson and Hilferty.
         """
         mean = np.clip(mean, 0.0, 1.0)
-        p = np.clip(mean, 0.5 * variance, 1 - 0.5 * variance)
+        least = np.clip(0.5 * variance, EDGE, 0.5)
+        p = np.clip(mean, least, 1 - least)
         below, above = 1 / np.cbrt(p) ** 2, 1 / np.cbrt(1 - p) ** 2
         bend = ((1 - mean) * below - mean * above) * variance / 3
         slope = below + above - LINEAR_PART

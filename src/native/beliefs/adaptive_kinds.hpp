@@ -9,6 +9,7 @@
 #include "beliefs/beta.hpp"
 #include "beliefs/densities.hpp"
 #include "numerics/lanes.hpp"
+#include "numerics/math.hpp"
 #include "numerics/vectors.hpp"
 #include "stream.hpp"
 
@@ -47,8 +48,9 @@ struct AdaptiveBeta {
     BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: as a stray, and at its own mean
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
-    double rarer = 0.0, level = 0.0;  // see AdaptiveBetaRows.level()
-    double log_own = 0.0;             // ln B of what strays are expected to be
+    double known_successes, known_failures;  // sums of a and b
+    double level = 0.0;    // see AdaptiveBetaRows.level()
+    double log_own = 0.0;  // ln B of what strays are expected to be
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
     Seen seen(std::int32_t leaf, double faded) const {
@@ -74,16 +76,16 @@ struct AdaptiveBeta {
 
     // Takes note of the level of the rewards; true if what strays are expected to be has changed.
     bool note_level(double faded) {
-        const double successes = a[0] + nodes[0].successes * faded, failures = b[0] + nodes[0].failures * faded;
-        const double share = std::max(std::min(successes, failures) / (successes + failures), edge);
-        rarer = exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share)));
+        const double successes = known_successes + nodes[0].successes * faded;
+        const double failures = known_failures + nodes[0].failures * faded;
+        const double share = std::max(successes / (successes + failures), edge);
         const double then = level;
-        level = successes <= failures ? rarer : 0.5;
+        level = successes <= failures ? exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share))) : 0.5;
         if (level == then) return false;
         log_own = log_beta(1.0 / (1.0 - level), 1.0 / level);
         return true;
     }
-    double shift() const { return ln(4.0 * rarer * (1.0 - rarer)) * 0.72134752044448170; }
+    double shift() const { return ln(4.0 * level * (1.0 - level)) * 0.72134752044448170; }
     Stray stray(double, double) const { return {level, 1.0 / (level * (1.0 - level))}; }
 
     static double log_beta(double x, double y) {
@@ -110,10 +112,11 @@ struct AdaptiveBeta {
         return nodes[leaf].scales.a - (best - k / (n + k) * (best - there) - 0.5 * ln_one_plus(n / k));
     }
     // See AdaptiveBetaRows.drawn(), which says why this scale.
-    static double on_scale(double rate) { return 3.0 * (std::cbrt(rate) - std::cbrt(1.0 - rate)) - linear_part * (rate - 0.5); }
+    static double on_scale(double rate) { return 3.0 * (cube_root(rate) - cube_root(1.0 - rate)) - linear_part * (rate - 0.5); }
     Drawn drawn(double mean, double variance) const {
         mean = std::clamp(mean, 0.0, 1.0);
-        const double p = std::clamp(mean, 0.5 * variance, 1.0 - 0.5 * variance), low = std::cbrt(p), high = std::cbrt(1.0 - p);
+        const double least = std::clamp(0.5 * variance, edge, 0.5), p = std::clamp(mean, least, 1.0 - least);
+        const double low = cube_root(p), high = cube_root(1.0 - p);
         const double below = 1.0 / (low * low), above = 1.0 / (high * high);
         const double bend = ((1.0 - mean) * below - mean * above) * variance / 3.0;
         const double slope = below + above - linear_part;
@@ -125,7 +128,7 @@ struct AdaptiveBeta {
         const double end = on_scale(1.0), below = -std::min(std::abs(bar), end);
         double root = (below + end) / 3.4;  // of the rate, by Newton's method
         for (int step = 0; step < 2; ++step) {
-            const double square = root * root, other = std::cbrt(1.0 - square * root);
+            const double square = root * root, other = cube_root(1.0 - square * root);
             const double value = 3.0 * (root - other) - linear_part * (square * root - 0.5) - below;
             root -= value / (3.0 + 3.0 * square / (other * other) - 3.0 * linear_part * square);
         }

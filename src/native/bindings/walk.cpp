@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "beliefs/adaptive_linear.hpp"
@@ -111,8 +112,11 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         if (kind == "LearnedGaussian")
             return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), 1.0,
                                                  *numbers<double>(arrays[6], 1, "learned noise needs its centre"), scale}, set);
-        if (kind == "Beta")
-            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), array(1), array(2), scale}, set);
+        if (kind == "Beta") {
+            const double *a = array(1), *b = array(2);
+            const double successes = std::accumulate(a, a + n_nodes, 0.0), failures = std::accumulate(b, b + n_nodes, 0.0);
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, scale, successes, failures}, set);
+        }
     }
     if (belief == "Beta") {
         static_assert(sizeof(BetaRows::Node) == 4 * sizeof(double));
