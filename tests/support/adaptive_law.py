@@ -188,8 +188,8 @@ def _drawn(
 def _on_scale(m: float, v: float) -> tuple[float, float]:
     """Mean and standard deviation of a rate on the scale z with dz/dp = p^(-2/3) + q^(-2/3) - 0.7."""
     p = min(max(m, v / 2), 1 - v / 2)
-    slope, bend = p ** (-2 / 3) + (1 - p) ** (-2 / 3) - 0.7, (1 - m) * p ** (-2 / 3) - m * (1 - p) ** (-2 / 3)
-    z = 3 * m ** (1 / 3) - 3 * (1 - m) ** (1 / 3) - 0.7 * (m - 0.5)
+    slope, bend = p ** (-2 / 3) + (1 - p) ** (-2 / 3) - 0.7, (1 - p) * p ** (-2 / 3) - p * (1 - p) ** (-2 / 3)
+    z = 3 * p ** (1 / 3) - 3 * (1 - p) ** (1 / 3) - 0.7 * (p - 0.5)
     return z - v / 3 * bend, slope * math.sqrt(v * p * (1 - p)) * (1 + 0.6 * v)
 
 

@@ -108,13 +108,12 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         The skewness goes where the slope of the scale is (p (1 - p))^(-2/3); p^(-2/3) + (1 - p)^(-2/3) - 0.7 is within 1%
         of it. Near 0 this is the cube root of Wilson and Hilferty.
         """
-        mean = np.clip(mean, 0.0, 1.0)
         least = np.clip(0.5 * variance, EDGE, 0.5)
         p = np.clip(mean, least, 1 - least)
         below, above = 1 / np.cbrt(p) ** 2, 1 / np.cbrt(1 - p) ** 2
-        bend = ((1 - mean) * below - mean * above) * variance / 3
+        bend = ((1 - p) * below - p * above) * variance / 3
         slope = below + above - LINEAR_PART
-        return _on_scale(mean) - bend, slope * np.sqrt(variance * p * (1 - p)) * (1 + WIDER * variance)
+        return _on_scale(p) - bend, slope * np.sqrt(variance * p * (1 - p)) * (1 + WIDER * variance)
 
     def as_reward(self, draws: Floats) -> Floats:
         end = _on_scale(np.array(1.0))

@@ -9,7 +9,6 @@
 #include "beliefs/beta.hpp"
 #include "beliefs/densities.hpp"
 #include "numerics/lanes.hpp"
-#include "numerics/math.hpp"
 #include "numerics/vectors.hpp"
 #include "stream.hpp"
 
@@ -40,12 +39,17 @@ struct Stray {
     double mean, plays;
 };
 
+// Logs of the likelihood of an arm's rewards: as a stray, and at their own mean.
+struct Logs {
+    double alone, best;
+};
+
 struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
     static constexpr double one = 1.0;     // ONE
     static constexpr double edge = 1e-12;  // EDGE in adaptive_kinds.py
     static constexpr double linear_part = 0.7, wider = 0.6;  // LINEAR_PART, WIDER
-    BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: as a stray, and at its own mean
+    BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
     double known_successes, known_failures;  // sums of a and b
@@ -105,30 +109,32 @@ struct AdaptiveBeta {
         const double n = of.seen.plays, off = of.seen.total - n * around;
         return k * off * off > (limit - of.room) * (k + n) * n * around * (1.0 - around);
     }
-    double log_factor(std::int32_t leaf, const Seen& seen, double k, double around, const Stray&) const {
-        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays, best = nodes[leaf].scales.b;
-        const double mean = std::clamp(around, edge, 1.0 - edge);
-        const double there = s * ln(mean) + f * ln_one_minus(mean);
-        return nodes[leaf].scales.a - (best - k / (n + k) * (best - there) - 0.5 * ln_one_plus(n / k));
+    // What `remember` kept.
+    Logs logs(std::int32_t leaf) const { return {nodes[leaf].scales.a, nodes[leaf].scales.b}; }
+    BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, double around, const Stray&) const {
+        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays;
+        const double mean = around < edge ? edge : around > 1.0 - edge ? 1.0 - edge : around;
+        const double there = s * ln_lane(mean) + f * ln_one_plus(-mean);
+        return logs.alone - (logs.best - k / (n + k) * (logs.best - there) - 0.5 * ln_one_plus(n / k));
     }
     // See AdaptiveBetaRows.drawn(), which says why this scale.
-    static double on_scale(double rate) { return 3.0 * (cube_root(rate) - cube_root(1.0 - rate)) - linear_part * (rate - 0.5); }
-    Drawn drawn(double mean, double variance) const {
-        mean = std::clamp(mean, 0.0, 1.0);
-        const double least = std::clamp(0.5 * variance, edge, 0.5), p = std::clamp(mean, least, 1.0 - least);
-        const double low = cube_root(p), high = cube_root(1.0 - p);
-        const double below = 1.0 / (low * low), above = 1.0 / (high * high);
-        const double bend = ((1.0 - mean) * below - mean * above) * variance / 3.0;
-        const double slope = below + above - linear_part;
-        return {on_scale(mean) - bend, slope * std::sqrt(variance * p * (1.0 - p)) * (1.0 + wider * variance)};
+    static BANDITREE_INLINE double on_scale(double rate, double low, double high) {
+        return 3.0 * (low - high) - linear_part * (rate - 0.5);
+    }
+    BANDITREE_INLINE Drawn drawn(double mean, double variance) const {
+        const double half = 0.5 * variance, least = half < edge ? edge : half > 0.5 ? 0.5 : half;
+        const double p = mean < least ? least : mean > 1.0 - least ? 1.0 - least : mean, q = 1.0 - p;
+        const double low = cbrt_lane(p), high = cbrt_lane(q), below = 1.0 / (low * low), above = 1.0 / (high * high);
+        const double bend = (q * below - p * above) * variance * (1.0 / 3.0), slope = below + above - linear_part;
+        return {on_scale(p, low, high) - bend, slope * std::sqrt(variance * p * q) * (1.0 + wider * variance)};
     }
     // The mean whose draws are at the bar, and a factor w such that a draw with a lower mean m and variance v passes the bar
     // only if a normal exceeds a number whose square is at least 80, if (mean - m)^2 > 80 w v; the same for 120.
     void at_bar(double bar, double& mean, double& factor) const {
-        const double end = on_scale(1.0), below = -std::min(std::abs(bar), end);
+        const double end = on_scale(1.0, 1.0, 0.0), below = -std::min(std::abs(bar), end);
         double root = (below + end) / 3.4;  // of the rate, by Newton's method
         for (int step = 0; step < 2; ++step) {
-            const double square = root * root, other = cube_root(1.0 - square * root);
+            const double square = root * root, other = cbrt_lane(1.0 - square * root);
             const double value = 3.0 * (root - other) - linear_part * (square * root - 0.5) - below;
             root -= value / (3.0 + 3.0 * square / (other * other) - 3.0 * linear_part * square);
         }
@@ -203,21 +209,22 @@ struct AdaptiveNormal {
         return {root_mean + lift * sd * std::sqrt(variance * spread), 1.0 / (width * width * spread)};
     }
     double remember(std::int32_t, const Seen&) { return 0.0; }
+    Logs logs(std::int32_t) const { return {0.0, 0.0}; }
     // Whether the log factor may be above a limit: ln q <= q - 1 saves the logarithms.
     BANDITREE_INLINE bool may_stray(const Known& of, double k, double around, double limit, const Stray& stray) const {
         const double n = of.seen.plays, away = in_units(of.seen.total / n - around);
         const double tree = 1.0 / n + 1.0 / k, own = 1.0 / n + 1.0 / stray.plays;
         return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree)) > limit;
     }
-    double log_factor(std::int32_t, const Seen& seen, double k, double around, const Stray& stray) const {
+    BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, double around, const Stray& stray) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n;
-        const auto log_density = [&](double mean, double part) {
+        const auto log_density = [&](double mean, double part) BANDITREE_INLINE {
             const double away = in_units(x - mean);
-            return -0.5 * (away * away / (variance * part) + ln(part));
+            return -0.5 * (away * away / (variance * part) + ln_lane(part));
         };
         return log_density(stray.mean, 1.0 / n + 1.0 / stray.plays) - log_density(around, 1.0 / n + 1.0 / k);
     }
-    Drawn drawn(double mean, double part) const { return {mean, sd * std::sqrt(variance * part)}; }
+    BANDITREE_INLINE Drawn drawn(double mean, double part) const { return {mean, sd * std::sqrt(variance * part)}; }
     void at_bar(double bar, double& mean, double& factor) const {
         mean = bar;
         factor = sd * sd * variance;

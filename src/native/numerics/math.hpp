@@ -110,15 +110,4 @@ inline double ln_gamma(double x) {
     return (x - 0.5) * ln(x) - x + 0.91893853320467274178 + series - ln(below);
 }
 
-// The cube root of a number that is not negative: a guess by the exponent, and Halley's method.
-inline double cube_root(double x) {
-    if (!(x > 0.0)) return 0.0;
-    double y = from_bits(to_bits(x) / 3 + 0x2a9f7893782da1ceull);
-    for (int step = 0; step < 3; ++step) {
-        const double cube = y * y * y;
-        y *= (cube + 2.0 * x) / (2.0 * cube + x);
-    }
-    return y;
-}
-
 }  // namespace banditree
