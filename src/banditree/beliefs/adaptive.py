@@ -296,7 +296,7 @@ class AdaptiveRows(Rows):
         return constant + per_log * float(np.log(max(len(self.shape.node_of), 2)))
 
     def least_plain(self, copy: int) -> float:
-        """Return how plain draws of arms that follow their cluster are at least: the plainer, the less they are alike."""
+        """Return how plain draws of arms that follow their cluster are at least: plainer where arms are less alike."""
         sharpest, plays = 1 / self.sharpest(), self.plays_per_arm()
         return sharpest + max(LOOSE - sharpest, 0.0) * plays / (plays + float(self.concentration[0, copy]))
 
@@ -304,8 +304,8 @@ class AdaptiveRows(Rows):
         """Return the variance of draws, given that of beliefs.
 
         An arm whose belief is worth more plays than arms have had on average is drawn more sharply than it is believed,
-        with as little as ``least`` of the variance; one whose belief is worth far fewer, plainly, so that a poor start is
-        made good.
+        with as little as ``least`` of the variance; one whose belief is worth far fewer, plainly, so that a poor start
+        is made good.
         """
         if not self.sharpened:
             return variance

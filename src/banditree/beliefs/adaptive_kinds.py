@@ -69,8 +69,8 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def level(self) -> float:
         """Return what part of the rewards so far is 1, up to 1/2, in steps of the root of 2.
 
-        In steps, because what derives from it need not be made anew at every reward then. Above 1/2 it would say more about
-        the best arms, which are played most, than about the others.
+        In steps, because what derives from it need not be made anew at every reward then. Above 1/2 it would say more
+        about the best arms, which are played most, than about the others.
         """
         faded = self.faded()
         successes, failures = (
@@ -105,8 +105,8 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def drawn(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Rates compete on a scale on which a Beta distribution is nearly normal, also far out in its tails.
 
-        The skewness goes where the slope of the scale is (p (1 - p))^(-2/3); p^(-2/3) + (1 - p)^(-2/3) - 0.7 is within 1%
-        of it. Near 0 this is the cube root of Wilson and Hilferty.
+        The skewness goes where the slope of the scale is (p (1 - p))^(-2/3); p^(-2/3) + (1 - p)^(-2/3) - 0.7 is within
+        1% of it. Near 0 this is the cube root of Wilson and Hilferty.
         """
         least = np.clip(0.5 * variance, EDGE, 0.5)
         p = np.clip(mean, least, 1 - least)
