@@ -32,10 +32,11 @@ from banditree.tree.shape import Shape
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths
 # are standard deviations in units of the noise.
 LEVEL_WIDTHS = 2.0 ** np.arange(2, -6, -1)  # of arms around their cluster
-WIDER_ABOVE = (1.0, 2.0, 4.0)  # factor by which widths grow with each level up
+WIDER_ABOVE = (0.1, 1.0, 3.0)  # factor by which widths grow with each level up; 0.1: clusters hardly differ
 SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
+INTERVAL_FALL = 1.0  # the same for intervals: draws may bet on narrow widths before they are known, intervals may not
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
 SHARPNESS = 5.0  # draws have the variance of this many times the evidence: plain draws explore too much
 AT_STAKE = 15.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
@@ -218,7 +219,7 @@ class AdaptiveLinearRows(Rows):
         factor = np.repeat(WIDER_ABOVE, KINDS)  # (copies,)
         up = np.arange(self.height[0] + 1)[:, None]
         level = np.tile(widths, len(WIDER_ABOVE)) * factor**up
-        self.level_width = np.minimum(level, LARGEST_WIDTH)  # (heights, copies)
+        self.level_width = np.clip(level, LEAST_WIDTH, LARGEST_WIDTH)  # (heights, copies)
         self.slope_width = np.maximum(self.level_width * np.tile(shares, len(WIDER_ABOVE)), LEAST_WIDTH)
         falls = -FALL * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
         self.log_prior = np.tile(falls, len(WIDER_ABOVE)).astype(np.float64)
@@ -615,13 +616,16 @@ class AdaptiveLinearRows(Rows):
 
     def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()[0]
-        rising = np.argsort(weight)
-        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
-        arms = self.believed(nodes, context, kept, sharp=False)
-        share = weight[kept] / weight[kept].sum()
-        mean, sd = np.stack([part.mean for part in arms]), np.stack([part.sd for part in arms])  # (copies, k)
-        centre = share @ mean
-        return centre + self.standard().origin, np.sqrt(share @ (sd**2 + (mean - centre) ** 2))
+        wider = _share_with_neighbours(weight * np.exp(self.log_prior * (INTERVAL_FALL / FALL - 1)))
+        wider /= wider.sum()
+        rising = np.argsort(wider)
+        kept = rising[np.cumsum(wider[rising]) > NEGLIGIBLE]
+        parts = np.stack(self.believed(nodes, context, kept, sharp=False))  # (copies, 5, k)
+        mean, sd, stray_mean, stray_sd, stray = parts.swapaxes(0, 1)
+        weight, wider = weight[kept] / weight[kept].sum(), wider[kept] / wider[kept].sum()
+        centre = weight @ (mean + stray * (stray_mean - mean))
+        apart, stray_apart = sd**2 + (mean - centre) ** 2, stray_sd**2 + (stray_mean - centre) ** 2
+        return centre + self.standard().origin, np.sqrt(wider @ (apart + stray * (stray_apart - apart)))
 
     def draw_coefficients(self, rng: Any) -> tuple[Floats, float]:
         """Draw the level and the slopes of all arms, for contexts as given, and the noise: (arms, 1 + dim), a number.
@@ -691,6 +695,16 @@ def _message(gram: Floats, moment: Floats, level: Floats, slope: Floats) -> tupl
     message[..., np.arange(w.shape[-1]), np.arange(w.shape[-1])] += 1 / w**2
     _, log = np.linalg.slogdet(np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :])
     return message, solved / w**2, log, (solved * moment).sum(axis=-1)
+
+
+def _share_with_neighbours(weight: Floats) -> Floats:
+    """Return weights of the copies for intervals: half of each goes to the copies with the next widths: (copies,).
+
+    True widths lie between those of the copies; many rewards leave a single copy, as if its widths were known exactly.
+    """
+    grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES))
+    padded = np.pad(grid, ((0, 0), (1, 1), (0, 0)), mode="edge")
+    return np.asarray(0.5 * grid + 0.25 * (padded[:, :-2] + padded[:, 2:])).ravel()
 
 
 def _quadratic(vectors: Floats, matrices: Floats) -> Floats:
