@@ -262,3 +262,38 @@ def test_memory_of_a_played_arm_is_below_ten_kilobytes() -> None:
     rows: Any = bt.LinATS(bt.Tree(10), dim=10)._state.rows
     per_node = rows.table.shape[1] * 8
     assert 2 * per_node < 2_000
+
+
+@needs_native
+@pytest.mark.parametrize("decisions", [100, 600])
+def test_intervals_hold_the_truth_where_its_widths_are_between_those_of_the_copies(decisions: int) -> None:
+    """95% intervals within three standard errors; those of the likeliest copy alone, and those of draws, are not."""
+    problem = bt.problems.mixed_effects(60, 6, 3, cluster_sd=(1.4, 0.3), arm_sd=(0.35, 0.1))
+    shares = np.array([covered(problem, seed, decisions) for seed in range(60)])
+    mean, se = shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
+    assert (mean + 3 * se > 0.95).tolist() == [True, False, False]
+
+
+def covered(problem: Any, seed: int, decisions: int) -> list[float]:
+    """The share of arms tried whose mean is in the interval, in one copy's, and in one copy's of sharp draws."""
+    rng = np.random.default_rng(seed)
+    instance = problem.instance(rng)
+    policy = bt.LinATS(instance.tree, dim=3, rng=seed)
+    for _ in range(decisions):
+        x = instance.context(rng)
+        arm = policy.choose(x)
+        policy.update(arm, instance.reward(arm, rng, x), x)
+    rows: Any = policy._state.rows
+    tried = np.flatnonzero(rows.plays(policy.tree.shape.node_of) > 0)
+    leaves, likeliest = policy.tree.shape.node_of[tried], [int(np.argmax(rows.weights()[0]))]
+    held = []
+    for _ in range(10):
+        x = instance.context(rng)
+        truth = np.array([instance.expected(policy.tree.arms[arm], x) for arm in tried])
+        ends = [rows.interval(leaves, x[None])]
+        for sharp in (False, True):
+            one = rows.believed(leaves, x, likeliest, sharp=sharp)[0]
+            centre = one.mean + rows.standard().origin
+            ends.append((centre - 1.96 * one.sd, centre + 1.96 * one.sd))
+        held.append([np.mean((low <= truth) & (truth <= high)) for low, high in ends])
+    return list(np.mean(held, axis=0))

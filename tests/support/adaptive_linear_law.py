@@ -56,7 +56,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any], context: Any) -> Float
     chance = _stray_chance(evidence, n_arms)
     positions = [i for i, arm in enumerate(policy.tree.arms) if arm in set(allowed)]
     length = math.log1p(evidence.plays / n_arms)
-    sharp = min(5.0, length / (length - math.log(15)) if length > math.log(15) else 5.0)
+    sharp = min(5.0, length / (length - math.log(10)) if length > math.log(10) else 5.0)
     parts, weights = [], []
     for copy in COPIES:
         posterior = dense(policy, evidence, copy)

@@ -20,7 +20,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import heights_of
+from banditree.beliefs.adaptive import heights_of, weights_for_intervals
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
@@ -36,10 +36,9 @@ WIDER_ABOVE = (0.1, 1.0, 3.0)  # factor by which widths grow with each level up;
 SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
-INTERVAL_FALL = 1.0  # the same for intervals: draws may bet on narrow widths before they are known, intervals may not
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
 SHARPNESS = 5.0  # draws have the variance of this many times the evidence: plain draws explore too much
-AT_STAKE = 15.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
+AT_STAKE = 10.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
 STRAYS = 1.0  # how many arms are expected to have a level that does not follow their cluster, before any reward
 GROWTH = 10.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.1  # the largest chance that an arm is a stray, before its own rewards are considered
@@ -616,8 +615,9 @@ class AdaptiveLinearRows(Rows):
 
     def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()[0]
-        wider = _share_with_neighbours(weight * np.exp(self.log_prior * (INTERVAL_FALL / FALL - 1)))
-        wider /= wider.sum()
+        grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES)).swapaxes(1, 2)
+        wider = weights_for_intervals(grid, np.arange(len(LEVEL_WIDTHS)))
+        wider = wider.swapaxes(1, 2).ravel()
         rising = np.argsort(wider)
         kept = rising[np.cumsum(wider[rising]) > NEGLIGIBLE]
         parts = np.stack(self.believed(nodes, context, kept, sharp=False))  # (copies, 5, k)
@@ -695,16 +695,6 @@ def _message(gram: Floats, moment: Floats, level: Floats, slope: Floats) -> tupl
     message[..., np.arange(w.shape[-1]), np.arange(w.shape[-1])] += 1 / w**2
     _, log = np.linalg.slogdet(np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :])
     return message, solved / w**2, log, (solved * moment).sum(axis=-1)
-
-
-def _share_with_neighbours(weight: Floats) -> Floats:
-    """Return weights of the copies for intervals: half of each goes to the copies with the next widths: (copies,).
-
-    True widths lie between those of the copies; many rewards leave a single copy, as if its widths were known exactly.
-    """
-    grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES))
-    padded = np.pad(grid, ((0, 0), (1, 1), (0, 0)), mode="edge")
-    return np.asarray(0.5 * grid + 0.25 * (padded[:, :-2] + padded[:, 2:])).ravel()
 
 
 def _quadratic(vectors: Floats, matrices: Floats) -> Floats:
