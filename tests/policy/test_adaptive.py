@@ -363,7 +363,7 @@ def covered(prior: Any, seed: int, decisions: int) -> list[float]:
         means = special.expit(means - 2)
     policy = bt.ATS(bt.Tree.from_labels(labels.tolist()), prior=prior, rng=seed)
     for _ in range(decisions):
-        arm = policy.choose()
+        arm: Any = policy.choose()
         policy.update(arm, rng.random() < means[arm] if prior is None else means[arm] + rng.standard_normal())
     rows: Any = policy._state.rows
     leaves = policy.tree.shape.node_of

@@ -95,9 +95,9 @@ def moments_law(policy: bt.Policy, context: Any) -> tuple[Floats, Floats]:
                 stray, follows = 0.0, (z @ posterior.mean[node], sd)
                 alone = follows
             parts[i, node] = stray, *follows, *alone
-    stray, mean, sd, stray_mean, stray_sd = parts.transpose(2, 0, 1)
-    centre = np.array(list(weight.values())) @ ((1 - stray) * mean + stray * stray_mean)
-    squares = (1 - stray) * (sd**2 + (mean - centre) ** 2) + stray * (stray_sd**2 + (stray_mean - centre) ** 2)
+    strays, means, sds, stray_means, stray_sds = parts.transpose(2, 0, 1)
+    centre = np.array(list(weight.values())) @ ((1 - strays) * means + strays * stray_means)
+    squares = (1 - strays) * (sds**2 + (means - centre) ** 2) + strays * (stray_sds**2 + (stray_means - centre) ** 2)
     widened = np.array(list(wider.values()))
     return centre + evidence.origin, np.sqrt(widened @ squares / widened.sum())
 

@@ -216,8 +216,9 @@ class AdaptiveLinearRows(Rows):
         self.height = heights_of(shape)
         widths, shares = (grid.ravel() for grid in np.meshgrid(LEVEL_WIDTHS, SLOPE_SHARES, indexing="ij"))
         factor = np.repeat(WIDER_ABOVE, KINDS)  # (copies,)
-        up = np.arange(self.height[0] + 1)[:, None]
-        level = np.tile(widths, len(WIDER_ABOVE)) * factor**up
+        factors = np.tile(factor, (self.height[0] + 1, 1))
+        factors[0] = np.tile(widths, len(WIDER_ABOVE))
+        level = np.cumprod(factors, axis=0)  # and not powers, whose last bit may differ between machines
         self.level_width = np.clip(level, LEAST_WIDTH, LARGEST_WIDTH)  # (heights, copies)
         self.slope_width = np.maximum(self.level_width * np.tile(shares, len(WIDER_ABOVE)), LEAST_WIDTH)
         falls = -FALL * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
@@ -616,7 +617,7 @@ class AdaptiveLinearRows(Rows):
     def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()[0]
         grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES)).swapaxes(1, 2)
-        wider = weights_for_intervals(grid, np.arange(len(LEVEL_WIDTHS)))
+        wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))))
         wider = wider.swapaxes(1, 2).ravel()
         rising = np.argsort(wider)
         kept = rising[np.cumsum(wider[rising]) > NEGLIGIBLE]
