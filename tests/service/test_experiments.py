@@ -18,10 +18,10 @@ from banditree.errors import InvalidValue
 from banditree.service import archive, engine
 from banditree.service.config import Source, read_config
 from banditree.service.engine import Plan
-from banditree.service.events import MAIN, iso, now
+from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
 from banditree.service.settings import Settings, parse_context
-from banditree.service.state import State
+from banditree.service.state import State, Voids
 from banditree.tree import Tree
 from tests.support.serving import ITEMS, inside, until
 
@@ -136,12 +136,13 @@ def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     from banditree.service.engine import Queue, Waiting
 
     queue, future = Queue(), Any
+    calm = Waiting(Decide("calm", {}), future, bool)  # type: ignore[arg-type]
     for place in range(500):
-        queue.put(Waiting(Decide(f"busy{place}", {}), future, bool))  # type: ignore[arg-type]
-    queue.put(Waiting(Decide("calm", {}, experiment="calm"), future, bool))  # type: ignore[arg-type]
+        queue.put(Waiting(Decide(f"busy{place}", {}), future, bool), "busy")  # type: ignore[arg-type]
+    queue.put(calm, "calm")
     batch = queue.take(256, 0.0, 0)
     assert len(batch) == 256
-    assert [waiting.command.experiment for waiting in batch].index("calm") <= 1
+    assert batch.index(calm) <= 1
 
 
 # Who may
@@ -266,6 +267,43 @@ def test_what_is_voided_has_never_been(tmp_path: Path, way: str, policy: str) ->
 def test_a_void_must_say_what(tmp_path: Path, asked: Any) -> None:
     with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
         assert http.post("/v1/void", json=asked).status_code == 422
+
+
+def test_after_a_thousand_voids_another_one_counts_only_what_is_new(tmp_path: Path) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, http):
+        play(http, 5, unit="bot")
+        ids = play(http, 2, unit="human")
+        log = service.engine.log.reading()
+        voids = [({"unit": f"u{i}"} if i % 2 else {"from": 10 * i, "to": 10 * i + 9}) for i in range(2500)]
+        service.engine.states[MAIN].voids = Voids(Event(0, Kind.VOID, body=body, n=9) for body in voids)
+        assert http.post("/v1/void", json={"ids": ids[:1]}).json() == {"voided": 1}
+        assert http.post("/v1/void", json={"unit": "bot"}).json() == {"voided": 5}
+        span = {"from": "2020-01-01", "to": iso(now())}
+        assert http.post("/v1/void", json=span).json() == {"voided": 1}
+        assert http.post("/v1/void", json=span).json() == {"voided": 0}
+        log.close()
+
+
+def test_what_was_voided_before_it_was_archived_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
+    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
+    plan, store = Plan(ARMS, TSC), tmp_path / "decisions.db"
+
+    def move_all_to_the_archive() -> None:
+        with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
+            until(lambda: service.engine._deleted == service.engine.n)
+
+    with inside(plan, store=store) as (_, http):
+        play(http, 30)
+    move_all_to_the_archive()
+    with inside(plan, store=store) as (service, http):
+        http.post("/v1/void", json={"ids": play(http, 30)})
+        play(http, 5)
+        policy = service.engine.states[MAIN].policy.to_bytes()
+    move_all_to_the_archive()
+    with inside(plan, store=store) as (service, http):
+        http.post("/v1/void", json={"ids": play(http, 3)})  # folds again, from what was archived
+        assert service.engine.states[MAIN].policy.to_bytes() == policy
 
 
 def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ from typing import Any
 import httpx
 
 from banditree.service import engine
+from banditree.service.archive import first_state
 from banditree.service.commands import answer
-from banditree.service.events import DECISION, MAIN, POLICY, REWARD, VOID, Event, iso, now
+from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
 from banditree.service.state import State, Voids
@@ -220,17 +221,17 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     for ledger in ledgers:
         known = find(log, ledger.asked)
         for id_, said in ledger.answered.items():
-            kept = [event for event in known.get(id_, ()) if event.kind == DECISION]
+            kept = [event for event in known.get(id_, ()) if event.kind == Kind.DECISION]
             if [answer(event) for event in kept] != [said]:
                 faults.append(f"decision {id_} was answered, and is not in the log as it was answered")
         for id_, value in ledger.accepted.items():
-            kept = [event for event in known.get(id_, ()) if event.kind == REWARD]
+            kept = [event for event in known.get(id_, ()) if event.kind == Kind.REWARD]
             if [event.value for event in kept] != [value]:
                 faults.append(f"the reward of {id_} was accepted, and is in the log {len(kept)} times")
         for id_, events in known.items():
             if len(events) > 1 and events[1].value != ledger.sent.get(id_):
                 faults.append(f"the reward of {id_} was never sent")
-    voids = Voids(log.of_kinds(VOID))
+    voids = Voids(log.of_kinds(Kind.VOID))
     for ledger in ledgers:
         kept = [event for events in find(log, ledger.voided).values() for event in events[:1]]
         faults += [f"{event.id} was voided, and is not" for event in kept if not voids.cover(event)]
@@ -240,13 +241,14 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
 def compare_states(log: EventLog, name: str) -> list[str]:
     """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts."""
     settings = PLANS[name].settings
-    voids = [event for event in log.of_kinds(VOID) if event.experiment == name]
-    whole, plays, skipped = State(name, settings, voids), 0, set()
+    whole, plays, skipped = first_state(log, name, settings), 0, set()
     for event in log.tail(0, whole=False, experiment=name):
         whole.apply(event)
-        if event.kind == DECISION and Voids(voids).cover(event):
+        if event.kind == Kind.DECISION and whole.voids.cover(event):
             skipped.add(event.id)
-        plays += event.kind == REWARD and event.learned and event.cohort == POLICY and event.id not in skipped
+        plays += (
+            event.kind == Kind.REWARD and event.learned and event.cohort == Cohort.POLICY and event.id not in skipped
+        )
     if whole.is_empty:
         return []
     faults = []
