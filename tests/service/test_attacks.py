@@ -60,7 +60,9 @@ def append(store: Path | str, events: list[Event]) -> None:
 # Rewards that cannot be folded
 
 
-@pytest.mark.parametrize("options", [("--reward-sd", "1"), ("--policy", "UCB1"), ("--policy", "LinTS", "--dim", "1")])
+@pytest.mark.parametrize(
+    "options", [("--reward-sd", "1"), ("--rewards", "real"), ("--policy", "UCB1"), ("--policy", "LinTS", "--dim", "1")]
+)
 def test_a_reward_that_cannot_be_learned_is_refused_before_it_is_stored(tmp_path: Path, options: Any) -> None:
     asked = {"context": [1.0]} if "--dim" in options else {}
     with serving(tmp_path, *options) as server:

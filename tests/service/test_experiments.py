@@ -306,6 +306,19 @@ def test_what_was_voided_before_it_was_archived_stays_out(tmp_path: Path, monkey
         assert service.engine.states[MAIN].policy.to_bytes() == policy
 
 
+def test_decisions_are_not_archived_before_their_windows_have_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
+    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
+    plan, store = Plan(ARMS, Settings(policy="TSC", reward_window=2, default_reward=0)), tmp_path / "decisions.db"
+    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, http):
+        for _ in range(40):
+            http.post("/v1/decisions")
+        until(lambda: service.engine.log.archived >= 40)
+        until(lambda: service.engine.states[MAIN].policy[()].plays == 40)
+
+
 def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyarrow import parquet
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +33,12 @@ class Archive:
         if not self.folder.is_dir():
             raise BadPath(f"--archive {self.folder}: there is no such folder; make it first")
 
-    def end(self, log: EventLog) -> int:
-        """Return the last event to move now; 0 if there are too few."""
-        first, last = log.archived, log.last()
-        young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (now() - round(self.keep * 1e6),))[0][0]
-        end = last if young is None else int(young) - 1
-        return end if end - first >= MIN_EVENTS else 0
+    def end(self, log: EventLog, windows: Iterable[float], limit: int) -> int:
+        """Return the last event to move now; 0 if there are too few. Decisions whose window is open are not moved."""
+        oldest = now() - round(max([self.keep, *windows]) * 1e6)
+        young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (oldest,))[0][0]
+        end = limit if young is None else min(limit, int(young) - 1)
+        return end if end - log.archived >= MIN_EVENTS else 0
 
     def write(self, log: EventLog, end: int) -> Path:
         """Write the events up to this one that were not written before; the file appears when it is complete."""

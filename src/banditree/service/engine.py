@@ -454,11 +454,7 @@ class Engine:
         Times in the log need not be in order, because processes have different clocks: each decision waits for its own
         time.
         """
-        windows = {
-            name: round(state.settings.reward_window * 1e6)
-            for name, state in self.states.items()
-            if state.settings.default_reward is not None and state.settings.reward_window is not None
-        }
+        windows = self._default_windows()
         if not windows:
             return False
         end = min(self._scanned + DUE, self.n)
@@ -478,6 +474,14 @@ class Engine:
                 del self._undue[n]
             commands = commands[done:]
         return self._scanned < self.n or bool(self._due and self._due[0][0] < time_now)
+
+    def _default_windows(self) -> dict[str, int]:
+        """Return the reward windows, in microseconds, of the experiments that have a default reward."""
+        return {
+            name: round(state.settings.reward_window * 1e6)
+            for name, state in self.states.items()
+            if state.settings.default_reward is not None and state.settings.reward_window is not None
+        }
 
     @property
     def _swept(self) -> int:
@@ -548,17 +552,19 @@ class Engine:
         elif self._archiving is None and time.monotonic() >= self._archive_next:
             self._archive_next = time.monotonic() + ARCHIVE_SECONDS
             settings = {name: state.settings for name, state in self.states.items()}
+            limit = self._swept if self._default_windows() else self.n
             self._archiving = threading.Thread(
-                target=self._write_archive, args=(settings,), name="banditree-archive", daemon=True
+                target=self._write_archive, args=(settings, limit), name="banditree-archive", daemon=True
             )
             self._archiving.start()
 
-    def _write_archive(self, settings: dict[str, Settings]) -> None:
-        """Write old events and fold them; runs in a thread of its own."""
+    def _write_archive(self, settings: dict[str, Settings], limit: int) -> None:
+        """Write old events up to a limit, and fold them; runs in a thread of its own."""
         assert self.archive is not None
         try:
             with closing(self.log.reading()) as log:
-                end = self.archive.end(log)
+                windows = [its_settings.reward_window or 0.0 for its_settings in settings.values()]
+                end = self.archive.end(log, windows, limit)
                 if end:
                     states = fold_base(log, settings, end)
                     file = self.archive.write(log, end)
