@@ -269,6 +269,32 @@ def test_a_void_must_say_what(tmp_path: Path, asked: Any) -> None:
         assert http.post("/v1/void", json=asked).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/ofrep/v1/evaluate/flags/main", "[" * 200_000),
+        ("POST", "/ofrep/v1/evaluate/flags", '{"context": ' + "[" * 200_000),
+        ("POST", "/v1/void", "[" * 200_000),
+        ("POST", "/v1/pause", '{"now": true}'),
+        ("GET", "/v1/tree?under=" + "[" * 20_000, ""),
+        ("PUT", "/v1/experiments/new", '{"arms": {"a": []}, "control": 0.5, "control_policy": "item:b"}'),
+        ("PUT", "/v1/experiments/new", '{"arms": {"a": []}, "rewards": "money"}'),
+        ("PUT", "/v1/experiments/new", '{"arms": {"a": []}, "context": {"features": 5}}'),
+        ("PUT", "/v1/decisions//reward", '{"reward": 1}'),
+        ("POST", "/v1/experiments/nobody/decisions", "{}"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence_and_changes_nothing(
+    tmp_path: Path, method: str, path: str, body: str
+) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, http):
+        before = service.engine.n
+        answer = http.request(method, path, content=body)
+        assert 400 <= answer.status_code < 500, answer.text
+        assert answer.json().keys() & {"error", "errorDetails"}
+        assert service.engine.n == before
+
+
 def test_after_a_thousand_voids_another_one_counts_only_what_is_new(tmp_path: Path) -> None:
     with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, http):
         play(http, 5, unit="bot")

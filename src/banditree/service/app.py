@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -37,7 +38,20 @@ from banditree.service.commands import (
 from banditree.service.config import SECONDS, check_experiment_name, seconds
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
-from banditree.service.guard import GONE, WRONG, Access, Guard, TooLarge, TooSlow, answered, busy, failed
+from banditree.service.guard import (
+    GONE,
+    WRONG,
+    Access,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    TooLarge,
+    TooSlow,
+    answered,
+    busy,
+    failed,
+)
 from banditree.service.metrics import Metrics
 from banditree.service.settings import Settings, features_of, parse_context
 from banditree.service.state import State
@@ -48,6 +62,8 @@ T = TypeVar("T", bound=BaseModel)
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
+BUSY_PATH = re.compile(r"/v1/(?:experiments/(?P<experiment>[^/]+)/)?decisions(?:/(?P<id>[^/]+)/reward)?")
+ANSWERED_ERRORS = (Refused, StoreUnavailable, TooLarge, TooSlow)
 
 
 class Service:
@@ -64,7 +80,7 @@ class Service:
         self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
         self.app = self._app()
-        self.guarded = Guard(self.app, self.access, self.metrics)
+        self.guarded = Guard(self._route, self.access, self.metrics)
 
     def _watch(self, events: Sequence[Event], own: bool) -> None:
         if own:
@@ -93,15 +109,35 @@ class Service:
             redirect_slashes=False,
             lifespan=self._lifespan,
         )
-        app.exception_handler(Refused)(lambda _, error: failed(error.code, str(error)))
-        app.exception_handler(StoreUnavailable)(lambda _, error: failed(503, str(error), **{"retry-after": "1"}))
-        app.exception_handler(TooLarge)(lambda _, error: failed(413, str(error)))
-        app.exception_handler(TooSlow)(lambda _, error: failed(408, str(error), connection="close"))
+        for kind in ANSWERED_ERRORS:
+            app.exception_handler(kind)(lambda _, error: _error_answer(error))
         app.exception_handler(Exception)(lambda _, __: failed(500, WRONG))
         app.exception_handler(RequestValidationError)(lambda _, error: failed(422, describe_errors(error.errors())))
         app.exception_handler(StarletteHTTPException)(_http_error)
         openapi.add_routes(app, self)
         return app
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle decisions and rewards; leave the rest to FastAPI, whose way to a route is long."""
+        action = self._busy_action(scope) if scope["type"] == "http" else None
+        if action is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            response = await action(Request(scope, receive))
+        except ANSWERED_ERRORS as error:
+            response = _error_answer(error)
+        await response(scope, receive, send)
+
+    def _busy_action(self, scope: Scope) -> Callable[[Request], Awaitable[Response]] | None:
+        """Return what handles a request for a decision or with a reward, in any experiment; None for other requests."""
+        match = BUSY_PATH.fullmatch(scope["path"])
+        if match is None:
+            return None
+        scope["path_params"] = {name: value for name, value in match.groupdict().items() if value is not None}
+        if "id" in scope["path_params"]:
+            return self.reward if scope["method"] == "PUT" else None
+        return self.decide if scope["method"] == "POST" else None
 
     # Decisions and rewards
 
@@ -165,7 +201,7 @@ class Service:
             raise Refused(422, str(error)) from None
         name = self._state(request).name
         response = await self._do(request, Void(what, experiment=name))
-        while self.engine.is_refolding(name):
+        while self.engine.is_refolding(name) and GONE not in request.scope:
             await asyncio.sleep(0.02)
         return response
 
@@ -200,12 +236,14 @@ class Service:
             context = await _flag_context(request)
         except Refused as error:
             return _flag_error(error)
-        flags = []
-        for key in list(self.engine.states):
+
+        async def flag(key: str) -> dict[str, Any]:
             try:
-                flags.append(await self._evaluate(request, key, context))
+                return await self._evaluate(request, key, context)
             except Refused as error:
-                flags.append({"key": key, "errorCode": "INVALID_CONTEXT", "errorDetails": str(error)})
+                return {"key": key, "errorCode": "INVALID_CONTEXT", "errorDetails": str(error)}
+
+        flags = await asyncio.gather(*map(flag, list(self.engine.states)))
         body = json.dumps({"flags": flags}).encode()
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         if request.headers.get("if-none-match") == tag:
@@ -241,7 +279,7 @@ class Service:
         state = self._state(request)
         try:
             path = json.loads(under)
-        except ValueError:
+        except (ValueError, RecursionError):
             path = None
         if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
             raise Refused(422, 'under: give a JSON list of names, such as ["clothes", "hats"]')
@@ -372,6 +410,17 @@ class Service:
         return HTMLResponse(text, headers=pages.headers(text))
 
 
+def _error_answer(error: Exception) -> Response:
+    """Make the response of a request that was refused."""
+    if isinstance(error, Refused):
+        return failed(error.code, str(error))
+    if isinstance(error, StoreUnavailable):
+        return failed(503, str(error), **{"retry-after": "1"})
+    if isinstance(error, TooSlow):
+        return failed(408, str(error), connection="close")
+    return failed(413, str(error))
+
+
 async def read(request: Request, kind: type[T]) -> T:
     """Read the body of a request; an empty one means {}."""
     body = await request.body()
@@ -387,7 +436,7 @@ async def _flag_context(request: Request) -> dict[str, Any]:
     """Read the context of an OFREP request."""
     try:
         body = json.loads(await request.body() or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FlagRefused("the body is not JSON", "PARSE_ERROR") from None
     context = body.get("context") if isinstance(body, dict) else None
     if not isinstance(context, dict):

@@ -405,6 +405,7 @@ class PutExperiment(Command):
                 raise Refused(409, f"the experiment {self.experiment!r} exists with other arms or settings")
             return Outcome(200, described)
         try:
+            self.settings.check_control(self.arms)
             self.settings.build(changed(None, {"add": self.arms}))
         except BanditreeError as error:
             raise Refused(422, str(error)) from None

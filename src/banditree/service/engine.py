@@ -70,12 +70,16 @@ class Queue:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[Waiting | Look]] = {}
+        self._size = 0
+        self._wanted = 1  # size that the thread waits for: it is woken once for a crowd, not for each of it
         self._is_closed = False
 
     def put(self, item: Waiting | Look, experiment: str) -> None:
         with self._changed:
             self._waiting.setdefault(experiment, deque()).append(item)
-            self._changed.notify()
+            self._size += 1
+            if self._size >= self._wanted:
+                self._changed.notify()
 
     def close(self) -> None:
         """Let `take` return what is left, and then nothing."""
@@ -91,13 +95,9 @@ class Queue:
     def take(self, most: int, timeout: float, crowd: int) -> list[Waiting | Look]:
         """Collect what waits. With something there, wait briefly until there are as many as ``crowd``."""
         with self._changed:
-            if not self._waiting and not self._is_closed:
-                self._changed.wait(timeout)
-            end = time.monotonic() + LINGER_SECONDS
-            while self._waiting and self._size() < crowd and not self._is_closed:
-                left = end - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
-                    break
+            self._wait_for(1, timeout)
+            if self._waiting:
+                self._wait_for(crowd, LINGER_SECONDS)
             batch: list[Waiting | Look] = []
             while self._waiting and len(batch) < most:
                 for name in list(self._waiting):
@@ -105,10 +105,12 @@ class Queue:
                     batch.append(items.popleft())
                     if not items:
                         del self._waiting[name]
+            self._size -= len(batch)
             return batch
 
-    def _size(self) -> int:
-        return sum(map(len, self._waiting.values()))
+    def _wait_for(self, wanted: int, timeout: float) -> None:
+        self._wanted = wanted
+        self._changed.wait_for(lambda: self._size >= wanted or self._is_closed, timeout)
 
 
 class Engine:
@@ -225,6 +227,7 @@ class Engine:
         """Return the events that bring the log in line with a plan: its catalogue, and what was known before."""
         state, at, events = self.states[plan.name], self._now(), []
         if state.is_empty:
+            plan.settings.check_control(plan.arms)
             body = {"add": plan.arms, "source": plan.source}
             events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
         elif state.catalogue != digest(plan.arms) and (body := catalogue_changes(state, plan)):

@@ -34,6 +34,7 @@ EXPERIMENT = re.compile(r"^/v1/experiments/[^/]+/")
 DECIDE, READ, ADMIN = "decide", "read", "admin"
 ROLES = (DECIDE, READ, ADMIN)
 GONE = "banditree.gone"  # set in the scope of a request whose client has disconnected
+COMPLETE = "banditree.complete"  # set in the scope of a request whose body has arrived
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -157,11 +158,11 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, send_noting)
             elif endless or scope["path"] in UNCOUNTED:
-                await self.app(scope, _limited(receive), send_noting)
+                await self.app(scope, _limited(scope, receive), send_noting)
             else:
                 self._in_flight += 1
                 try:
-                    await self.app(scope, _limited(receive), send_noting)
+                    await self.app(scope, _limited(scope, receive), send_noting)
                 finally:
                     self._in_flight -= 1
         except Exception as error:
@@ -200,7 +201,7 @@ class Guard:
         return None
 
 
-def _limited(receive: Receive) -> Receive:
+def _limited(scope: Scope, receive: Receive) -> Receive:
     """Limit the size of a body, and the time that it may take."""
     received, complete, deadline = 0, False, asyncio.get_running_loop().time() + REQUEST_SECONDS
 
@@ -208,11 +209,14 @@ def _limited(receive: Receive) -> Receive:
         nonlocal received, complete
         if complete:
             return await receive()
-        try:
-            async with asyncio.timeout_at(deadline):
-                message = await receive()
-        except TimeoutError:
-            raise TooSlow from None
+        if COMPLETE in scope:
+            message = await receive()
+        else:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow from None
         received += len(message.get("body", b""))
         complete = not message.get("more_body", False)
         if received > MAX_BODY_BYTES:
@@ -248,6 +252,8 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
+            if not self.cycle.more_body:
+                self.cycle.scope[COMPLETE] = True
         else:
             self._wait_for_request()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -91,6 +91,12 @@ class Settings:
         if self.control_policy == RANDOM or self.control_policy.startswith(ITEM):
             return None
         return self._build(self.control_policy, tree, "--control-policy")
+
+    def check_control(self, arms: Container[str]) -> None:
+        """Refuse an item that does not exist as the control policy; if it is removed later, any arm takes its place."""
+        item = self.control_policy.removeprefix(ITEM)
+        if item != self.control_policy and item not in arms:
+            raise InvalidValue(f"--control-policy {self.control_policy}: there is no item {item!r}")
 
     def _build(self, policy: str, tree: Tree, option: str) -> Policy:
         kind, parameters = parse_policy(policy)
