@@ -15,7 +15,7 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
-from banditree.service import archive, engine
+from banditree.service import archive, engine, refold
 from banditree.service.config import Source, read_config
 from banditree.service.engine import Plan
 from banditree.service.events import MAIN, Event, Kind, iso, now
@@ -212,9 +212,12 @@ def test_while_it_is_paused_the_control_policy_decides_and_nothing_is_learned(tm
 
 
 @pytest.mark.parametrize("policy", ["ATS", "TSC"])
-@pytest.mark.parametrize("way", ["ids", "unit", "time"])
-def test_what_is_voided_has_never_been(tmp_path: Path, way: str, policy: str) -> None:
+@pytest.mark.parametrize(("way", "events_for_a_process"), [("ids", 50_000), ("unit", 50_000), ("time", 0)])
+def test_what_is_voided_has_never_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, events_for_a_process: int, policy: str
+) -> None:
     """Two services see the same decisions and rewards, one of them also bots, which are then voided."""
+    monkeypatch.setattr(refold, "MIN_EVENTS", events_for_a_process)
     settings = Settings(policy=policy, half_life=1000)
     rng = random.Random(3)
     rewards = [(f"d{i}", rng.choice(list(ARMS)), rng.randrange(2)) for i in range(40)]

@@ -48,9 +48,9 @@ from banditree.service.guard import (
     Send,
     TooLarge,
     TooSlow,
-    answered,
-    busy,
-    failed,
+    busy_response,
+    error_response,
+    json_response,
 )
 from banditree.service.metrics import Metrics
 from banditree.service.settings import Settings, features_of, parse_context
@@ -110,9 +110,11 @@ class Service:
             lifespan=self._lifespan,
         )
         for kind in ANSWERED_ERRORS:
-            app.exception_handler(kind)(lambda _, error: _error_answer(error))
-        app.exception_handler(Exception)(lambda _, __: failed(500, WRONG))
-        app.exception_handler(RequestValidationError)(lambda _, error: failed(422, describe_errors(error.errors())))
+            app.exception_handler(kind)(lambda _, error: _error_response(error))
+        app.exception_handler(Exception)(lambda _, __: error_response(500, WRONG))
+        app.exception_handler(RequestValidationError)(
+            lambda _, error: error_response(422, describe_errors(error.errors()))
+        )
         app.exception_handler(StarletteHTTPException)(_http_error)
         openapi.add_routes(app, self)
         return app
@@ -126,7 +128,7 @@ class Service:
         try:
             response = await action(Request(scope, receive))
         except ANSWERED_ERRORS as error:
-            response = _error_answer(error)
+            response = _error_response(error)
         await response(scope, receive, send)
 
     def _busy_action(self, scope: Scope) -> Callable[[Request], Awaitable[Response]] | None:
@@ -150,7 +152,7 @@ class Service:
     async def look_up(self, request: Request) -> Response:
         id_, name = _decision_id(request), self._state(request).name
         known = await self._read(lambda log: log.find(name, [id_])[id_])
-        return answered(200, describe_decision(known, id_))
+        return json_response(200, describe_decision(known, id_))
 
     async def withdraw(self, request: Request) -> Response:
         return await self._do(request, Withdraw(_decision_id(request), experiment=_experiment(request)))
@@ -166,7 +168,7 @@ class Service:
         if self.engine.unavailable is not None:
             raise StoreUnavailable(self.engine.unavailable)
         outcome = await self.engine.do(command, lambda: GONE in request.scope)
-        return answered(outcome.code, outcome.answer)
+        return json_response(outcome.code, outcome.answer)
 
     def _state(self, request: Request) -> State:
         """Return the state of the experiment that a request names."""
@@ -219,7 +221,7 @@ class Service:
 
     async def experiments(self) -> Response:
         states = [state for state in list(self.engine.states.values()) if not state.is_empty]
-        return answered(200, {"experiments": [views.describe(state) for state in states]})
+        return json_response(200, {"experiments": [views.describe(state) for state in states]})
 
     # OpenFeature's remote evaluation protocol: https://github.com/open-feature/protocol
 
@@ -227,7 +229,7 @@ class Service:
         key = request.path_params["key"]
         try:
             context = await _flag_context(request)
-            return answered(200, await self._evaluate(request, key, context))
+            return json_response(200, await self._evaluate(request, key, context))
         except Refused as error:
             return _flag_error(error, key=key)
 
@@ -305,11 +307,11 @@ class Service:
 
     async def traffic(self, request: Request) -> Response:
         state = self._state(request)
-        return answered(200, await self.engine.look(lambda: views.traffic(state)))
+        return json_response(200, await self.engine.look(lambda: views.traffic(state)))
 
     async def report(self, request: Request) -> Response:
         """Say what the experiment is worth, with an interval that stays valid however often one looks."""
-        return answered(200, await self._report(self._state(request)))
+        return json_response(200, await self._report(self._state(request)))
 
     async def _report(self, state: State) -> dict[str, Any]:
         report: dict[str, Any] = await self.engine.look(lambda: views.report(state))
@@ -352,7 +354,7 @@ class Service:
 
     async def events(self, request: Request) -> Response:
         if self.hub.is_full:
-            return busy()
+            return busy_response()
         text = request.headers.get("last-event-id", "")
         last = int(text) if text.isdecimal() and len(text) < 19 else None
 
@@ -384,12 +386,12 @@ class Service:
     # Operations and pages
 
     async def healthz(self) -> Response:
-        return answered(200, {"status": "alive"})
+        return json_response(200, {"status": "alive"})
 
     async def readyz(self) -> Response:
         if self.engine.unavailable is not None:
             raise StoreUnavailable(self.engine.unavailable)
-        return answered(200, {"status": "ready", "events": self.engine.n})
+        return json_response(200, {"status": "ready", "events": self.engine.n})
 
     async def read_metrics(self) -> Response:
         engine = self.engine
@@ -410,15 +412,15 @@ class Service:
         return HTMLResponse(text, headers=pages.headers(text))
 
 
-def _error_answer(error: Exception) -> Response:
+def _error_response(error: Exception) -> Response:
     """Make the response of a request that was refused."""
     if isinstance(error, Refused):
-        return failed(error.code, str(error))
+        return error_response(error.code, str(error))
     if isinstance(error, StoreUnavailable):
-        return failed(503, str(error), **{"retry-after": "1"})
+        return error_response(503, str(error), **{"retry-after": "1"})
     if isinstance(error, TooSlow):
-        return failed(408, str(error), connection="close")
-    return failed(413, str(error))
+        return error_response(408, str(error), connection="close")
+    return error_response(413, str(error))
 
 
 async def read(request: Request, kind: type[T]) -> T:
@@ -460,9 +462,9 @@ class FlagRefused(Refused):
 def _flag_error(error: Refused, **key: str) -> Response:
     """Answer as the protocol does for a flag that does not exist, or a context that does not fit."""
     if error.code == 404:
-        return answered(404, key | {"errorCode": "FLAG_NOT_FOUND", "errorDetails": str(error)})
+        return json_response(404, key | {"errorCode": "FLAG_NOT_FOUND", "errorDetails": str(error)})
     code = error.flag_code if isinstance(error, FlagRefused) else "INVALID_CONTEXT"
-    return answered(400, key | {"errorCode": code, "errorDetails": str(error)})
+    return json_response(400, key | {"errorCode": code, "errorDetails": str(error)})
 
 
 def _experiment(request: Request) -> str:
@@ -493,7 +495,7 @@ def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException | StarletteHTTPException)
     sentences = {404: "there is nothing here; /docs lists the routes", 405: "this route does not take this method"}
     sentence = sentences.get(error.status_code, str(error.detail))
-    return failed(error.status_code, sentence, **(error.headers or {}))
+    return error_response(error.status_code, sentence, **(error.headers or {}))
 
 
 def _in_chunks(lines: Iterator[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from banditree.report.words import count
 from banditree.service.events import MAIN, Cohort, Event, Kind, group, iso, new_id
 from banditree.service.lift import in_control
 from banditree.service.settings import ITEM, Settings, check_reward
-from banditree.service.state import State, changed, digest
+from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
 
 _random = random.SystemRandom()
@@ -113,7 +113,7 @@ class Decide(Command):
     def _decide(self, state: State) -> tuple[str | None, dict[str, Any]]:
         """Choose the group, and then the arms; return the cohort and the body of the event."""
         request, settings = self.request, state.settings
-        context = checked_context(state, request.get("context"))
+        context = check_context(state, request.get("context"))
         cohort: str | None = None
         if state.is_paused:
             cohort = Cohort.PAUSED
@@ -147,7 +147,7 @@ class Decide(Command):
         return cohort, body | ({"shadow": True} if settings.shadow else {})
 
 
-def checked_context(state: State, context: Any) -> Any:
+def check_context(state: State, context: Any) -> Any:
     """Check a context against the features of the experiment; return it as the policy takes it."""
     features = state.features
     if features is None:
@@ -337,7 +337,7 @@ class ChangeArms(Command):
         }
         body = {what: value for what, value in body.items() if value}
         try:
-            after = changed(tree, body)
+            after = change_tree(tree, body)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
         done = {
@@ -406,7 +406,7 @@ class PutExperiment(Command):
             return Outcome(200, described)
         try:
             self.settings.check_control(self.arms)
-            self.settings.build(changed(None, {"add": self.arms}))
+            self.settings.build(change_tree(None, {"add": self.arms}))
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
         body = {"settings": self.settings.to_dict(), "add": self.arms}

@@ -19,7 +19,7 @@ from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperi
 from banditree.service.events import MAIN, Event, Kind, now, say, say_failure
 from banditree.service.refold import fold_again
 from banditree.service.settings import Settings
-from banditree.service.state import State, changed, digest
+from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog, StoreUnavailable
 
 BATCH = 256  # commands in one transaction, at most
@@ -215,7 +215,7 @@ class Engine:
         tree = None
         for event in trees:
             if event.n <= n:
-                tree = changed(tree, event.body or {})
+                tree = change_tree(tree, event.body or {})
         if tree != state.policy.tree:
             raise InvalidValue("its tree is not that of the log")
         if not state.voids and not archived:

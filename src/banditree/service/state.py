@@ -156,7 +156,7 @@ class State:
         return category
 
     def _change(self, body: dict[str, Any]) -> None:
-        tree = changed(None if self._policy is None else self._policy.tree, body)
+        tree = change_tree(None if self._policy is None else self._policy.tree, body)
         if self._policy is None:
             self._policy, self.control = self.settings.build(tree), self.settings.build_control(tree)
             self.catalogue = digest(body["add"])
@@ -232,7 +232,7 @@ def _learn(policy: Policy, event: Event, context: Any) -> bool:
     return True
 
 
-def changed(tree: Tree | None, body: dict[str, Any]) -> Tree:
+def change_tree(tree: Tree | None, body: dict[str, Any]) -> Tree:
     """Return the tree after a change: arms are added, moved and removed, in this order."""
     if tree is None:
         return Tree.from_paths([(*path, arm) for arm, path in body["add"].items()])
