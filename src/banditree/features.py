@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, missing_extra
-from banditree.errors.checks import LARGEST, real
+from banditree.errors.checks import MAX_REWARD, real
 
 Floats = NDArray[np.float64]
 
@@ -250,14 +250,14 @@ class Range(Kind):
 
     def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
         number = value if type(value) is float or type(value) is int else _number(value)
-        if number is None or not -LARGEST <= number <= LARGEST:
+        if number is None or not -MAX_REWARD <= number <= MAX_REWARD:
             raise _refused(name, value, row, f"a finite number, such as {self.low}")
         vector[start] = min(max(2.0 * ((number - self.low) / (self.high - self.low)) - 1.0, -1.0), 1.0)
 
     def encode_column(self, name: str, values: Sequence[Any], into: Floats) -> None:
         numbers = np.asarray(values)
         plain = numbers.dtype.kind in "iuf" and not {bool, np.bool_} & {*map(type, values)}
-        if not plain or not (np.abs(numbers) <= LARGEST).all():
+        if not plain or not (np.abs(numbers) <= MAX_REWARD).all():
             return super().encode_column(name, values, into)  # takes other types of numbers, or says what is wrong
         into[:, 0] = np.clip(2.0 * ((numbers - self.low) / (self.high - self.low)) - 1.0, -1.0, 1.0)
         return None
@@ -305,7 +305,7 @@ def _kind_of(name: Any, value: Any) -> Kind:
 def _range(name: str, low: Any, high: Any) -> Range:
     low, high = (end.item() if isinstance(end, np.generic) else end for end in (low, high))
     for end in (low, high):
-        real(f"feature {name!r}: an end of the range", end, -LARGEST, LARGEST)
+        real(f"feature {name!r}: an end of the range", end, -MAX_REWARD, MAX_REWARD)
     if not low < high:
         raise InvalidValue(f"feature {name!r}: the range ({low}, {high}) must go from a lower to a higher number")
     if not high - low > 1e-300:

@@ -83,7 +83,7 @@ def check(policy: bt.Policy, rewards: list[Reward], precision: float, contexts: 
     rows, tree = policy._state.rows, policy._state.tree
     assert policy.dim is not None
     for node in range(tree.shape.n_nodes):
-        path = tree.path_of_node(node)
+        path = tree.nodes.path(node)
         below = [reward for reward in rewards if tree.path(reward[0])[: len(path)] == path]
         exact = Posterior.of(policy.dim, precision, below)
         means, spreads = rows.mean(np.array([node]), contexts)[0], rows.spread(np.array([node]), contexts)[0]

@@ -143,8 +143,8 @@ def test_advice_is_right_on_worlds_we_know() -> None:
     """The quick form of ``make advice-table``: one more catalogue of each world, shorter and with fewer runs."""
     found = {}
     for world in worlds():
-        short = World(world.name, world.problem, min(world.horizon, 3000), world.tree, world.depth)
-        found[world.name] = draw(short, 100, seeds=24, truth_seeds=40, jobs=2)
+        short = World(world.name, world.problem, min(world.horizon, 1500), world.tree, world.depth)
+        found[world.name] = draw(short, 100, seeds=12, truth_seeds=40, jobs=2)
     assert sum(each.right for each in found.values()) >= 9, found
     strong = found["strong dominance"]
     assert strong.verdict == "tree"

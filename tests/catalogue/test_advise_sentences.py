@@ -10,7 +10,7 @@ import pytest
 
 from banditree.catalogue import Advice, Catalogue, inspect
 from banditree.catalogue.advice import weigh
-from banditree.catalogue.candidates import named
+from banditree.catalogue.candidates import parse_candidates
 from banditree.catalogue.comparison import WorldRuns
 from banditree.tree import Tree
 from tests.support.made_up_advice import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
@@ -45,7 +45,7 @@ def test_of_ways_about_equally_good_the_first() -> None:
 def test_with_one_category_ats_is_advised_where_it_does_clearly_better() -> None:
     tree = Tree({"hats": ["h1", "h2", "h3"]})
     catalogue = Catalogue(tree, [50, 60, 40], [5, 12, 4])
-    candidates = named(["TS", "ATS"], tree)
+    candidates = parse_candidates(["TS", "ATS"], tree)
 
     def said(ats: float) -> Advice:
         found = pairs({"TS": lambda t: 0.1 * t, "ATS": lambda t: ats * t})
@@ -140,7 +140,7 @@ def test_a_tree_that_does_not_pay() -> None:
 
 
 def test_a_flat_policy_is_no_tree_however_good_it_is() -> None:
-    """UCB1 ignores the categories too: it is named, and has no part in whether the categories pay."""
+    """UCB1 ignores the categories too: it is parse_candidates, and has no part in whether the categories pay."""
     found = weighed({"TS": lambda t: 0.05 * t, "UCB1": lambda t: 0.02 * t, "TSC": lambda t: 0.1 * t})
     assert (found.policy, found.verdict, found.against_flat.policy) == ("TS", "flat", "TSC")
     assert "Even less regret, without the categories: UCB1." in found.sentences
@@ -156,14 +156,14 @@ def test_a_deeper_tree_that_may_be_better_is_named() -> None:
     }
     means = {name: values.mean(axis=1) for name, values in regret.items()}
     unsure = WorldRuns(replace(made.runs, replicates=regret, regret=means), False)
-    found = weigh(COUNTED, named(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
+    found = weigh(COUNTED, parse_candidates(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
     assert found.policy == "TSC"
     assert "Possibly even less regret (more seeds would show): HTS(depth=2)." in found.sentences
 
 
 def test_a_lead_too_small_to_say_since_when() -> None:
     """Likely ahead at the end, yet not beyond doubt in 4 worlds: nothing is claimed about when the lead began."""
-    found = weigh(KNOWN, named(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
+    found = weigh(KNOWN, parse_candidates(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
     assert (found.policy, found.verdict, found.pays_from) == ("TSC", "tree", None)
     assert found.against_flat.saving == pytest.approx(2.5 * found.against_flat.noise)
     assert "These seeds do not show after how many decisions it is ahead; more seeds would." in found.sentences
@@ -171,7 +171,7 @@ def test_a_lead_too_small_to_say_since_when() -> None:
 
 def test_a_lead_that_other_seeds_would_not_find_is_a_tie_and_goes_to_the_simpler() -> None:
     """1.6 standard errors ahead: a chance of 94%, if one looks at nothing else, and TS with the next seed."""
-    found = weigh(KNOWN, named(["TS", "TSC"], SHOP), ahead_by(1.6), inspect(KNOWN))
+    found = weigh(KNOWN, parse_candidates(["TS", "TSC"], SHOP), ahead_by(1.6), inspect(KNOWN))
     assert found.against_flat.chance > 0.9
     assert (found.policy, found.verdict) == ("TS", "cannot tell")
     assert any(line.startswith("More seeds") for line in found.changes)
@@ -266,7 +266,7 @@ def test_advice_says_so_where_its_bad_runs_are_the_risk(worse: float, is_said: b
     regret["ATS"] = regret["ATS"].copy()
     regret["ATS"][::4, 0] *= worse
     runs = replace(made.runs, replicates=regret, regret={name: values.mean(axis=1) for name, values in regret.items()})
-    advice = weigh(COUNTED, named(["TS", "TSC", "ATS"], SHOP), WorldRuns(runs, False), inspect(COUNTED))
+    advice = weigh(COUNTED, parse_candidates(["TS", "TSC", "ATS"], SHOP), WorldRuns(runs, False), inspect(COUNTED))
     assert advice.policy == "ATS"
     assert any("The risk is in the bad runs: in one run of twenty ATS" in line for line in advice.sentences) == is_said
     row = next(row for row in advice.table if row.policy == "ATS")

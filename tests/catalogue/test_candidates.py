@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from banditree.catalogue import Catalogue, simulate
-from banditree.catalogue.candidates import Candidate, depths, distinct, for_tree, named
+from banditree.catalogue.candidates import Candidate, depths, distinct, for_tree, parse_candidates
 from banditree.catalogue.simulation import default_seeds
 from banditree.errors import InvalidValue
-from banditree.policy.algorithms import WITHOUT_CONTEXTS
+from banditree.policy.algorithms import HTS, TS, WITHOUT_CONTEXTS
 from banditree.tree import Tree
 from tests.support.made_up_advice import COUNTED, KNOWN, SHOP
 
@@ -23,20 +23,20 @@ def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
     assert depths(30)[0] == 2
     assert depths(30)[-1] == 30
     assert len(depths(30)) == 7
-    assert Candidate.of("HTS", depth=2).code == "bt.HTS(tree, depth=2)"
-    assert Candidate.of("TS").code == "bt.TS(tree)"
+    assert Candidate(HTS, {"depth": 2}).code == "bt.HTS(tree, depth=2)"
+    assert Candidate(TS, {}).code == "bt.TS(tree)"
 
 
 def test_candidates_as_users_spell_them() -> None:
-    found = named(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
+    found = parse_candidates(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
     assert [each.label for each in found] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
     for wrong in (["LinTS"], ["HTS:x"], ["TSC:1"], ["ATS:1"], ["HTS:9"], []):
         with pytest.raises(InvalidValue):
-            named(wrong, SHOP)
+            parse_candidates(wrong, SHOP)
 
 
 def test_which_candidates_use_the_tree() -> None:
-    found = named(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
+    found = parse_candidates(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
     flat = {"TS", "UCB1", "HTS(depth=0)", "UCT(depth=0)"}
     assert {each.label for each in found if not each.clusters(SHOP)} == flat
     assert {each.label for each in found if each.levels == 0} == flat
@@ -44,7 +44,7 @@ def test_which_candidates_use_the_tree() -> None:
 
 def test_every_kind_of_candidate_is_built_and_explained() -> None:
     for name in WITHOUT_CONTEXTS:
-        (candidate,) = named([name], SHOP)
+        (candidate,) = parse_candidates([name], SHOP)
         assert candidate.how
         assert "{" not in candidate.how
         assert candidate.factory(SHOP, rng=0).choose() in SHOP
@@ -53,7 +53,7 @@ def test_every_kind_of_candidate_is_built_and_explained() -> None:
 def test_which_policies_are_the_same_on_a_tree() -> None:
     def same(spec: Any, names: Any = None) -> dict[str, str]:
         tree = Tree(spec)
-        return distinct(for_tree(tree) if names is None else named(names, tree), tree)[1]
+        return distinct(for_tree(tree) if names is None else parse_candidates(names, tree), tree)[1]
 
     assert same({"a": [1], "b": [2], "c": [3]}) == {"TSC": "TS"}  # every category has one arm
     assert same({"a": {"x": [1, 2]}, "b": {"y": [3, 4]}}) == {"HTS(depth=2)": "TSC"}  # one sub-category each

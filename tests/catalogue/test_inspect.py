@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree import theory
 from banditree.catalogue import Catalogue, inspect
-from banditree.catalogue.inspection import by_chance, clusters_at, misplaced, shares
+from banditree.catalogue.inspection import by_chance, clusters_at, find_misplaced, shares
 from banditree.catalogue.posterior import Posterior
 from banditree.tree import Tree
 
@@ -192,7 +192,7 @@ def test_misplaced_with_known_means() -> None:
     means = np.repeat([0.1, 0.5], 20) + np.tile([0.0, 0.01, 0.02, 0.03], 10)
     means[7] = 0.5
     catalogue = Catalogue(tree, means=means)
-    assert misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
+    assert find_misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
     assert "7 looks misplaced." in inspect(catalogue).document().brief
 
 

@@ -101,7 +101,7 @@ def test_an_arm_in_the_wrong_place_is_found() -> None:
 @pytest.mark.parametrize("name", WITHOUT_CONTEXTS)
 def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
-    (candidate,) = candidates.named(name, TREE)
+    (candidate,) = candidates.parse_candidates(name, TREE)
     policy = candidate.factory_with(catalogue.prior)(TREE, rng=0)
     assert catalogue.prior is not None
     assert asdict(policy.belief) == asdict(catalogue.prior)

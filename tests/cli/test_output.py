@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from typer.testing import CliRunner, Result
 from banditree.catalogue import write_example
 from banditree.cli import main as cli
 from banditree.errors import InvalidValue
+from tests.support.helpers import HEED_CTRL_C
 
 COUNTS = ["--arm", "item", "--path", "category", "--plays", "plays", "--successes", "clicks"]
 QUICK = [*COUNTS, "--horizon", "30", "--seeds", "4"]
@@ -24,12 +26,29 @@ def call(*arguments: str | Path) -> Result:
     return CliRunner(env={"COLUMNS": "300"}).invoke(cli.application(), [str(each) for each in arguments])
 
 
-def script(*arguments: str | Path, encoding: str) -> subprocess.CompletedProcess[bytes]:
-    """The command itself, its output in a file."""
-    command = [sys.executable, "-c", "from banditree.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "200"}
-    )
+SCRIPT = """
+import json, sys
+from banditree.cli.main import main
+for arguments in json.loads(sys.argv.pop()):
+    sys.argv[1:] = arguments
+    try:
+        main()
+        code = 0
+    except SystemExit as stopped:
+        code = stopped.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        stream.buffer.write(b"\\0%d\\0" % code)
+"""
+
+
+def scripts(*commands: Sequence[str | Path], encoding: str) -> list[tuple[int, bytes, bytes]]:
+    """The exit code, output and errors of commands, one after the other in a process whose output is a file."""
+    command = [sys.executable, "-c", SCRIPT, json.dumps([list(map(str, arguments)) for arguments in commands])]
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "200"}
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    out, err = done.stdout.split(b"\0"), done.stderr.split(b"\0")
+    return [(int(code), shown, said) for shown, code, said in zip(out[::2], out[1::2], err[::2], strict=False)]
 
 
 def refused(result: Result, words: str) -> None:
@@ -105,15 +124,21 @@ def test_output_in_an_encoding_without_our_characters(encoding: str, tmp_path: P
     table = tmp_path / "items.csv"
     table.write_text("item,kind,rate\na√,x,0.1\nb,x,0.2\nc,日本,0.5\n", encoding="utf-8")
     columns = ["--arm", "item", "--path", "kind", "--mean", "rate"]
-    for arguments in (["inspect", table, *columns], ["reproduce", "--list"]):
-        done = script(*arguments, encoding=encoding)
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert ("?" in done.stdout.decode(encoding)) == (encoding != "utf-8")
-    found = json.loads(script("inspect", table, *columns, "--json", encoding=encoding).stdout.decode(encoding))
+    inspect: list[str | Path] = ["inspect", table, *columns]
+    *shown, for_machines, missing = scripts(
+        inspect,
+        ["reproduce", "--list"],
+        [*inspect, "--json"],
+        ["inspect", tmp_path / "日本.csv", *columns],
+        encoding=encoding,
+    )
+    for code, out, said in shown:
+        assert (code, said) == (0, b"")
+        assert ("?" in out.decode(encoding)) == (encoding != "utf-8")
+    found = json.loads(for_machines[1].decode(encoding))
     assert found["cluster_means"][0]["path"] == ["日本"]  # machines lose nothing
-    done = script("inspect", tmp_path / "日本.csv", *columns, encoding=encoding)
-    assert done.returncode == 2
-    assert b"does not exist" in done.stderr
+    assert missing[0] == 2
+    assert b"does not exist" in missing[2]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +168,7 @@ def test_ctrl_c_while_the_command_is_imported_is_no_traceback(tmp_path: Path) ->
     (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise RuntimeError\n")
     source = Path(__file__).parents[2] / "src"
     done = subprocess.run(
-        [sys.executable, "-c", "from banditree_command import main; main()", "--version"],
+        [sys.executable, "-c", f"{HEED_CTRL_C}\nfrom banditree_command import main; main()", "--version"],
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,8 @@ import pytest
 
 import banditree as bt
 from banditree.policy import engines
+from banditree.policy.saving import restore
+from banditree.policy.state import hold
 from tests.support.winning import P_FLOOR, Pair, chi_square, win_probabilities
 
 native = pytest.importorskip("banditree._native")
@@ -51,14 +53,14 @@ def pairs_below(policy: bt.HTS, node: int) -> list[Pair]:
 def p_value(policy: bt.HTS) -> float:
     """The arms chosen, against the product of win probabilities down the tree."""
     assert policy.engine == "native"
-    assert policy.walk.min_wide <= K
+    assert policy._state.walk.min_wide <= K
     shape = policy._state.tree.shape
     probability = np.zeros(policy.tree.n_arms)
     for cluster, outer in enumerate(win_probabilities(pairs_below(policy, 0))):
         node = int(shape.start[0]) + cluster
         arms = shape.content[shape.start[node] : shape.start[node + 1]]
         probability[arms] = outer * win_probabilities(pairs_below(policy, node))
-    picks = policy.walk.choose_many(CHOICES, None)
+    picks = policy._state.walk.choose_many(CHOICES, None)
     assert picks is not None
     return chi_square(np.bincount(picks, minlength=len(probability)), probability)
 
@@ -95,7 +97,7 @@ def test_saved_evidence_is_followed(policy: bt.HTS, tmp_path: Path) -> None:
     assert isinstance(loaded, bt.HTS)
     assert p_value(loaded) > P_FLOOR
     step(policy, 1000, binary=True)
-    policy.restore(saved)
+    restore(policy, saved)
     assert p_value(policy) > P_FLOOR
 
 
@@ -105,6 +107,6 @@ def test_evidence_changed_behind_its_back_is_not_followed(policy: bt.HTS) -> Non
     rows = policy._state.rows.arrays()
     rows["successes"][3 : 3 + K] += np.arange(K) % 3
     assert p_value(policy) < P_FLOOR
-    with policy.held():  # lets the walk look again
+    with hold(policy):  # lets the walk look again
         pass
     assert p_value(policy) > P_FLOOR

@@ -16,6 +16,7 @@ from scipy import stats
 
 import banditree as bt
 from banditree.policy import engines
+from banditree.policy.saving import restore
 from banditree.stream import native_stream
 from tests.support.winning import P_FLOOR
 
@@ -51,7 +52,7 @@ class Sample(NamedTuple):
 def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None) -> Sample:
     with engines.using("native"):
         policy = world.policy(world.tree, prior=prior or bt.Beta(), rng=seed)
-    policy.walk.min_wide = min_wide
+    policy._state.walk.min_wide = min_wide
     k = world.tree.n_arms
     means = np.random.default_rng(8).uniform(0.1, 0.8, size=k)
     name, parameter = world.rewards
@@ -60,7 +61,7 @@ def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None)
     nothing: dict[str, Any] = {name: np.zeros(policy._state.tree.shape.n_nodes) for name in ("successes", "failures")}
     found = Sample(np.empty((world.runs, len(TIMES))), np.zeros((world.runs, k), np.int64))
     for regret, plays in zip(*found, strict=True):
-        policy.restore(nothing)
+        restore(policy, nothing)
         native.run(
             truth=means,
             dim=0,
@@ -70,7 +71,7 @@ def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None)
             context_stream=contexts,
             horizon=int(TIMES[-1]),
             times=TIMES,
-            players=[(policy.walk, places, rewards, regret, plays)],
+            players=[(policy._state.walk, places, rewards, regret, plays)],
             monitor=monitor,
         )
     return found

@@ -332,7 +332,7 @@ def test_vectors_that_rows_share_add_up_like_a_matrix() -> None:
         found = ByRow(first, at[0]).dot(ByRow(second, at[1]))
         assert found == pytest.approx((first[at[0]] * second[at[1]]).sum(axis=1))
     group = np.array([0, 1, 0, 2, 1, 1])
-    pooled = ByRow(one, kinds[0]).pooled(group)
+    pooled = ByRow(one, kinds[0]).pool(group)
     assert pooled.table[:, 1] == pytest.approx(one[:, [1, 4, 5]].sum(axis=1))
 
 

@@ -132,12 +132,13 @@ def test_adaptive_on_the_log_of_a_learning_policy(engine: str) -> None:
     rng = np.random.default_rng(13)
     table: dict[str, list[Any]] = {"arm": [], "r": [], "p": []}
     behaviour = []
-    for _ in range(500):
+    for _ in range(300):
         behaviour.append(policy.propensities())
-        decision = policy.decide()
-        reward = float(rng.random() < MEANS[TREE.position(decision.arm)])
-        policy.update(decision.arm, reward)
-        for name, value in zip(table, (decision.arm, reward, decision.propensity), strict=True):
+        arm = policy.choose()
+        place = TREE.position(arm)
+        reward = float(rng.random() < MEANS[place])
+        policy.update(arm, reward)
+        for name, value in zip(table, (arm, reward, behaviour[-1][place]), strict=True):
             table[name].append(value)
     log = bt.read_log(table, arm="arm", reward="r", propensity="p")
     assert any("adaptive=True" in note for note in bt.evaluate(log, [0.25] * 4, tree=TREE).notes)

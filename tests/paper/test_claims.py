@@ -41,7 +41,7 @@ from banditree.paper.claims.checks import (
     quarters,
 )
 from banditree.paper.claims.claim import Data
-from banditree.paper.claims.instances import counted, examined_instances
+from banditree.paper.claims.instances import examined_instances, judge_count
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import instance
 from banditree.problems import bernoulli, strong_dominance
@@ -485,7 +485,7 @@ def test_dominance_of_instances_is_counted() -> None:
     there = Data(results(_1a=runs({"TS": 1.0}, seeds=7), _2a=runs({"TS": 1.0}, seeds=7)))
 
     def found(*figures: str, expected: bool = True) -> Finding:
-        return counted(figures, instances._has_dominance, "strong dominance holds in", expected=expected)(there)
+        return judge_count(figures, instances._has_dominance, "strong dominance holds in", expected=expected)(there)
 
     assert found("1a").verdict == HOLDS
     assert found("1a", "2a").verdict == PART

@@ -17,12 +17,12 @@ import pytest
 from banditree.errors import BadFile, InvalidValue
 from banditree.paper.claims import CLAIMS, NOT_JUDGED, Verdict, judge
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
-from banditree.paper.report import HEADLINES, update_docs, write_report
-from banditree.paper.report.__main__ import main
+from banditree.paper.report import write_report
 from banditree.paper.report.page import SIGNS, installed_version
 from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
 from tests.support.made_up_runs import runs
+from tools.pages.paper import HEADLINES, main, update_docs
 
 VARIANTS = [("1f", "even"), ("2d", "unit")]
 FLAGS = [

@@ -11,7 +11,7 @@ import pytest
 
 import banditree as bt
 from banditree.report.tables import Table
-from banditree.tree.text import MOST_NODES
+from banditree.tree.text import MAX_NODES
 
 EVIL = "<script>alert(1)</script>&\"'"
 
@@ -101,5 +101,5 @@ def test_a_large_or_deep_tree_stays_short(depth: int) -> None:
     else:
         tree = bt.Tree.from_paths([(*(f"c{k}" for k in range(depth)), "arm")])
     page = tree._repr_html_()
-    assert page.count("<li>") <= 2 * MOST_NODES
+    assert page.count("<li>") <= 2 * MAX_NODES
     assert Tags(page).opened == []

@@ -260,7 +260,7 @@ def test_the_check_of_overlaps_sees_one() -> None:
 
 def test_a_function_of_one_place_has_its_arms_on_it() -> None:
     places = np.array([0.1, 0.15, 0.5, 0.55, 0.9])
-    ax = plots.function(functions.sine, places, np.array([7, 7, 3, 3, 5]), title="f")
+    ax: Any = plots.function(functions.sine, places, np.array([7, 7, 3, 3, 5]), title="f")
     x, y = lines(ax)["f(x)"].get_data()
     assert y == pytest.approx(functions.sine(x))
     arms = np.concatenate([np.asarray(dots.get_offsets()) for dots in ax.collections])
@@ -330,6 +330,7 @@ TITLES = [f"The Adventures of Priscilla, Queen of the Desert, director's cut ({1
 def test_long_names_leave_room_for_the_picture(kind: str) -> None:
     """Names of 70 characters: no warning of Matplotlib's, which is an error here, axes of some size, labels inside."""
     rng = np.random.default_rng(0)
+    ax: Any
     if kind == "support":
         ax = plots.support(TITLES, rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(40)), ax=plots.sheet())
     elif kind == "intervals":

@@ -162,7 +162,7 @@ def test_choices_follow_the_probabilities(case: str) -> None:
         arm = policy.choose()
         policy.update(arm, float(rng.random() < rates[position[arm]]))
     n = 1_000_000 if case == "few arms" else 200_000
-    chosen = policy.walk.choose_many(n, None)
+    chosen = policy._state.walk.choose_many(n, None)
     assert chosen is not None
     counts = np.bincount(chosen, minlength=tree.n_arms).astype(float)
     assert not differs(counts, policy.propensities())

@@ -79,7 +79,7 @@ def test_bytes_that_are_refused() -> None:
     with pytest.raises(BadFile, match="this data is truncated"):
         bt.from_bytes(data[:-1])
     with pytest.raises(InvalidType, match="rng='x' must be an int"):
-        bt.from_bytes(data, rng="x")
+        bt.from_bytes(data, rng="x")  # type: ignore[arg-type]
 
 
 def test_a_prior_of_an_arm_that_left_is_copied() -> None:

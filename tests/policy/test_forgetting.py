@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.beliefs.base import LEAST_SCALE
+from banditree.beliefs.base import MIN_SCALE
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
+from banditree.policy.state import hold
 from banditree.stream import native_stream
 from tests.support.helpers import DIM, NAMES, TREES, events, feed, make, needs_native, same, state
 
@@ -21,7 +22,7 @@ Events = list[tuple[Any, float, Any]]
 
 def evidence(policy: bt.Policy) -> dict[str, Any]:
     """What the evidence counts now, node by node."""
-    with policy.held(changes=False) as held:
+    with hold(policy, changes=False) as held:
         rows = held.rows
         return {name: getattr(rows, name) * rows.scale[0] for name in rows.EVIDENCE}
 
@@ -109,7 +110,7 @@ def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: floa
     rows: Any = policy._state.rows
     assert np.allclose(rows.plays(every), plays, rtol=1e-9, atol=1e-9)
     assert np.allclose(rows.rewards(every), rewards, rtol=1e-9, atol=1e-12)
-    assert LEAST_SCALE <= rows.scale[0] <= 1
+    assert MIN_SCALE <= rows.scale[0] <= 1
     if rows.joint and policy.dim is not None:
         lower = np.tril_indices(DIM)
         assert np.allclose(rows._square(rows.gram * rows.scale)[:, 1:, 1:][:, *lower], gram[:, *lower], rtol=1e-9)

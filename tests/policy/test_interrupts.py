@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
+from banditree.policy.state import hold
 from tests.support.helpers import DIM, make, same, state
 
 HOME = Path(bt.__file__).parent
@@ -124,7 +125,7 @@ def built(name: str, half_life: float | None) -> bt.Policy:
 
 def all_of(policy: bt.Policy) -> dict[str, Any]:
     """Everything a policy knows. Looking at it is the first call after the exception."""
-    with policy.held():
+    with hold(policy):
         pass
     paths = np.array([repr(path) for path in policy.tree.paths()])
     return state(policy) | {"scale": policy._state.rows.scale.copy(), "paths": paths}

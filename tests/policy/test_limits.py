@@ -11,6 +11,7 @@ import pytest
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.policy import engines
+from banditree.policy.limits import Limits
 from banditree.stream import native_stream
 from tests.support.helpers import NAMES, SHOP, TREES, events, feed, make, needs_native
 from tests.support.walk_law import law
@@ -221,10 +222,10 @@ def test_work_goes_along_the_paths_of_what_is_named() -> None:
     policy = bt.HTS(tree, rng=2)
     policy.update_many(tree.arms[::977], [1.0] * len(tree.arms[::977]))
     for limits in ({"exclude": tree.arms[:5]}, {"only": tree.arms[::20_000]}, {"exclude": tree.arms[:20]}):
-        before = policy.walk.evaluations
+        before = policy._state.walk.evaluations
         policy.choose(**limits)
-        assert policy.walk.evaluations - before <= 100 + 50 + 20
-        listed = policy._limits(policy._state, **{"only": None, "exclude": None, **limits})
+        assert policy._state.walk.evaluations - before <= 100 + 50 + 20
+        listed: Any = policy._limits(policy._state, **{"only": None, "exclude": None, **limits})
         assert listed.n_allowed in (5, tree.n_arms - 5, tree.n_arms - 20)
 
 
@@ -233,11 +234,11 @@ def test_limits_list_no_more_than_the_paths(engine: str) -> None:
     tree = bt.Tree({f"c{c}": list(range(10 * c, 10 * c + 10)) for c in range(50)})
     with engines.using("readable"):
         policy = bt.TSC(tree)
-    listed = policy._limits(policy._state, None, [3, 4, 499])._listed
-    assert sum(map(len, listed.values())) == 3
-    assert (
-        len(policy._limits(policy._state, None, list(range(10)))._listed) == 2
-    )  # a cluster that is empty, and its parent
+    few, cluster = (policy._limits(policy._state, None, arms) for arms in ([3, 4, 499], list(range(10))))
+    assert isinstance(few, Limits)
+    assert isinstance(cluster, Limits)
+    assert sum(map(len, few._listed.values())) == 3
+    assert len(cluster._listed) == 2  # a cluster that is empty, and its parent
 
 
 # The best allowed arm stands for its cluster

@@ -65,7 +65,7 @@ def test_a_decision_has_the_propensity_of_its_arm(case: str, shape: str, engine:
     tree = TREES[shape]
     if "each" in case and "a" not in tree:
         tree = bt.Tree({"x": ["a", "b"], "y": ["c"]})
-    if "each" in case and tree.cluster_at(("x",)) is None:
+    if "each" in case and tree.nodes.cluster(("x",)) is None:
         tree = bt.Tree({"x": ["a", "b"], "y": ["c"]})
     policy, x = learned(case, tree)
     chances = dict(zip(tree.arms, policy.propensities(x).tolist(), strict=True))

@@ -18,6 +18,7 @@ import banditree as bt
 from banditree.beliefs.beta import BetaRows
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidType, MissingFile
 from banditree.policy import container as store
+from banditree.policy.saving import restore
 from tests.support.helpers import DIM, NAMES, SHOP, TREES, contexts, events, feed, make, run, same, state
 
 
@@ -51,7 +52,7 @@ def test_rewards_that_cancel_leave_the_same_policy(name: str, half_life: float |
     pool = contexts(policy, 3, rng)
     for reward in rng.standard_normal(40) * 10.0 ** rng.integers(-3, 6, 40):
         arm, x = rng.choice(policy.tree.arms), pool[rng.integers(3)]
-        for sign in [1, -1] if policy.support[0] < 0 else [0]:
+        for sign in [1, -1] if policy._state.rows.support[0] < 0 else [0]:
             policy.update(arm, sign * reward, x)
     loaded = bt.from_bytes(policy.to_bytes(), rng=7)
     assert same(state(loaded), state(policy))
@@ -352,4 +353,4 @@ def test_permissions(tmp_path: Path) -> None:
 def test_restore_checks_shapes() -> None:
     policy = bt.TS(SHOP)
     with pytest.raises(ValueError, match="successes has shape"):
-        policy.restore({"successes": np.zeros(2), "failures": np.zeros(2)})
+        restore(policy, {"successes": np.zeros(2), "failures": np.zeros(2)})

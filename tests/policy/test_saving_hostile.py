@@ -15,6 +15,7 @@ import pytest
 import banditree as bt
 from banditree.errors import BadFile, InvalidType
 from banditree.policy import container
+from banditree.policy.saving import restore
 from tests.support.forged_files import apart, forged, sealed, together
 from tests.support.helpers import DIM, SHOP, contexts, make, run, same, state
 
@@ -237,7 +238,7 @@ def test_restoring_bad_evidence_changes_nothing(engine: str) -> None:
         bad = {key: array.copy() for key, array in policy._state.rows.kept().items()}
         bad[put_where][3] = -1.0
         with pytest.raises(ValueError, match=f"{put_where} of a cluster is not the sum"):
-            policy.restore(bad)
+            restore(policy, bad)
         assert same(before, state(policy))
 
 

@@ -14,6 +14,7 @@ import pytest
 import banditree as bt
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.policy import engines
+from banditree.policy.state import hold
 from tests.support.helpers import DIM, ENGINES, make
 
 CLUSTERS = 5
@@ -128,7 +129,7 @@ def test_saving_while_learning(engine: str, tmp_path: Path) -> None:
 
 def test_a_policy_that_is_held_says_so(engine: str) -> None:
     policy = bt.TSC(bt.Tree({"a": [0, 1], "b": [2]}), rng=0)
-    with policy.held():
+    with hold(policy):
         for call in (policy.choose, lambda: policy.choose_many(2), lambda: policy.update(0, 1)):
             with pytest.raises(InvalidValue, match=r"this TSC is held; call choose or update outside"):
                 call()

@@ -60,7 +60,7 @@ def test_after_one_play_the_clock_stands_still(engine: str) -> None:
     """ln 1 = 0: inside a cluster with one play the index of the arm played is its mean."""
     tree = bt.Tree({"c": ["x"], "d": ["y", "z"]})
     policy = feed(bt.UCBC(tree, rng=0), [("x", 1, None), ("y", 0.5, None)])
-    d = next(node for node in tree.top_nodes() if tree.name(node) == "d")
+    d = tree.nodes.top_clusters["d"]
     assert scores(policy, d).tolist() == [0.5, np.inf]
     solo = feed(bt.UCB1(bt.Tree(2), rng=0), [(0, 0.5, None)])
     assert scores(solo, 0).tolist() == [0.5, np.inf]
@@ -73,7 +73,7 @@ def test_clocks(engine: str) -> None:
         + [("s1", 0, None)] * 3
         + [("s2", 1, None)] * 3
     )
-    node = next(node for node in SHOP.top_nodes() if SHOP.name(node) == "hats")
+    node = SHOP.nodes.top_clusters["hats"]
     plays, means = np.array([2, 1, 1]), np.array([0.5, 1, 0])
     for clock, n in (("cluster", 4), ("global", 10)):
         policy = feed(bt.UCBC(SHOP, clock=clock, rng=0), history)
@@ -141,9 +141,9 @@ def test_wide_nodes_step_to_the_highest_index(name: str, tree: bt.Tree, engine: 
 def best_of(policy: bt.Policy, cluster: Any) -> Any:
     """The arm that stands for a top cluster; the cluster itself where none was tried."""
     tree = policy._state.tree
-    node = next(node for node in tree.top_nodes() if tree.name(node) == cluster)
+    node = tree.nodes.top_clusters[cluster]
     assert policy._state.summary is not None
-    return tree.name(int(policy._state.summary[node]))
+    return tree.nodes.name(int(policy._state.summary[node]))
 
 
 H = {"hats": ["h1", "h2", "h3"], "shoes": ["s1", "s2"]}
@@ -284,7 +284,7 @@ NODES: dict[str, list[tuple[float, float]]] = {
 
 @needs_native
 def test_many_are_as_many_as_the_native_engine_walks_by_its_shortcut() -> None:
-    assert bt.TS(bt.Tree(MANY)).walk.min_wide <= MANY
+    assert bt.TS(bt.Tree(MANY))._state.walk.min_wide <= MANY
 
 
 @pytest.mark.parametrize("name", NODES)

@@ -12,6 +12,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, ProblemFailed, UnknownArm
+from banditree.policy.state import hold
 from banditree.simulation.stepper import INSTANCE_MEMBERS
 from tests.simulation.test_simulate import BOUNDED, FITTING, TREE, OwnProblem, Uniformly
 from tests.support.helpers import needs_native
@@ -103,7 +104,7 @@ def test_a_policy_that_does_not_fit_is_named(policies: Any, problem: Any, error:
 def test_scores_that_are_not_numbers_are_told(problem: Any, factory: Any, scale: str) -> None:
     def broken(tree: bt.Tree, *, rng: Any) -> bt.Policy:
         policy: bt.Policy = factory(tree, rng=rng)
-        with policy.held() as state:
+        with hold(policy) as state:
             for array in state.rows.kept().values():
                 array[:] = np.nan
         return policy

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditree.catalogue import Advice, Catalogue, inspect
 from banditree.catalogue.advice import weigh
-from banditree.catalogue.candidates import named
+from banditree.catalogue.candidates import parse_candidates
 from banditree.catalogue.comparison import WorldRuns
 from banditree.simulation.runs import Runs
 from banditree.tree import Tree
@@ -47,12 +47,13 @@ def pairs(curves: Mapping[str, Any], *, worlds: int = 40, spread: float = 0.0, o
 
 def pairs_of(curves: Mapping[str, Any], **options: Any) -> WorldRuns:
     return pairs(
-        {each.label: curve for each, curve in zip(named(curves, SHOP), curves.values(), strict=True)}, **options
+        {each.label: curve for each, curve in zip(parse_candidates(curves, SHOP), curves.values(), strict=True)},
+        **options,
     )
 
 
 def weighed(curves: Mapping[str, Any], *, catalogue: Catalogue = COUNTED, **options: Any) -> Advice:
-    return weigh(catalogue, named(curves, SHOP), pairs_of(curves, **options), inspect(catalogue))
+    return weigh(catalogue, parse_candidates(curves, SHOP), pairs_of(curves, **options), inspect(catalogue))
 
 
 def ahead_by(errors: float, *, worlds: int = 40) -> WorldRuns:

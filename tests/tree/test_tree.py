@@ -15,6 +15,7 @@ from scipy.cluster import hierarchy
 
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.tree.tree import from_arrays, to_arrays
 from tests.support.hypothesis_strategies import Paths, specs, trees
 
 
@@ -30,8 +31,8 @@ def test_a_nested_spec_means_its_paths(both: tuple[Any, Paths]) -> None:
     assert tree.n_clusters == len({path[:end] for path in paths for end in range(1, len(path))})
     tops = {path[0]: [other[-1] for other in paths if other[0] == path[0]] for path in paths if len(path) > 1}
     assert tree.clusters == tops
-    for path, top in zip(paths, tree.top_cluster().tolist(), strict=True):
-        assert (top == -1) if len(path) == 1 else (tree.name(top) == path[0])
+    for path, top in zip(paths, tree.nodes.top_of_arms.tolist(), strict=True):
+        assert (top == -1) if len(path) == 1 else (tree.nodes.name(top) == path[0])
 
 
 @given(trees)
@@ -57,8 +58,8 @@ def test_nodes_are_numbered_breadth_first(tree: bt.Tree) -> None:
 def test_paths_and_arrays_rebuild_the_tree(tree: bt.Tree) -> None:
     rebuilt = bt.Tree.from_paths(tree.paths())
     assert rebuilt.paths() == tree.paths()
-    assert bt.Tree.from_arrays(*tree.to_arrays()) == tree
-    assert hash(bt.Tree.from_arrays(*tree.to_arrays())) == hash(tree)
+    assert from_arrays(*to_arrays(tree)) == tree
+    assert hash(from_arrays(*to_arrays(tree))) == hash(tree)
 
 
 @given(trees, st.integers(0, 6), st.integers(0, 6))
@@ -150,8 +151,8 @@ def test_membership() -> None:
     assert "1" not in tree
     assert ["a"] not in tree
     assert tree.position(1) == 1
-    assert tree.name(0) == "root"
-    assert tree.path_of_node(0) == ()
+    assert tree.nodes.name(0) == "root"
+    assert tree.nodes.path(0) == ()
     for unknown in ("b", ["a"], None):
         with pytest.raises(UnknownArm, match="is not in Tree"):
             tree.position(unknown)

@@ -107,7 +107,7 @@ def told(tree: bt.Tree, *, dim: int, widths: tuple[tuple[float, float], ...], rn
     for height in range(len(rows.level_width)):  # the engines read these arrays
         level, slope = widths[min(height, len(widths) - 1)]
         rows.level_width[height], rows.slope_width[height] = max(level, 1e-3), max(slope, 1e-3)
-    policy.walk.reset()
+    policy._state.walk.reset()
     return policy
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditree.errors import missing_extra
 from banditree.simulation.one_seed import Factory
+from banditree.stream import Seed
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Path = Callable[[Any], Sequence[Any]]
 
 
-def coba(factory: Factory, path: Path | None = None, *, rng: Any = None) -> CobaLearner:
+def coba(factory: Factory, path: Path | None = None, *, rng: Seed = None) -> CobaLearner:
     """Return a coba learner that decides by a policy of banditree, and logs exact probabilities.
 
     Parameters
@@ -52,7 +53,7 @@ def coba(factory: Factory, path: Path | None = None, *, rng: Any = None) -> Coba
     return CobaLearner(factory, path, rng)
 
 
-def river(factory: Factory, tree: Tree, *, reward_obj: Any = None, burn_in: int = 0, rng: Any = None) -> Any:
+def river(factory: Factory, tree: Tree, *, reward_obj: Any = None, burn_in: int = 0, rng: Seed = None) -> Any:
     """Return a river bandit policy that decides by a policy of banditree.
 
     Parameters

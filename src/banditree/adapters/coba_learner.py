@@ -11,6 +11,7 @@ from banditree.adapters.growing import GrowingPolicy
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
 from banditree.simulation.one_seed import Factory
+from banditree.stream import Seed
 from banditree.tree.build import Name
 
 Action = Any  # a value, a sequence of values or a mapping, as coba has them
@@ -19,7 +20,7 @@ Action = Any  # a value, a sequence of values or a mapping, as coba has them
 class CobaLearner(Learner):  # type: ignore[misc]
     """A coba learner that decides by a policy of banditree. Made by `bt.adapters.coba`, which documents it."""
 
-    def __init__(self, factory: Factory, path: Callable[[Action], Sequence[Any]] | None, rng: Any) -> None:
+    def __init__(self, factory: Factory, path: Callable[[Action], Sequence[object]] | None, rng: Seed) -> None:
         if path is not None and not callable(path):
             raise InvalidType(f"path {path!r:.60} must be a function of an action, such as lambda action: (action[0],)")
         self._path = path or clusters_of
@@ -33,7 +34,7 @@ class CobaLearner(Learner):  # type: ignore[misc]
         return self._growing.policy
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> dict[str, object]:
         """What coba's tables show: the algorithm, its settings, and where the clusters come from."""
         factory = self._growing.factory
         function = getattr(factory, "func", factory)
@@ -41,28 +42,28 @@ class CobaLearner(Learner):  # type: ignore[misc]
         path = {} if self._path is clusters_of else {"path": getattr(self._path, "__name__", type(self._path).__name__)}
         return {"family": getattr(function, "__name__", type(function).__name__), **settings, **path}
 
-    def predict(self, context: Any, actions: Sequence[Action]) -> tuple[Action, float]:
+    def predict(self, context: object, actions: Sequence[Action]) -> tuple[Action, float]:
         """Choose one of the actions, and return it with the exact probability of choosing it."""
-        policy, arms = self._offered(context, actions)
+        policy, arms = self._offer(context, actions)
         decision = policy.decide(self._growing.vector(context), only=_limits(policy, arms))
         return actions[arms.index(decision.arm)], decision.propensity
 
-    def score(self, context: Any, actions: Sequence[Action], action: Action) -> float:
+    def score(self, context: object, actions: Sequence[Action], action: Action) -> float:
         """Return the exact probability of choosing ``action`` among ``actions``."""
-        policy, arms = self._offered(context, actions)
+        policy, arms = self._offer(context, actions)
         arm = self._arms.get(key_of(action))
         if arm not in arms:
             raise InvalidValue(f"action {action!r:.60} is not among the actions offered")
         probabilities = policy.propensities(self._growing.vector(context), only=_limits(policy, arms))
         return float(probabilities[policy.tree.position(arm)])
 
-    def learn(self, context: Any, action: Action, reward: float, probability: float | None) -> None:
+    def learn(self, context: object, action: Action, reward: float, probability: float | None) -> None:
         """Learn from the reward of an action, also of one that was never offered; the probability is not needed."""
         _refuse_batch(context, action, reward)
-        _, (arm,) = self._offered(context, [action])
+        _, (arm,) = self._offer(context, [action])
         self._growing.update(arm, reward, context)
 
-    def _offered(self, context: Any, actions: Sequence[Action] | None) -> tuple[Policy, list[Name]]:
+    def _offer(self, context: object, actions: Sequence[Action] | None) -> tuple[Policy, list[Name]]:
         """Return the policy, which knows all these actions, and their arms."""
         _refuse_batch(context, actions)
         if not actions:
@@ -141,5 +142,5 @@ def _refuse_batch(*values: Any) -> None:
         raise InvalidType("this learner takes one interaction at a time")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
 from banditree.simulation.one_seed import Factory, asks_for_dim
-from banditree.stream import seed_sequence
+from banditree.stream import Seed, seed_sequence
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
 Learned = tuple[Name, float, dict[Hashable, float]]  # an arm, its reward, the features of the context
 
-LARGEST_DIM = 1000
+MAX_FEATURES = 1000
 CONSTANT = ("constant",)  # the key of the column that is always 1
 
 
@@ -40,7 +40,7 @@ class GrowingPolicy:
         The arms known beforehand, if there are any.
     """
 
-    def __init__(self, factory: Factory, rng: Any, tree: Tree | None = None) -> None:
+    def __init__(self, factory: Factory, rng: Seed, tree: Tree | None = None) -> None:
         if not callable(factory):
             raise InvalidType(f"{factory!r:.60} is not a policy class, nor a function that builds a policy")
         self.factory = factory
@@ -60,32 +60,32 @@ class GrowingPolicy:
             raise InvalidValue("there is no policy yet: it is built at the first decision")
         return self._policy
 
-    def offer(self, arms: Mapping[Name, Sequence[Any]], context: Any) -> Policy:
+    def offer(self, arms: Mapping[Name, Sequence[object]], context: object) -> Policy:
         """Make sure that the policy has these arms ({arm: its clusters}) and the context's features, and return it."""
         if self._policy is None and self._tree is None:
             self._tree = Tree.from_paths([(*clusters, arm) for arm, clusters in arms.items()])
         self._add_columns(context)
         if self._policy is None:
-            self._policy = self._built()
+            self._policy = self._build()
         new = {arm: tuple(clusters) for arm, clusters in arms.items() if arm not in self.policy.tree}
         if new:
             self.policy.add_arms(new)
         return self.policy
 
-    def vector(self, context: Any) -> Any:
+    def vector(self, context: object) -> Any:
         """Return a context as this policy takes it: a vector, or None if it takes none."""
         if self.policy.dim is None:
             return None
         return self._row(features_of(context)) if self._grows else context
 
-    def update(self, arm: Name, reward: float, context: Any) -> None:
+    def update(self, arm: Name, reward: float, context: object) -> None:
         """Learn from one reward of an arm that was offered before."""
         policy = self.offer({}, context)
         policy.update(arm, reward, context=self.vector(context))
         if self._history is not None:
             self._history.append((arm, float(reward), features_of(context)))
 
-    def _add_columns(self, context: Any) -> None:
+    def _add_columns(self, context: object) -> None:
         """Give every feature of a context a column, and rebuild the policy if that takes more than it has."""
         if not self._grows:
             return
@@ -96,28 +96,28 @@ class GrowingPolicy:
             self._history = None if _is_dense(context) else []
         elif new and self._history is None:
             raise InvalidValue(f"context {context!r:.60} differs in length from the first, which was a list of numbers")
-        if len(self._columns) + len(new) > LARGEST_DIM:
+        if len(self._columns) + len(new) > MAX_FEATURES:
             raise InvalidValue(
-                f"contexts have more than {LARGEST_DIM:,} different features (the latest is {new[-1]!r:.60}); "
+                f"contexts have more than {MAX_FEATURES:,} different features (the latest is {new[-1]!r:.60}); "
                 "group rare ones, or hash them"
             )
         for key in new:
             self._columns.setdefault(key, len(self._columns))
         if len(self._columns) > self._dim:
-            self._dim = min(LARGEST_DIM, max(len(self._columns), 2 * self._dim))
+            self._dim = min(MAX_FEATURES, max(len(self._columns), 2 * self._dim))
             if self._policy is not None:
                 self._rebuild()
 
     def _rebuild(self) -> None:
         """Replace the policy by one with more columns that has learned the same rewards."""
         self._tree = self.policy.tree
-        policy = self._built()
+        policy = self._build()
         if self._history:
             arms, rewards, features = zip(*self._history, strict=True)
             policy.update_many(list(arms), list(rewards), contexts=np.array([self._row(row) for row in features]))
         self._policy = policy
 
-    def _built(self) -> Policy:
+    def _build(self) -> Policy:
         """Build a policy on the present tree, with a random stream that no earlier one had."""
         seed = np.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, self._n_built))
         self._n_built += 1
@@ -141,7 +141,7 @@ def has_intercept(factory: Factory) -> bool:
     return bool(getattr(factory(Tree(2), dim=1, rng=0).belief, "has_intercept", False))
 
 
-def features_of(context: Any) -> dict[Hashable, float]:
+def features_of(context: object) -> dict[Hashable, float]:
     """Return a context as {feature: number}.
 
     A list has its positions as features. A value that is text, or a feature that is a bare text, counts 1 under a name
@@ -163,7 +163,7 @@ def features_of(context: Any) -> dict[Hashable, float]:
     return features
 
 
-def _leaves(key: tuple[Any, ...], value: Any) -> Iterable[tuple[tuple[Any, ...], Any]]:
+def _leaves(key: tuple[Any, ...], value: object) -> Iterable[tuple[tuple[Any, ...], Any]]:
     """Walk a context of lists and mappings, which may be nested, as one-hot tuples are in coba's lists."""
     if value is None and not key:
         return
@@ -177,6 +177,6 @@ def _leaves(key: tuple[Any, ...], value: Any) -> Iterable[tuple[tuple[Any, ...],
         yield key, value
 
 
-def _is_dense(context: Any) -> bool:
+def _is_dense(context: object) -> bool:
     """Say whether a context is numbers in a fixed order, so that later ones have the same columns."""
     return not hasattr(context, "items") and not any(isinstance(value, str) for _, value in _leaves((), context))

@@ -25,7 +25,7 @@ from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows,
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, real
+from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, real
 from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
@@ -80,12 +80,12 @@ class AdaptiveLinear(Belief):
         level_plays: float = 0.0,
     ) -> None:
         dim = Linear(dim).dim  # checks it
-        values = tuple(real("slopes", slope, -LARGEST, LARGEST) for slope in slopes) or (0.0,) * dim
+        values = tuple(real("slopes", slope, -MAX_REWARD, MAX_REWARD) for slope in slopes) or (0.0,) * dim
         if len(values) != dim:
             raise InvalidValue(f"{len(values)} slopes for contexts of {dim} numbers; give one for each")
         for what, number in {"plays": plays, "level_plays": level_plays}.items():
             real(what, number, 0.0, 1e12)
-        real("level", level, -LARGEST, LARGEST)
+        real("level", level, -MAX_REWARD, MAX_REWARD)
         fields = {"size": dim, "level": level, "slopes": values, "plays": plays, "level_plays": level_plays}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -277,9 +277,9 @@ class AdaptiveLinearRows(Rows):
         """Check also that a sum of x x' has no negative eigenvalue, up to rounding, and that no sum is too large."""
         super().check_evidence()
         count = self.gram[:, 0]
-        if (count < 0).any() or (self.draws > count * (1 + ROUNDING) * LARGEST).any():
+        if (count < 0).any() or (self.draws > count * (1 + ROUNDING) * MAX_REWARD).any():
             raise InvalidValue("gram counts fewer rewards than there are")
-        largest = {"gram": LARGEST_CONTEXT**2, "moment": LARGEST * LARGEST_CONTEXT, "squares": LARGEST**2}
+        largest = {"gram": MAX_CONTEXT**2, "moment": MAX_REWARD * MAX_CONTEXT, "squares": MAX_REWARD**2}
         for name, most in largest.items():
             check_sums(name, getattr(self, name), count, most)
         gram = self._square(self.gram)

@@ -13,20 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.stream import native
-from banditree.tree.shape import Shape
+from banditree.errors.checks import MAX_REWARD
+from banditree.report.intervals import normal_interval
+from banditree.stream import Rng, native
+from banditree.tree.shape import Indices, Shape
 
 Floats = NDArray[np.float64]
 
-Nodes = slice | NDArray[Any]
+Nodes = slice | Indices
+Arrays = Mapping[str, NDArray[Any]]  # by name, (nodes, ...) each
 
 # How much two sums of the same numbers in different orders may differ, relative to the sum of absolute values: at most
 # 2 n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
 ROUNDING = 1e-6
 
-LARGEST_COUNT = 1e30  # of rewards: far more than can be learned, and far from overflow
+MAX_COUNT = 1e30  # of rewards: far more than can be learned, and far from overflow
 
-LEAST_SCALE = 2.0**-20  # the least weight of stored, fading evidence; below it the evidence is rescaled
+MIN_SCALE = 2.0**-20  # the least weight of stored, fading evidence; below it the evidence is rescaled
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class Belief(ABC):
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> Rows:
         """Make the beliefs of a tree of ``n_nodes``: ``own`` maps some nodes to their own priors."""
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Belief | None:
         """Estimate a prior for a new arm from the evidence of its sibling arms; None if there is too little."""
         raise InvalidType(
             f"{type(self).__name__} has no method `prior_from_siblings`, which prior='cluster' needs; give a prior"
@@ -89,7 +92,7 @@ class Belief(ABC):
             raise InvalidType(f"prior={prior!r} must be a {type(self).__name__}, as the policy has")
         return prior
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the parameters of the prior, for saving."""
         return asdict(self)
 
@@ -151,7 +154,7 @@ class Rows(ABC):
         """Take note of the native walk that walks these rows."""
 
     @abstractmethod
-    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
+    def evidence(self, count: object, total: Any) -> tuple[Any, ...]:
         """Return what ``count`` rewards with sum ``total`` add to the arrays of EVIDENCE: numbers, or (arms,) each."""
 
     @abstractmethod
@@ -171,7 +174,7 @@ class Rows(ABC):
         """Return the uncertainty of the mean, as a standard deviation: (k, 1) or (k, m)."""
 
     @abstractmethod
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Rng) -> Floats:
         """Draw independently from the beliefs, on any scale that preserves their order: (k, m)."""
 
     @abstractmethod
@@ -186,7 +189,7 @@ class Rows(ABC):
         """Return the beliefs themselves, where decisions are drawn from sharper ones."""
         return self
 
-    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+    def draw_means(self, nodes: Indices, context: Floats | None, m: int, rng: Rng) -> Floats:
         """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
         return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
 
@@ -225,7 +228,7 @@ class Rows(ABC):
             table = self.table[:-1] * fade
             table[nodes] += self.columns(count, total, context)
             self.table[:-1] = table
-        elif (scale := float(self.scale[0]) * fade) >= LEAST_SCALE:
+        elif (scale := float(self.scale[0]) * fade) >= MIN_SCALE:
             rows = np.append(nodes, -1)  # the row of the scale too
             table = self.table[rows]
             table[:-1] += self.columns(count / scale, total / scale, context, 1 / scale)
@@ -247,7 +250,7 @@ class Rows(ABC):
         """Multiply all evidence by ``factor``."""
         self.table[:-1] *= factor
 
-    def staged(self) -> Self:
+    def stage(self) -> Self:
         """Return a copy with a table of its own, to which rewards can be added; `commit` takes them over at once."""
         staged = copy(self)
         staged.lay_out(self.table.copy(), {name: getattr(self, name).shape[1:] for name in self.EVIDENCE})
@@ -258,7 +261,7 @@ class Rows(ABC):
         """Take over the evidence of a staged copy."""
         self.table[...] = staged.table
 
-    def take_over(self, old: Rows, shape: Shape, new_leaves: NDArray[Any], old_leaves: NDArray[Any]) -> None:
+    def take_over(self, old: Rows, shape: Shape, new_leaves: Indices, old_leaves: Indices) -> None:
         """Start from the evidence that arms have in the rows of another tree; inner nodes are the sums over their arms.
 
         The arms at ``new_leaves`` of this tree, whose ``shape`` it is, are at ``old_leaves`` there.
@@ -279,10 +282,10 @@ class Rows(ABC):
         arrays = {name: getattr(self, name) for name in self.EVIDENCE}
         return arrays if self.scale[0] == 1 else arrays | {"scale": self.scale}
 
-    def put_back(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def put_back(self, arrays: Arrays) -> None:
         """Restore the arrays that `kept` returned."""
         scale = arrays.get("scale", np.ones(1))
-        if scale.shape != (1,) or not LEAST_SCALE <= scale[0] <= 1:
+        if scale.shape != (1,) or not MIN_SCALE <= scale[0] <= 1:
             raise InvalidValue("scale is not one number from 2^-20 to 1")
         if scale[0] < 1 and not self.fades:
             raise InvalidValue("scale is below 1, and the policy has no half-life")
@@ -295,8 +298,8 @@ class Rows(ABC):
             array = getattr(self, name)
             if not np.isfinite(array).all():
                 raise InvalidValue(f"{name} has entries that are not finite")
-            if name in self.NON_NEGATIVE and ((array < 0) | (array > LARGEST_COUNT)).any():
-                raise InvalidValue(f"{name} has entries that are not from 0 to {LARGEST_COUNT:g}")
+            if name in self.NON_NEGATIVE and ((array < 0) | (array > MAX_COUNT)).any():
+                raise InvalidValue(f"{name} has entries that are not from 0 to {MAX_COUNT:g}")
 
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
         """Return what rounding may leave in an array where terms of both signs cancel: (k,), or 0 where none can.
@@ -311,6 +314,38 @@ class Rows(ABC):
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]
 
 
+class CountedRows(Rows):
+    """Rows whose evidence begins with the number and the sum of the rewards, and whose posteriors may be normal."""
+
+    LAZY = True
+    EVIDENCE: ClassVar[tuple[str, ...]] = ("count", "total")
+    NON_NEGATIVE: ClassVar[tuple[str, ...]] = ("count",)
+    count: Floats  # (nodes,) rewards seen
+    total: Floats  # (nodes,) their sum
+
+    def evidence(self, count: object, total: Any) -> tuple[Any, ...]:
+        return count, total
+
+    def check_evidence(self) -> None:
+        super().check_evidence()
+        check_sums("total", self.total, self.count, MAX_REWARD)
+
+    def plays(self, nodes: Nodes) -> Floats:
+        return self.count[nodes] * self.scale
+
+    def rewards(self, nodes: Nodes) -> Floats:
+        return self.total[nodes] * self.scale
+
+    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
+        return normal_interval(self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0])
+
+    def normal_wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        """Return `wins` where draws are normal with this mean and spread: (k,)."""
+        at = None if context is None else context[None]
+        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
+        return np.asarray(self.winning.normal_wins(mean, spread))
+
+
 def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
     """Raise if a sum, (nodes, ...), is too large for its count, (nodes,), of numbers up to ``largest``."""
     size = np.abs(sums).reshape(len(count), -1).max(axis=1)
@@ -320,7 +355,7 @@ def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
     """Return one prior parameter per node: (nodes, ...). If all are equal, the value is stored once."""
-    array = _repeated(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
+    array = _repeat(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
     if not own:
         return array
     array = array.copy()
@@ -334,11 +369,11 @@ def least(array: Floats) -> float:
     return float(array[0] if array.strides == (0,) else array.min())
 
 
-def _broadcast(n_nodes: int, value: Any) -> Floats:
+def _broadcast(n_nodes: int, value: object) -> Floats:
     value = np.asarray(value, float)
     return np.broadcast_to(value, (n_nodes, *value.shape))
 
 
 @lru_cache(maxsize=64)  # read-only, and used by every policy of a simulation
-def _repeated(n_nodes: int, value: float) -> Floats:
+def _repeat(n_nodes: int, value: float) -> Floats:
     return _broadcast(n_nodes, value)

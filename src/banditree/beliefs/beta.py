@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
 from banditree.beliefs.priors import siblings
 from banditree.beliefs.winning import BetaLogOdds
-from banditree.errors.checks import LARGEST, positive, real
-from banditree.stream import beta_log_odds
+from banditree.errors.checks import MAX_REWARD, positive, real
+from banditree.stream import Rng, beta_log_odds
+from banditree.tree.shape import Indices
 
 CENTRAL = (0.025, 0.975)  # quantile levels of the ends of an interval
 
@@ -31,9 +32,9 @@ class Beta(Belief):
 
     def __post_init__(self) -> None:
         for what, value in {"a": self.a, "b": self.b}.items():
-            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1 / LARGEST, LARGEST)
+            real(f"Beta: {what}", positive(f"Beta: {what}", value), 1 / MAX_REWARD, MAX_REWARD)
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Beta | None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Beta | None:
         estimate = siblings(rows.plays(leaves), rows.rewards(leaves))
         if estimate is None:
             return None
@@ -67,7 +68,7 @@ class BetaRows(Rows):
         # their log odds do not.
         self.on_log_odds = min(least(a), least(b)) < 1
 
-    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
+    def evidence(self, count: object, total: Any) -> tuple[Any, ...]:
         return total, count - total
 
     def native_arrays(self) -> list[NDArray[Any]]:
@@ -95,13 +96,13 @@ class BetaRows(Rows):
         a, b = self.posterior(nodes)
         return np.sqrt(a * b / (a + b + 1)) / (a + b)
 
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Rng) -> Floats:
         """Draw the mean reward, or its log odds if some prior parameter is below 1."""
         a, b = self.posterior(nodes)
         size = (len(a), m)
         return np.asarray(beta_log_odds(rng, a, b, size) if self.on_log_odds else rng.beta(a, b, size))
 
-    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+    def draw_means(self, nodes: Indices, context: Floats | None, m: int, rng: Rng) -> Floats:
         a, b = self.posterior(nodes)
         return np.asarray(rng.beta(a, b, (len(a), m)))
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Belief, Floats, Nodes, Rows, check_sums
+from banditree.beliefs.base import ROUNDING, Belief, CountedRows, Floats, Nodes, Rows
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST
+from banditree.stream import Rng
+from banditree.tree.shape import Indices
 
 
 @dataclass(frozen=True)
@@ -24,42 +25,24 @@ class Counts(Belief):
 
     can_sample = False
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Belief | None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Belief | None:
         raise InvalidValue("counts have no prior: a new arm is tried first; leave prior= out")
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountsRows:
         return CountsRows(n_nodes)
 
 
-class CountsRows(Rows):
+class CountsRows(CountedRows):
     """Node i: ``count[i]`` rewards with sum ``total[i]``."""
 
     native = "Counts"
-    LAZY = True
-    EVIDENCE = ("count", "total")
-    NON_NEGATIVE = ("count",)
     PRIOR = ()
-    count: Floats  # (nodes,)
-    total: Floats  # (nodes,)
 
     def __init__(self, n_nodes: int) -> None:
         self.lay_out(np.zeros((2, n_nodes + 1)).T)  # the counts of all nodes are adjacent in memory
 
-    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
-        return count, total
-
-    def check_evidence(self) -> None:
-        super().check_evidence()
-        check_sums("total", self.total, self.count, LARGEST)
-
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
         return ROUNDING * self.count[nodes] if name == "total" else 0.0
-
-    def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes] * self.scale
-
-    def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         count = self.count[nodes]
@@ -70,7 +53,7 @@ class CountsRows(Rows):
         with np.errstate(divide="ignore"):
             return np.asarray(1 / np.sqrt(self.plays(nodes)))[:, None]
 
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Rng) -> Floats:
         raise InvalidValue("counts have no prior to sample from; use belief=bt.Beta() or bt.Gaussian()")
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums, per_node
+from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
 from banditree.beliefs.priors import siblings
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST, positive, real
-from banditree.report.intervals import normal_interval
-from banditree.tree.shape import Shape
+from banditree.errors.checks import MAX_REWARD, positive, real
+from banditree.stream import Rng
+from banditree.tree.shape import Indices, Shape
 
-WIDEST = 1e300  # largest standard deviation: intervals around it stay finite
-LEAST_NOISE = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
+MAX_SD = 1e300  # largest standard deviation: intervals around it stay finite
+MIN_SD = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Gaussian(Belief):
     prior_sd: float | None = None
 
     def __post_init__(self) -> None:
-        real("Gaussian: mean", self.mean, -LARGEST, LARGEST)
+        real("Gaussian: mean", self.mean, -MAX_REWARD, MAX_REWARD)
         if self.sd is None:
             if self.prior_sd is not None:
                 raise InvalidValue(f"Gaussian: prior_sd={self.prior_sd} needs sd too; where sd is learned, it follows")
@@ -56,7 +56,7 @@ class Gaussian(Belief):
         if self.prior_sd is None:
             object.__setattr__(self, "prior_sd", self.sd)
         for what, value in {"sd": self.sd, "prior_sd": self.prior_sd}.items():
-            real(f"Gaussian: {what}", positive(f"Gaussian: {what}", value), 1 / WIDEST, WIDEST)
+            real(f"Gaussian: {what}", positive(f"Gaussian: {what}", value), 1 / MAX_SD, MAX_SD)
         if not 1e-50 < float(self.sd) / float(self.prior_sd) < 1e50:  # type: ignore[arg-type]
             raise InvalidValue(f"Gaussian: sd={self.sd} and prior_sd={self.prior_sd} are too far apart to compute with")
 
@@ -65,7 +65,7 @@ class Gaussian(Belief):
         """How many rewards the prior is worth."""
         return 1.0 if self.sd is None or self.prior_sd is None else (self.sd / self.prior_sd) ** 2
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Gaussian | None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Gaussian | None:
         assert isinstance(rows, GaussianRows)
         estimate = siblings(rows.plays(leaves), rows.rewards(leaves), float(rows.noise(leaves)[0]) ** 2)
         if estimate is None:
@@ -83,40 +83,23 @@ class Gaussian(Belief):
         return GaussianRows(per_node(n_nodes, self.sd, own, "sd"), prior_plays, prior_plays * mean)
 
 
-class GaussianRows(Rows):
+class GaussianRows(CountedRows):
     """Posterior of node i: N(t / n, sd[i]^2 / n) with n = prior_plays[i] + count[i], t = prior_total[i] + total[i]."""
 
     native = "Gaussian"
-    LAZY = True
-    EVIDENCE: ClassVar[tuple[str, ...]] = ("count", "total")
-    NON_NEGATIVE: ClassVar[tuple[str, ...]] = ("count",)
     PRIOR: ClassVar[tuple[str, ...]] = ("sd", "prior_plays", "prior_total")
-    count: Floats  # (nodes,) rewards seen
-    total: Floats  # (nodes,) their sum
+    wins = CountedRows.normal_wins
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         self.sd, self.prior_plays, self.prior_total = sd, prior_plays, prior_total  # (nodes,) each
         self.lay_out(np.zeros((len(self.EVIDENCE), len(sd) + 1)).T)  # the counts of all nodes are adjacent in memory
 
-    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
-        return count, total
-
     def noise(self, nodes: Nodes) -> Floats:
         """Return the standard deviation of a reward: (k,)."""
         return self.sd[nodes]
 
-    def check_evidence(self) -> None:
-        super().check_evidence()
-        check_sums("total", self.total, self.count, LARGEST)
-
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
         return np.asarray(ROUNDING * self.count[nodes] * self.noise(nodes)) if name == "total" else 0.0
-
-    def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes] * self.scale
-
-    def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes] * self.scale
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         mean = (self.prior_total[nodes] + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))
@@ -125,18 +108,9 @@ class GaussianRows(Rows):
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         return np.asarray(self.noise(nodes) / np.sqrt(self.prior_plays[nodes] + self.plays(nodes)))[:, None]
 
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Rng) -> Floats:
         mean, spread = self.mean(nodes, contexts), self.spread(nodes, contexts)
         return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
-
-    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
-        at = None if context is None else context[None]
-        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
-        return np.asarray(self.winning.normal_wins(mean, spread))
-
-    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
-        mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
-        return normal_interval(mean, spread)
 
 
 class LearnedGaussianRows(GaussianRows):
@@ -183,7 +157,7 @@ class LearnedGaussianRows(GaussianRows):
         d = self.prior_total[self.leaves] - self.centre
         known = d**2 - (d + total - count * self.centre) ** 2 / (1 + count)
         variance = (self.squares[0] * self.scale[0] + known.sum()) / rows
-        return max(float(np.sqrt(max(variance, 0.0))), LEAST_NOISE)
+        return max(float(np.sqrt(max(variance, 0.0))), MIN_SD)
 
     def noise(self, nodes: Nodes) -> Floats:
         return np.full(len(self.count[nodes]), self.learned_sd())
@@ -196,4 +170,4 @@ class LearnedGaussianRows(GaussianRows):
     def native_arrays(self) -> list[NDArray[Any]]:
         is_arm = np.zeros(len(self.count))
         is_arm[self.leaves] = 1
-        return [*super().native_arrays(), is_arm, np.array([self.centre, LEAST_NOISE])]
+        return [*super().native_arrays(), is_arm, np.array([self.centre, MIN_SD])]

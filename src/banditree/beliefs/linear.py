@@ -10,21 +10,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums, per_node
+from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, positive, real, shown, whole
-from banditree.report.intervals import normal_interval
+from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, abbreviate, positive, real, whole
+from banditree.stream import Rng
+from banditree.tree.shape import Indices
 
 MAX_INFLATION = 1e8  # of a variance by collinear contexts; beyond it, Cholesky's factors have lost too many digits
-LONGEST = 2**15  # most numbers in a context
+MAX_DIM = 2**15  # most numbers in a context
 
 
 @dataclass(frozen=True)
 class Linear(Belief):
     """Rewards theta.x + noise, with the prior theta ~ N(mean, (v / precision) I).
 
-    ``v`` scales the variance of the samples (the paper's v); ``precision`` and ``mean`` are B and mu at the start
-    (the paper's 1_d and 0_d). ``mean`` is one number for all coefficients, or one per coefficient.
+    Parameters
+    ----------
+    dim
+        Length of the contexts.
+    v
+        Scales the variance of the samples, the paper's v.
+    mean
+        Of the coefficients at the start, the paper's 0_d: one number for all of them, or one each.
+    precision
+        B at the start, the paper's 1_d, as a multiple of the identity.
 
     >>> Linear(dim=2)
     Linear(dim=2, v=1.0, mean=(0.0, 0.0), precision=1.0)
@@ -43,15 +52,14 @@ class Linear(Belief):
         if dim is None:
             raise InvalidType("give the length of the contexts, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
-        if dim > LONGEST:
-            raise InvalidValue(f"dim={shown(dim)} is too long: a context has at most {LONGEST:,} numbers")
+        if dim > MAX_DIM:
+            raise InvalidValue(f"dim={abbreviate(dim)} is too long: a context has at most {MAX_DIM:,} numbers")
         for what, number in {"v": v, "precision": precision}.items():  # keeps all numbers finite
-            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-30, LARGEST_CONTEXT)
+            real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-30, MAX_CONTEXT)
         if np.size(mean) not in (1, dim):
             raise InvalidValue(f"Linear: mean={mean!r} must be one number, or one for each of the {dim} coefficients")
         means = tuple(
-            real("Linear: mean", value, -LARGEST_CONTEXT, LARGEST_CONTEXT)
-            for value in np.broadcast_to(mean, dim).tolist()
+            real("Linear: mean", value, -MAX_CONTEXT, MAX_CONTEXT) for value in np.broadcast_to(mean, dim).tolist()
         )
         for name, value in {"size": dim, "v": v, "mean": means, "precision": precision}.items():
             object.__setattr__(self, name, value)
@@ -63,10 +71,10 @@ class Linear(Belief):
     def dim(self) -> int:
         return self.size
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         return {"dim": self.size, "v": self.v, "mean": list(self.mean), "precision": self.precision}
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> Linear | None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Linear | None:
         """Start from the coefficients that fit all rewards of the sibling arms."""
         assert isinstance(rows, LinearRows)
         if not rows.plays(leaves).any():
@@ -91,7 +99,7 @@ class Linear(Belief):
             ) from None
 
 
-class LinearRows(Rows):
+class LinearRows(CountedRows):
     """Posterior of node i: N(B^-1 f, v B^-1), B = precision[i] I + gram[i], f = precision[i] prior_mean[i] + moment[i].
 
     (The paper's mu = B^-1 f.) B^-1 is kept as R with R R' = B^-1, so that x' B^-1 x = |R' x|^2 is a sum of squares, in
@@ -99,15 +107,13 @@ class LinearRows(Rows):
     """
 
     native = "Linear"
-    LAZY = True
     EVIDENCE = ("count", "total", "gram", "moment")
-    NON_NEGATIVE = ("count",)
     PRIOR = ("precision", "prior_mean")
     NOT_READ = ("inverse", "coefficients", "exact", "exact_nodes")
 
+    wins = CountedRows.normal_wins
+
     dim: int
-    count: Floats  # (nodes,) rewards seen
-    total: Floats  # (nodes,) their sum
     gram: Floats  # (nodes, dim, dim) sum of x x'
     moment: Floats  # (nodes, dim) sum of r x
 
@@ -117,9 +123,6 @@ class LinearRows(Rows):
         self.precision, self.prior_mean = precision, prior_mean  # (nodes,), (nodes, dim)
         self.lay_out(np.zeros((n + 1, 2 + dim * dim + dim)), {"gram": (dim, dim), "moment": (dim,)})
         self._posteriors: Posteriors | None = None  # those computed so far
-
-    def evidence(self, count: Any, total: Any) -> tuple[Any, ...]:
-        return count, total
 
     def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         assert context is not None
@@ -184,9 +187,8 @@ class LinearRows(Rows):
     def check_evidence(self) -> None:
         """Check also that a sum of x x' is symmetric and has no negative eigenvalue, up to rounding."""
         super().check_evidence()
-        largest = {"total": LARGEST, "gram": LARGEST_CONTEXT**2, "moment": LARGEST * LARGEST_CONTEXT}
-        for name, size in largest.items():
-            check_sums(name, getattr(self, name), self.count, size)
+        check_sums("gram", self.gram, self.count, MAX_CONTEXT**2)
+        check_sums("moment", self.moment, self.count, MAX_REWARD * MAX_CONTEXT)
         trace = np.trace(self.gram, axis1=1, axis2=2)  # (nodes,) no entry is larger, and rounding is far smaller
         slack = ROUNDING * trace[:, None, None]
         uneven = np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
@@ -208,12 +210,6 @@ class LinearRows(Rows):
     def native_arrays(self) -> list[NDArray[Any]]:
         return [self.table[:-1], np.ascontiguousarray(self.precision), np.ascontiguousarray(self.prior_mean)]
 
-    def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes] * self.scale
-
-    def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes] * self.scale
-
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
         return self.posterior(nodes)[0] @ contexts.T
@@ -222,23 +218,14 @@ class LinearRows(Rows):
         assert contexts is not None
         return np.asarray(np.sqrt(self.v * ((contexts @ self.posterior(nodes)[1]) ** 2).sum(axis=-1)))
 
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
+    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Rng) -> Floats:
         mean = self.mean(nodes, contexts)
         return np.asarray(mean + self.spread(nodes, contexts) * rng.standard_normal((m, len(mean))).T)
 
-    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+    def draw_means(self, nodes: Indices, context: Floats | None, m: int, rng: Rng) -> Floats:
         assert context is not None
         mean, spread = self.mean(nodes, context[None]), self.spread(nodes, context[None])
         return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
-
-    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
-        at = None if context is None else context[None]
-        mean, spread = (np.ascontiguousarray(part[:, 0]) for part in (self.mean(nodes, at), self.spread(nodes, at)))
-        return np.asarray(self.winning.normal_wins(mean, spread))
-
-    def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
-        mean, spread = self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0]
-        return normal_interval(mean, spread)
 
 
 class Posteriors(NamedTuple):

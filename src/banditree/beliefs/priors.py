@@ -45,7 +45,7 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
         ) from None
 
 
-def resolved(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
+def resolve(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
     """Replace cluster names in keys by paths, so that the same names may later appear elsewhere in the tree.
 
     A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for everything below it.
@@ -93,23 +93,23 @@ def by_node(full: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Be
 
 def _below(full: Tree, walked: Tree, at_path: Mapping[tuple[Any, ...], int], path: tuple[Any, ...]) -> list[int]:
     """Return the walked nodes of all clusters and arms below a cluster of the given tree."""
-    top = full.cluster_at(path)
+    top = full.nodes.cluster(path)
     clusters = [node for other, node in at_path.items() if len(other) > len(path) and other[: len(path)] == path]
-    return clusters if top is None else [*clusters, *walked.shape.node_of[full.arms_below(top)].tolist()]
+    return clusters if top is None else [*clusters, *walked.shape.node_of[full.nodes.arms_below(top)].tolist()]
 
 
 def prior_from_siblings(full: Tree, walked: Tree, rows: Rows, belief: Belief, clusters: Sequence[Any]) -> Belief | None:
     """Estimate a prior for a new arm from the lowest of these clusters whose arms have enough evidence, or None."""
     for level in range(len(clusters), -1, -1):
-        node = full.cluster_at(tuple(clusters)[:level])
+        node = full.nodes.cluster(tuple(clusters)[:level])
         if node is not None:
-            estimate = belief.prior_from_siblings(rows, walked.shape.node_of[full.arms_below(node)])
+            estimate = belief.prior_from_siblings(rows, walked.shape.node_of[full.nodes.arms_below(node)])
             if estimate is not None:
                 return estimate
     return None
 
 
-def _is_arm(tree: Tree, key: Any) -> bool:
+def _is_arm(tree: Tree, key: object) -> bool:
     if isinstance(key, tuple):
         return bool(key) and key[-1] in tree and tree.path(key[-1]) == key
     return key in tree
@@ -118,7 +118,7 @@ def _is_arm(tree: Tree, key: Any) -> bool:
 def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:
     """Yield (path, node) of every cluster except the root."""
     for node in tree.shape.inner.tolist()[1:]:
-        yield tree.path_of_node(node), node
+        yield tree.nodes.path(node), node
 
 
 Floats = NDArray[np.float64]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Floats, Rows
+from banditree.beliefs.base import ROUNDING, Arrays, Floats, Rows
 from banditree.errors import InvalidValue
 from banditree.tree.shape import Shape
 
 
-def put_back(shape: Shape, rows: Rows, arrays: Mapping[str, NDArray[Any]]) -> None:
+def put_back(shape: Shape, rows: Rows, arrays: Arrays) -> None:
     """Replace the present evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing.
 
     The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding.
@@ -29,7 +25,7 @@ def put_back(shape: Shape, rows: Rows, arrays: Mapping[str, NDArray[Any]]) -> No
             raise InvalidValue(f"{name} holds {arrays[name].dtype}s, not {present.dtype}s")
     if unknown := sorted(arrays.keys() - {*rows.EVIDENCE, "scale"}):
         raise InvalidValue(f"{unknown[0]!r} is unknown; if a newer banditree saved it, upgrade banditree")
-    staged = rows.staged()
+    staged = rows.stage()
     with np.errstate(all="ignore"):  # the checks find values that are not finite
         staged.put_back(arrays)
         _check_sums(shape, staged)

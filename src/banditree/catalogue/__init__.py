@@ -26,25 +26,7 @@ from banditree.problems.real import write_example
 from banditree.tables.problems import Problem as Defect
 
 __all__ = [
-    "Advice",
-    "Candidate",
-    "Catalogue",
-    "CatalogueError",
-    "ContextAdvice",
-    "ContextInspection",
-    "ContextModel",
-    "Difference",
-    "Estimate",
-    "Inspection",
-    "Overtaking",
-    "Simulation",
-    "Defect",
-    "advise",
-    "advise_contexts",
-    "inspect",
-    "inspect_contexts",
-    "read_catalogue",
-    "simulate",
-    "simulate_contexts",
-    "write_example",
-]
+    "Advice", "Candidate", "Catalogue", "CatalogueError", "ContextAdvice", "ContextInspection", "ContextModel",
+    "Difference", "Estimate", "Inspection", "Overtaking", "Simulation", "Defect", "advise", "advise_contexts",
+    "inspect", "inspect_contexts", "read_catalogue", "simulate", "simulate_contexts", "write_example",
+]  # fmt: skip

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from banditree.catalogue import candidates
+from banditree.catalogue import answer, candidates
+from banditree.catalogue.answer import Case
 from banditree.catalogue.candidates import FLAT, Candidate, PolicyNames
-from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
+from banditree.catalogue.comparison import CLOSE, Difference, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.simulation import (
     BUDGET_SECONDS,
     LOST,
     Workload,
-    curves,
     default_seeds,
     estimate_workload,
+    regret_section,
     start_sentence,
     tabulate_traffic,
     traffic_section,
 )
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.report import words
-from banditree.report.document import Bar, Bullets, Code, Document, Grid, Part, Section
+from banditree.report.document import Bullets, Code, Document, Part, Section
 from banditree.report.result import Result
 from banditree.report.tables import Table
-from banditree.report.words import count, number, percent
+from banditree.report.words import count
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
+from banditree.stream import Seed
 from banditree.tree import Tree
 
 ROUNDS = 2, 4, 8  # runs of every policy in every world; the next number is used while luck plays too large a part
@@ -45,36 +45,52 @@ CLEAR_CHANCE = 0.99  # if one policy is better with this probability, luck does 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Advice(Result):
+class Advice(Case, Result):
     """The result of `advise`.
 
     ``print(advice)`` shows it in sentences, ``advice.to_html()`` makes a page to share, and ``advice.to_dict()`` gives
     data for programs.
     """
 
-    policy: str  # the class to run: TS, TSC, HTS, ...
-    depth: int | None  # how deep it walks the tree; None where the class has no such choice
-    verdict: str  # does it pay off to trust the categories: "tree", "flat", or "cannot tell"
-    code: str  # how to build the policy
-    horizon: int
-    against_flat: Difference  # the advised policy, or else the best that uses the tree, compared with TS
-    pays_from: int | None  # decisions after which that policy stays ahead; None if it is not ahead at the horizon
-    overtaken: Overtaking | None  # which policy would be ahead with more decisions, and from when
-    sentences: tuple[str, ...]  # the answer in words
-    changes: tuple[str, ...]  # what would change the answer
     table: Table  # policy, regret, interval, regret of a bad run, loss per decision at the end, best in worlds
     candidates: tuple[Candidate, ...]  # the policies that were simulated
-    same: Mapping[str, str]  # {candidate that was not simulated: the equivalent candidate that was}
-    inspection: Inspection
-    runs: Runs  # one row per world: the mean over the policy's runs in it
-    traffic: Table
 
     @property
     def name(self) -> str:
         """The policy with its parameters, as the tables show it."""
-        return Candidate.of(self.policy, **({} if self.depth is None else {"depth": self.depth})).label
+        return self.leader.label
 
-    def facts(self) -> dict[str, Any]:
+    @property
+    def policy(self) -> str:
+        """The class to run: TS, TSC, HTS, ..."""
+        return self.leader.policy
+
+    @property
+    def depth(self) -> int | None:
+        """How deep it walks the tree; None where the class has no such choice."""
+        return self.leader.depth
+
+    @property
+    def code(self) -> str:
+        """How to build the policy."""
+        return self.leader.code_with(self.inspection.catalogue.prior)
+
+    @property
+    def runs(self) -> Runs:
+        """One row per world: the mean over the policy's runs in it."""
+        return self.results.runs
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The answer in words."""
+        return tuple(answer.sentences(self))
+
+    @cached_property
+    def changes(self) -> tuple[str, ...]:
+        """What would change the answer."""
+        return tuple(answer.changes(self))
+
+    def facts(self) -> dict[str, object]:
         names = ("policy", "depth", "verdict", "code", "horizon", "against_flat", "pays_from", "overtaken", "same")
         return {name: getattr(self, name) for name in (*names, "sentences", "changes")} | {
             "policies": self.table,
@@ -88,27 +104,10 @@ class Advice(Result):
     def document(self) -> Document:
         first, *rest = self.sentences
         size, inspection = count(self.horizon, "decision"), self.inspection
-        worst = max(self.table["regret"]) or 1.0
-        rows = [
-            (
-                row.policy,
-                Bar(row.regret / worst),
-                number(row.regret),
-                words.interval(row.interval),
-                number(row.bad_run),
-                number(row.loss),
-                f"{percent(row.best)} of worlds",
-            )
-            for row in self.table
-        ]
-        columns = ("policy", "", "regret", "95% interval", "in a bad run", "lost per decision at the end", "best in")
         parts: list[Part] = [
             *rest,
             Code(self.code, "In Python"),
-            Section(
-                f"Regret after {size}",
-                [Grid(columns, rows, label="Regret of each policy"), self._about_regret(), curves(self.runs)],
-            ),
+            regret_section(self.table, self.runs, self._about_regret()),
             Section("What would change this", [Bullets(self.changes)]),
             inspection.levels_section(),
         ]
@@ -135,7 +134,7 @@ def advise(
     policies: PolicyNames | None = None,
     seeds: int | None = None,
     quick: bool = False,
-    rng: Any = 0,
+    rng: Seed = 0,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Advice:
@@ -223,7 +222,7 @@ class Plan:
             raise InvalidValue(
                 "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
             )
-        asked = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+        asked = candidates.for_tree(tree) if policies is None else candidates.parse_candidates(policies, tree)
         if all(candidate.levels == 0 for candidate in asked):
             given = ", ".join(candidate.label for candidate in asked)
             raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
@@ -295,8 +294,6 @@ def weigh(
     same: Mapping[str, str] | None = None,
 ) -> Advice:
     """Turn simulated runs into advice."""
-    from banditree.catalogue import answer
-
     by_label = {candidate.label: candidate for candidate in chosen}
     trusting, adaptive = _with_tree(chosen, catalogue.tree)
     same = same or {}
@@ -336,37 +333,20 @@ def weigh(
         )
         for row in results.runs.table()
     ]
-    shares = tabulate_traffic(catalogue, results.runs)
-    case = answer.Case(
+    return Advice(
         leader=leader,
         least_regret=first,
         verdict=verdict,
-        difference=difference,
+        against_flat=difference,
         categories=categories,
         adaptive=tuple(adaptive),
         pays_from=pays_from,
         overtaken=results.overtaking(leader.label),
         results=results,
         inspection=inspection,
-        traffic=shares,
+        traffic=tabulate_traffic(catalogue, results.runs),
         same=same,
         with_tree=frozenset(candidate.label for candidate in (*trusting, *adaptive)),
-    )
-    return Advice(
-        policy=leader.policy,
-        depth=leader.depth,
-        verdict=verdict,
-        code=leader.code_with(catalogue.prior),
-        horizon=int(results.runs.times[-1]),
-        against_flat=difference,
-        pays_from=pays_from,
-        overtaken=case.overtaken,
-        sentences=tuple(answer.sentences(case)),
-        changes=tuple(answer.changes(case)),
         table=Table(("policy", "regret", "interval", "bad_run", "loss", "best"), rows),
         candidates=tuple(chosen),
-        same=same,
-        inspection=inspection,
-        runs=results.runs,
-        traffic=shares,
     )

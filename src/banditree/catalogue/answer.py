@@ -17,22 +17,22 @@ CLEARLY_SAFER = 0.9  # another policy is safer if its bad runs lose less than th
 MAX_CHANCE = 0.05  # a category is unlikely to hold the best arm below this probability
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Case:
     """The findings that the sentences describe."""
 
     leader: Candidate  # the advised policy
     least_regret: Candidate  # what would be advised if losses at the end did not count
-    verdict: str
-    difference: Difference  # a policy that uses the tree, compared with flat TS; the advised one if it uses the tree
+    verdict: str  # does it pay off to trust the categories: "tree", "flat", or "cannot tell"
+    against_flat: Difference  # the advised policy, or else the best that uses the tree, compared with TS
     categories: Difference  # a policy that trusts the tree, compared with flat TS: the verdict is about this
     adaptive: tuple[Candidate, ...]  # candidates that learn how far to trust the tree
-    pays_from: int | None
-    overtaken: Overtaking | None
+    pays_from: int | None  # decisions after which that policy stays ahead; None if it is not ahead at the horizon
+    overtaken: Overtaking | None  # which policy would be ahead with more decisions, and from when
     results: WorldRuns
     inspection: Inspection
     traffic: Table
-    same: Mapping[str, str]
+    same: Mapping[str, str]  # {candidate that was not simulated: the equivalent candidate that was}
     with_tree: frozenset[str]  # candidates whose decisions depend on the categories
 
     @property
@@ -65,11 +65,11 @@ def sentences(case: Case) -> list[str]:
     """Say what to run, and what it saves."""
     lines = [*_headline(case), *_adaptive(case), *_bad_runs(case), *_at_the_end(case), *_traffic_warning(case)]
     lines += [*_ahead_from(case), *_alternatives(case), *_equivalent(case)]
-    return [*lines, *_odds(case)] if case.is_simulated(case.difference.policy) else lines
+    return [*lines, *_odds(case)] if case.is_simulated(case.against_flat.policy) else lines
 
 
 def _headline(case: Case) -> list[str]:
-    leader, difference, results = case.leader, case.difference, case.results
+    leader, difference, results = case.leader, case.against_flat, case.results
     when, run = f"Over {count(case.horizon, 'decision')}", f"Run {leader.label}: {leader.how}."
     lost = "is expected to lose {} by not knowing the best arm"
     if case.is_alike:
@@ -139,11 +139,11 @@ def _bad_runs(case: Case) -> list[str]:
 def _at_the_end(case: Case) -> list[str]:
     """Say what is lost per decision at the end of the horizon, and which policy would be ahead later."""
     leader, later = case.leader.label, case.overtaken
-    other = FLAT.label if case.leader != FLAT else case.difference.policy
+    other = FLAT.label if case.leader != FLAT else case.against_flat.policy
     line = f"At the end, {leader} loses {case.in_rewards(case.losses(leader))} per decision"
-    if later is not None and case.results.stalled(leader):
+    if later is not None and case.results.has_stalled(leader):
         line += ", as much as before: it has stopped learning"
-    if case.is_simulated(case.difference.policy):
+    if case.is_simulated(case.against_flat.policy):
         line += f"; {other} loses {case.loss(other)}"
     if later is not None:
         known = later.policy if later.policy == other else f"{later.policy}, which loses {case.loss(later.policy)},"
@@ -172,13 +172,13 @@ def _traffic_warning(case: Case) -> list[str]:
 
 
 def _ahead_from(case: Case) -> list[str]:
-    if not case.is_simulated(case.difference.policy):
+    if not case.is_simulated(case.against_flat.policy):
         return []
     if case.pays_from is not None:
         first = case.pays_from <= max(case.horizon // 100, 10)
         since = "from the start" if first else f"after about {number(case.pays_from)} decisions"
-        return [f"{case.difference.policy} is ahead of TS {since}."]
-    if case.verdict == "tree" and case.difference.saving > 0:
+        return [f"{case.against_flat.policy} is ahead of TS {since}."]
+    if case.verdict == "tree" and case.against_flat.saving > 0:
         return ["These seeds do not show after how many decisions it is ahead; more seeds would."]
     return []
 
@@ -228,7 +228,7 @@ def _equivalent(case: Case) -> list[str]:
 
 
 def _odds(case: Case) -> list[str]:
-    difference = case.difference
+    difference = case.against_flat
     line = f"The chance that {difference.policy} loses less than TS on this catalogue is {chance(difference.chance)}."
     if (difference.saving > 0) == (difference.chance > 0.5) or abs(difference.chance - 0.5) < 0.1:
         return [line]

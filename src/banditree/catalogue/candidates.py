@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from banditree.beliefs import Gaussian
 from banditree.catalogue.inspection import clusters_at
 from banditree.errors import InvalidValue
 from banditree.policy import Policy
-from banditree.policy.algorithms import ALGORITHMS, ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS, parse_policy
+from banditree.policy.algorithms import ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS, PolicyChoice, parse_policy
 from banditree.policy.engines import engine
 from banditree.policy.policy import About
 from banditree.rules import UCB
@@ -28,23 +26,15 @@ LEARNS_ALIKE = "learns how alike they are"  # where the categories do not matter
 PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A policy to try: its class, its label, and the parameters to build it with."""
+class Candidate(PolicyChoice):
+    """A policy to try on a catalogue: its class, and the parameters to build it with."""
 
-    policy: str
-    label: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    __slots__ = ()
 
-    @classmethod
-    def of(cls, policy: str, **parameters: Any) -> Candidate:
-        """Make a candidate labelled with its parameters.
-
-        >>> Candidate.of("HTS", depth=2).label
-        'HTS(depth=2)'
-        """
-        given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-        return cls(policy, f"{policy}({given})" if given else policy, parameters)
+    @property
+    def policy(self) -> str:
+        """The name of its class."""
+        return self.kind.__name__
 
     @property
     def depth(self) -> int | None:
@@ -69,20 +59,14 @@ class Candidate:
     @property
     def about(self) -> About:
         """What its class is."""
-        return ALGORITHMS[self.policy].about
+        return self.kind.about
 
     @property
     def how(self) -> str:
         """What it does, in words."""
         return self.about.summary.format(**self.parameters)
 
-    @property
-    def factory(self) -> Callable[..., Any]:
-        """Builds it, called as ``factory(tree, rng=rng)``."""
-        kind = ALGORITHMS[self.policy]
-        return partial(kind, **self.parameters) if self.parameters else kind
-
-    def factory_with(self, prior: Gaussian | None) -> Callable[..., Any]:
+    def factory_with(self, prior: Gaussian | None) -> Callable[..., Policy]:
         """Return a factory that uses the prior, if there is one.
 
         UCB policies take no prior; with normal beliefs their bound is mean + sd sqrt(2 ln n / n_i).
@@ -121,7 +105,7 @@ class Candidate:
         return frozenset(clusters)
 
 
-FLAT = Candidate.of(TS.__name__)
+FLAT = Candidate(TS, {})
 
 
 def for_tree(tree: Tree) -> list[Candidate]:
@@ -131,9 +115,9 @@ def for_tree(tree: Tree) -> list[Candidate]:
     ['TS', 'TSC', 'HTS(depth=2)', 'UCT', 'ATS']
     """
     if tree.depth == 0:
-        return [FLAT, Candidate.of(UCT.__name__)]
-    deeper = [Candidate.of(HTS.__name__, depth=depth) for depth in depths(tree.depth)]
-    return [FLAT, Candidate.of(TSC.__name__), *deeper, Candidate.of(UCT.__name__), Candidate.of(ATS.__name__)]
+        return [FLAT, Candidate(UCT, {})]
+    deeper = [Candidate(HTS, {"depth": depth}) for depth in depths(tree.depth)]
+    return [FLAT, Candidate(TSC, {}), *deeper, Candidate(UCT, {}), Candidate(ATS, {})]
 
 
 def decision_seconds(candidates: Iterable[Candidate], n_arms: int) -> float:
@@ -172,10 +156,11 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
     return kept, same
 
 
-def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
+def parse_candidates(names: PolicyNames, tree: Tree) -> list[Candidate]:
     """Parse candidates as users write them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
-    >>> [candidate.label for candidate in named(["ts", HTS, "HTS:1"], Tree({"a": {"b": [1, 2], "c": [3, 4]}}))]
+    >>> tree = Tree({"a": {"b": [1, 2], "c": [3, 4]}})
+    >>> [candidate.label for candidate in parse_candidates(["ts", HTS, "HTS:1"], tree)]
     ['TS', 'HTS(depth=2)', 'HTS(depth=1)']
     """
     listed: list[Candidate] = []
@@ -183,7 +168,7 @@ def named(names: PolicyNames, tree: Tree) -> list[Candidate]:
         kind, parameters = parse_policy(given, tree=tree, among=WITHOUT_CONTEXTS)
         if kind is HTS and not parameters:
             parameters = {"depth": tree.depth}
-        candidate = Candidate.of(kind.__name__, **parameters)
+        candidate = Candidate(kind, parameters)
         if candidate not in listed:
             listed.append(candidate)
     if not listed:

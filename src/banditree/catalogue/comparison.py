@@ -147,7 +147,7 @@ class WorldRuns:
         losses: Floats = (regret[:, last] - regret[:, first]) / float(times[last] - times[first])
         return losses
 
-    def stalled(self, policy: str) -> bool:
+    def has_stalled(self, policy: str) -> bool:
         """Whether its loss per decision has stopped falling, so that its regret grows linearly."""
         return float(self.losses(policy).mean()) > CLEARLY_LESS * float(self.losses(policy, 2).mean())
 

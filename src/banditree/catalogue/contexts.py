@@ -27,7 +27,7 @@ from banditree.catalogue.advice import ROUNDS
 from banditree.catalogue.candidates import Candidate, decision_seconds
 from banditree.catalogue.comparison import Difference, WorldRuns
 from banditree.catalogue.inspection import Estimate, clusters_at
-from banditree.catalogue.simulation import Workload, curves, default_seeds, estimate_seconds
+from banditree.catalogue.simulation import Workload, default_seeds, estimate_seconds, regret_section
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.policy.algorithms import ATS, LinATS, LinTS
@@ -42,7 +42,7 @@ from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
-from banditree.stream import Rng, generator
+from banditree.stream import Rng, Seed, generator
 from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -135,7 +135,7 @@ def _with_article(part: str) -> str:
     return part if part.startswith("visitor and") else f"the {part}"
 
 
-def inspect_contexts(log: Any, tree: Tree, *, draws: int = N_DRAWS, rng: Any = 0) -> ContextInspection:
+def inspect_contexts(log: Any, tree: Tree, *, draws: int = N_DRAWS, rng: Seed = 0) -> ContextInspection:
     """Measure how much of the variance of expected rewards is visitor, category, item, and their interaction.
 
     Parameters
@@ -209,7 +209,7 @@ class ContextAdvice(Result):
     model: ContextModel
     inspection: ContextInspection
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         names = ("policy", "code", "horizon", "verdict", "of_contexts", "of_tree")
         return {name: getattr(self, name) for name in names} | {
             "sentences": self.sentences,
@@ -232,26 +232,14 @@ class ContextAdvice(Result):
 
     def document(self) -> Document:
         first, *rest = self.sentences
-        size, worst = count(self.horizon, "decision"), max(self.table["regret"]) or 1.0
-        rows = [
-            (
-                row.policy,
-                Bar(row.regret / worst),
-                number(row.regret),
-                words.interval(row.interval),
-                number(row.bad_run),
-                number(row.loss),
-            )
-            for row in self.table
-        ]
-        columns = ("policy", "", "regret", "95% interval", "in a bad run", "lost per decision at the end")
+        size = count(self.horizon, "decision")
         worlds = f"{count(len(self.runs.seeds), 'world')} consistent with the log"
         about = f"Reward lost by not knowing the best arm for each visitor, in {worlds}; less is better."
         inspection = self.inspection.document()
         parts: list[Part] = [
             *rest,
             Code(self.code, "In Python"),
-            Section(f"Regret after {size}", [Grid(columns, rows), about, curves(self.runs)]),
+            regret_section(self.table, self.runs, about),
             Section("What varies with the visitor", [inspection.headline, *inspection.parts]),
         ]
         return Document(first, parts, name=self.policy, about=size, brief=(self.policy,))
@@ -279,7 +267,7 @@ def plan_contexts(model: ContextModel, *, horizon: int, seeds: int | None, quick
     """Return the horizon and the number of worlds, chosen by the size of the work if it is not given."""
     horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
     if seeds is None:
-        chosen = [Candidate.of(name) for name in (WITH_CONTEXTS, WITHOUT_CONTEXTS, WITHOUT_TREE)]
+        chosen = [Candidate(kind, {}) for kind in (LinATS, ATS, LinTS)]
         seeds = default_seeds(ROUNDS[0] * horizon * decision_seconds(chosen, model.tree.n_arms), quick=quick)
     return horizon, whole("seeds", seeds, 4, why="how many worlds")
 
@@ -340,7 +328,7 @@ def advise_contexts(
     horizon: int,
     seeds: int | None = None,
     quick: bool = False,
-    rng: Any = 0,
+    rng: Seed = 0,
     jobs: int | None = None,
     progress: Progress = None,
     model: ContextModel | None = None,

@@ -17,7 +17,7 @@ from banditree.report.document import Bar, Bullets, Document, Grid, Outline, Par
 from banditree.report.result import Result
 from banditree.report.tables import Row, Table
 from banditree.report.words import chance, number, percent
-from banditree.stream import generator
+from banditree.stream import Seed, generator
 from banditree.theory import Quality
 from banditree.theory.cluster_quality import find_branches, quality_of
 from banditree.tree import Tree
@@ -71,7 +71,7 @@ class Inspection(Result):
     top: Table  # the best arms: arm, path, plays, rate, mean, interval, chance to be the best
     misplaced: Table  # arm, path, its rate, that of its cluster, the cluster it fits, the rate there, probability
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         catalogue = self.catalogue
         return {
             "arms": catalogue.tree.n_arms,
@@ -176,7 +176,7 @@ class Inspection(Result):
             place = int(tree.shape.content[node])
             if place >= 0:
                 return number(float(self.catalogue.rates[place]))
-            return f"mean {number(means[tree.path_of_node(node)])}"
+            return f"mean {number(means[tree.nodes.path(node)])}"
 
         return Section("The tree", [Outline(outline(tree, describe), str(tree))])
 
@@ -272,7 +272,7 @@ def _on_one_scale(rows: Sequence[Row]) -> list[Range]:
     return [Range(*((end - low) * scale for end in (*row.interval, row.mean))) for row in rows]
 
 
-def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) -> Inspection:
+def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -> Inspection:
     """Measure the clusters: sizes, shares of variance, the paper's quality measures, and arms that look misplaced.
 
     Parameters
@@ -314,7 +314,7 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Any = 0) ->
         dominance=float((distances > 0).mean()),
         clusters=_tabulate_clusters(catalogue, clusters, draws),
         top=_tabulate_top(catalogue, draws),
-        misplaced=misplaced(catalogue, draws),
+        misplaced=find_misplaced(catalogue, draws),
     )
 
 
@@ -350,7 +350,7 @@ def _tabulate_clusters(catalogue: Catalogue, clusters: list[Places], draws: Floa
             if level_of[node] == level:  # skip clusters of upper levels, which stand in for arms directly below them
                 counts = int(size[i]), float(plays[i]), float(rate[i])
                 interval = float(low[i]), float(high[i])
-                rows.append((tree.path_of_node(node), level, *counts, float(mid[i]), interval, float(best[i])))
+                rows.append((tree.nodes.path(node), level, *counts, float(mid[i]), interval, float(best[i])))
     return Table(columns, rows)
 
 
@@ -378,7 +378,7 @@ def _tabulate_top(catalogue: Catalogue, draws: Floats) -> Table:
 # Misplaced arms
 
 
-def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
+def find_misplaced(catalogue: Catalogue, draws: Floats) -> Table:
     """List the arms that probably belong elsewhere, most probable first, given draws of the true means (draws, arms).
 
     The mean of an arm in cluster C has a Beta (or normal) distribution around C's average, with the spread of arms in
@@ -417,7 +417,7 @@ def misplaced(catalogue: Catalogue, draws: Floats) -> Table:
         probability = float(odds_elsewhere / (odds_elsewhere + (1 - PRIOR_MISPLACED) * np.exp(at_home - top)))
         if probability > MIN_MISPLACED:
             best = int(elsewhere.argmax())
-            fits = tree.path_of_node(int(home[best]))
+            fits = tree.nodes.path(int(home[best]))
             path = tree.path(tree.arms[arm])[:-1]
             averages = float(home_mean[arm]), fits, float(average[best])
             rows.append((tree.arms[arm], path, float(rates[arm]), *averages, probability))

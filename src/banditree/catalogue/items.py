@@ -15,10 +15,10 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
-from banditree.problems.rewards import FARTHEST
+from banditree.problems.rewards import MAX_MEAN
 from banditree.report.words import count, number
 from banditree.simulation.one_seed import policy_class
-from banditree.stream import Rng
+from banditree.stream import Rng, Seed
 from banditree.tree import Tree
 from banditree.tree.lookup import by_arm
 
@@ -26,15 +26,26 @@ Floats = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)
 # The combinations of data that a catalogue may have.
 WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))
-CERTAIN = 1e9  # a known mean counts as this many plays
+CERTAIN_PLAYS = 1e9  # a known mean counts as this many plays
 
 
 class Catalogue:
     """A tree, and what is known about the rewards of its arms. `read_catalogue` reads one from a table.
 
-    Give ``plays`` and ``successes``; or known ``means``, which are rates; or, for rewards that are not rates,
-    ``plays``, ``reward_mean`` and ``reward_sd``, with NaN for arms that have too few plays. Values are in the order of
-    ``tree.arms``, or a mapping {arm: value}.
+    Values are in the order of ``tree.arms``, or a mapping {arm: value}.
+
+    Parameters
+    ----------
+    tree
+        The arms in their categories.
+    plays, successes
+        Past counts.
+    means
+        Known rates, instead of counts.
+    reward_mean, reward_sd
+        With ``plays``, for rewards that are not rates: their mean and standard deviation, NaN where plays are too few.
+    notes
+        What readers of results should know about the data.
 
     >>> tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
     >>> Catalogue(tree, plays=[100, 50, 80], successes=[10, 4, 20])
@@ -54,10 +65,10 @@ class Catalogue:
     def __init__(
         self,
         tree: Tree,
-        plays: Any = None,
+        plays: object = None,
         successes: Any = None,
         *,
-        means: Any = None,
+        means: object = None,
         reward_mean: Any = None,
         reward_sd: Any = None,
         notes: Iterable[str] = (),
@@ -85,14 +96,14 @@ class Catalogue:
             arm = self.tree.arms[int((self.successes > self.plays).argmax())]
             raise InvalidValue(f"arm {arm!r} has more successes than plays")
         if self.reward_mean is not None and self.reward_sd is not None and self.plays is not None:
-            if not (np.abs(self.reward_mean[self.plays > 0]) <= FARTHEST).all():
+            if not (np.abs(self.reward_mean[self.plays > 0]) <= MAX_MEAN).all():
                 raise InvalidValue(
-                    f"reward_mean must be a number between -{FARTHEST:g} and {FARTHEST:g} for every arm with plays"
+                    f"reward_mean must be a number between -{MAX_MEAN:g} and {MAX_MEAN:g} for every arm with plays"
                 )
             known = self.reward_sd[self.plays > 1]
-            if not ((known >= 0) & (known <= FARTHEST)).all():
+            if not ((known >= 0) & (known <= MAX_MEAN)).all():
                 raise InvalidValue(
-                    f"reward_sd must be a number from 0 to {FARTHEST:g} for every arm with several plays"
+                    f"reward_sd must be a number from 0 to {MAX_MEAN:g} for every arm with several plays"
                 )
             if not (known > 0).any():
                 raise InvalidValue("no arm has a reward_sd above 0; give at least one")
@@ -118,7 +129,7 @@ class Catalogue:
     def posterior(self) -> Posterior:
         """The posterior of the true means. Means that were given are taken as certain."""
         if self.means is not None:
-            return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN), self.means * CERTAIN)
+            return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN_PLAYS), self.means * CERTAIN_PLAYS)
         assert self.plays is not None
         if self.reward_mean is not None and self.reward_sd is not None:
             return NormalPosterior.of(self.tree, self.plays, self.reward_mean, self.reward_sd)
@@ -134,12 +145,19 @@ class Catalogue:
         """Draw the true means of all arms n times from their posterior; once if the means are known: (n, arms)."""
         return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
 
-    def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Any = None, **options: Any) -> P:
-        """Build a policy that starts from the catalogue's data, with each past play counted as ``weight`` plays.
+    def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Seed = None, **options: Any) -> P:
+        """Build a policy that starts from the catalogue's data.
 
-        ``policy`` is a class such as ``bt.TSC``, called as ``policy(tree, rng=rng, **options)``. If rewards are not
-        rates, its prior is `prior`, unless another one is given. If rates may have changed since the data were
-        collected, a weight of 0.1 or 0.01 lets new rewards outweigh the past sooner.
+        Parameters
+        ----------
+        policy
+            A class such as ``bt.TSC``, called as ``policy(tree, rng=rng, **options)``. If rewards are not rates, its
+            prior is `prior`, unless another one is given.
+        weight
+            How many plays each past play counts for. If rates may have changed since the data were collected, 0.1 or
+            0.01 lets new rewards outweigh the past sooner.
+        rng, options
+            As the class takes them.
 
         >>> import banditree as bt
         >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1"]})
@@ -211,7 +229,7 @@ def tree_of(catalogue: Any) -> Tree:
     return catalogue.tree
 
 
-def _numbers(name: str, values: Any, tree: Tree) -> Floats:
+def _numbers(name: str, values: object, tree: Tree) -> Floats:
     array = by_arm(tree, name, values)
     if array.shape != (tree.n_arms,):
         raise InvalidValue(f"{name} has shape {array.shape}; {tree!r} needs one number per arm")

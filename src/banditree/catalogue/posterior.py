@@ -43,7 +43,7 @@ from banditree.tree import Tree
 
 Floats = NDArray[np.float64]
 GRID = np.linspace(0.0, 2.5, 51)  # spreads to try, as standard deviations in units of the spread of all arms
-COMMON = 10.0  # plays that the pooled variance counts for in the estimate of an arm's own variance
+COMMON_PLAYS = 10.0  # plays that the pooled variance counts for in the estimate of an arm's own variance
 EDGE = 1e-12  # means stay this far from 0 and 1, where Beta has no density
 
 
@@ -51,7 +51,7 @@ EDGE = 1e-12  # means stay this far from 0 and 1, where Beta has no density
 class Posterior:
     """Draws the true means of all arms, given their plays and the sums of their rewards."""
 
-    WIDEST: ClassVar[float] = 0.95  # largest spread to try
+    MAX_SPREAD: ClassVar[float] = 0.95  # largest spread to try
 
     tree: Tree
     plays: Floats  # (arms,)
@@ -186,7 +186,7 @@ class Posterior:
         noise = float(weight @ (1 / n))
         phi = self._beyond(float(weight @ (y - m) ** 2 / self._unit(np.array(m))), noise)
         error = noise * np.sqrt(2 / (seen.sum() - 1))
-        return float(np.sqrt(np.clip(phi, error, self.WIDEST)))
+        return float(np.sqrt(np.clip(phi, error, self.MAX_SPREAD)))
 
     @cached_property
     def _arm_spread(self) -> tuple[Floats, Floats]:
@@ -206,7 +206,7 @@ class Posterior:
         pooled = np.bincount(group, n * y, minlength=len(parent))
         m = (pooled + self.overall) / (total + 1)  # (groups,) one play at the overall rate is added, so never 0 or 1
         unit = self._unit(m)[group]  # (nodes given,)
-        phi = np.minimum((GRID * self._scale) ** 2, self.WIDEST)
+        phi = np.minimum((GRID * self._scale) ** 2, self.MAX_SPREAD)
         logs = -0.5 * GRID**2
         for i, spread in enumerate(phi.tolist()):
             weight = 1 / self._noise(spread, n)
@@ -238,7 +238,7 @@ def _pick(known: tuple[Floats, Floats], rng: Rng) -> float:
 class NormalPosterior(Posterior):
     """Draws the true means of all arms, given their effective plays and the corresponding sums of rewards."""
 
-    WIDEST = np.inf
+    MAX_SPREAD = np.inf
 
     sd: float  # of the rewards around their arm's mean
 
@@ -248,7 +248,7 @@ class NormalPosterior(Posterior):
         degrees = np.where(np.isnan(sd), 0.0, np.maximum(plays - 1, 0))  # (arms,)
         squares = degrees * np.nan_to_num(sd) ** 2
         common = squares.sum() / degrees.sum()
-        variance = (squares + COMMON * common) / (degrees + COMMON)  # (arms,)
+        variance = (squares + COMMON_PLAYS * common) / (degrees + COMMON_PLAYS)  # (arms,)
         effective = plays * common / variance
         return cls(tree, effective, effective * np.nan_to_num(mean), float(np.sqrt(common)))
 

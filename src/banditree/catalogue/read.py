@@ -32,7 +32,7 @@ class CatalogueError(TableError):
 
 
 def read_catalogue(
-    source: Any,
+    source: object,
     *,
     arm: str | Sequence[str] | None = None,
     path: Sequence[str] = (),

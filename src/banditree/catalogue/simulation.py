@@ -22,6 +22,7 @@ from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate as run
 from banditree.simulation.workers import n_workers
+from banditree.stream import Seed
 
 BUDGET_SECONDS = 60.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
 QUICK_SHARE = 0.1  # of that budget
@@ -40,7 +41,7 @@ class Simulation(Result):
     runs: Runs
     traffic: Table  # cluster, arms, and for each policy the share of its plays
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "horizon": self.horizon,
             "seeds": len(self.runs.seeds),
@@ -84,13 +85,25 @@ def start_sentence(catalogue: Catalogue) -> str:
 
 def curves(runs: Runs) -> Picture:
     """The regret of every policy over time, as a picture."""
+    return runs.picture(width=4.8, height=4.4)
 
-    def draw() -> str:
-        from banditree import plots
 
-        return plots.svg(plots.regret(runs, ax=plots.sheet(width=4.8, height=4.4), legend="below"))
-
-    return Picture(draw, alt=f"Regret over decisions: {', '.join(runs.policies)}")
+def regret_section(table: Table, runs: Runs, about: str) -> Section:
+    """What each policy loses, from advice's table (``best`` is the share of worlds that it is best in), and curves."""
+    columns = ["policy", "", "regret", "95% interval", "in a bad run", "lost per decision at the end"]
+    columns += ["best in"] if "best" in table.columns else []
+    worst = max(table["regret"]) or 1.0
+    rows = [
+        (
+            row.policy,
+            Bar(row.regret / worst),
+            *(number(row.regret), words.interval(row.interval), number(row.bad_run), number(row.loss)),
+            *([f"{percent(row.best)} of worlds"] if "best" in row else []),
+        )
+        for row in table
+    ]
+    grid = Grid(columns, rows, label="Regret of each policy")
+    return Section(f"Regret after {count(int(runs.times[-1]), 'decision')}", [grid, about, curves(runs)])
 
 
 def traffic_section(traffic: Table, *, page_only: bool = False) -> Section:
@@ -108,7 +121,7 @@ def simulate(
     policies: PolicyNames | None = None,
     seeds: int | None = None,
     quick: bool = False,
-    rng: Any = 0,
+    rng: Seed = 0,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Simulation:
@@ -164,7 +177,7 @@ def plan_simulation(
     """Return the horizon, the candidates, and the number of seeds, chosen by the size of the work if not given."""
     horizon = whole("horizon", horizon, 1, why="how many decisions")
     tree = tree_of(catalogue)
-    chosen = candidates.for_tree(tree) if policies is None else candidates.named(policies, tree)
+    chosen = candidates.for_tree(tree) if policies is None else candidates.parse_candidates(policies, tree)
     if seeds is None:
         seeds = default_seeds(horizon * candidates.decision_seconds(chosen, tree.n_arms), quick=quick)
     return horizon, chosen, seeds

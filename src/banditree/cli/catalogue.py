@@ -21,7 +21,7 @@ from banditree.catalogue.inspection import inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.simulation import Simulation, Workload, estimate_workload, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
-from banditree.cli.flags import Command, grouped
+from banditree.cli.flags import Command, group_options
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
 from banditree.errors import Interrupted
 from banditree.errors.checks import choice
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
     app.command("example", cls=Command)(example_command)
 
 
-@grouped
+@group_options
 def inspect_command(*, source: Source, rng: Rng = 0, output: Output) -> None:
     """Show the tree of a catalogue and how much its categories explain.
 
@@ -59,7 +59,7 @@ def inspect_command(*, source: Source, rng: Rng = 0, output: Output) -> None:
         output.write_page(inspection, source.items)
 
 
-@grouped
+@group_options
 def simulate_command(
     *,
     source: Source,
@@ -113,7 +113,7 @@ def simulate_command(
             typer.echo("\nCurves: add --plot regret.png")
 
 
-@grouped
+@group_options
 def advise_command(
     *,
     source: Source,

@@ -12,7 +12,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.flags import Command, grouped
+from banditree.cli.flags import Command, group_options
 from banditree.cli.options import Output, Rng, number, split_names
 from banditree.errors import InvalidValue
 from banditree.ope.contest import contest
@@ -35,6 +35,13 @@ NO_COLUMNS = (
 NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path COLUMNS"
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
+
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy", metavar="NAMES", help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -103,18 +110,11 @@ class Source:
         )
 
 
-@grouped
+@group_options
 def evaluate_command(
     *,
     source: Source,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            metavar="NAMES",
-            help=f"Policies to evaluate. Default: {','.join(POLICIES)}, and LinATS with --context.",
-        ),
-    ] = None,
+    policy: Policies = None,
     target: Annotated[
         list[str] | None,
         typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
@@ -165,18 +165,11 @@ def evaluate_command(
         output.write_page(result, source.log)
 
 
-@grouped
+@group_options
 def replay_command(
     *,
     source: Source,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            metavar="NAMES",
-            help=f"Policies to replay. Default: {','.join(POLICIES)}, and LinATS with --context.",
-        ),
-    ] = None,
+    policy: Policies = None,
     orders: Annotated[
         int | None, number(1, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.")
     ] = None,

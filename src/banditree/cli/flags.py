@@ -32,7 +32,7 @@ def _without_types(params: list[Any]) -> list[Any]:
     return params
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def group_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make the fields of dataclasses options: a parameter that is annotated with one stands for its fields.
 
     All parameters must be keyword-only. In the help, required options come first.

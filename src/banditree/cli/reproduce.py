@@ -51,7 +51,7 @@ def reproduce_command(
     """
     names, variants = figures or [], variant or []
     if show_list:
-        Console().print(_listed())
+        Console().print(_list_figures())
         return
     with exit_on_error():
         try:
@@ -69,7 +69,7 @@ def reproduce_command(
             exit_with(f"Stopped: {finished}. Continue with: {shlex.join(again)}", STOPPED)
 
 
-def _listed() -> Table:
+def _list_figures() -> Table:
     table = Table(title="Figures of the paper")
     table.add_column("figure", no_wrap=True)
     for column in ("what", "T", "seeds", "variants"):

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 
-LARGEST = 1e100  # largest reward: sums of rewards and of their squares stay finite
-LARGEST_CONTEXT = 1e30  # largest entry of a context: so do products with rewards, and what is solved from them
-MOST_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbers that floats hold exactly
+MAX_REWARD = 1e100  # largest reward: sums of rewards and of their squares stay finite
+MAX_CONTEXT = 1e30  # largest entry of a context: so do products with rewards, and what is solved from them
+MAX_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbers that floats hold exactly
 
 
 def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
@@ -23,16 +23,16 @@ def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "
         raise InvalidType(f"{what}={value!r} must be an int")
     if value < low or (high is not None and value > high):
         allowed = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidValue(f"{what}={shown(value)} must be {allowed}{_because(why)}")
+        raise InvalidValue(f"{what}={abbreviate(value)} must be {allowed}{_because(why)}")
     return int(value)
 
 
-def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
+def real(what: str, value: object, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
     """Require a finite number from ``low`` to ``high``."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidType(f"{what}={value!r} must be a number")
     if isinstance(value, int) and abs(value) > 2**1023:  # beyond what a float holds
-        raise InvalidValue(f"{what}={shown(value)} is too large to compute with{_because(why)}")
+        raise InvalidValue(f"{what}={abbreviate(value)} is too large to compute with{_because(why)}")
     if not math.isfinite(value) or not low <= value <= high:
         allowed = (
             "finite"
@@ -52,19 +52,19 @@ def positive(what: str, value: Any) -> float:
     return float(value)
 
 
-def choice(what: str, value: Any, options: Sequence[str]) -> str:
+def choice(what: str, value: object, options: Sequence[str]) -> str:
     """Require one of these strings."""
     if not isinstance(value, str) or value not in options:
         raise InvalidValue(f"{what}={value!r} must be one of {', '.join(map(repr, options))}")
     return value
 
 
-def ready(array: NDArray[Any]) -> bool:
+def is_native_ready(array: NDArray[Any]) -> bool:
     """Whether the native engine can read an array of the right type as it is: no subclass, without gaps, aligned."""
     return type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned
 
 
-def refuse_masked(what: str, values: Any) -> None:
+def refuse_masked(what: str, values: object) -> None:
     """Refuse NumPy masked arrays, alone or as rows of a list: masked values must not be learned."""
     if type(values) is np.ndarray:
         return
@@ -73,7 +73,7 @@ def refuse_masked(what: str, values: Any) -> None:
         raise InvalidType(f"{what} are in a masked array; leave out the masked values, for example with x.compressed()")
 
 
-def shown(value: Any) -> str:
+def abbreviate(value: object) -> str:
     """Format a number for an error message; a very long int is described by its size."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an int of {value.bit_length():,} bits"

@@ -16,7 +16,7 @@ from banditree.report.document import Bullets, Document, Grid, Note, Part, Secti
 from banditree.report.result import Result
 from banditree.report.tables import Table
 from banditree.report.words import count, number
-from banditree.stream import seed_sequence
+from banditree.stream import Seed, seed_sequence
 from banditree.tree import Tree
 
 LINEAR_ADAPTIVE, ADAPTIVE = "LinATS", "ATS"  # the same policy with and without contexts: compared first
@@ -48,7 +48,7 @@ class Contest(Result):
         rows.sort(key=lambda row: -row[1])
         return Table(("policy", "value", "interval", "ess", "answer"), rows)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         facts_by_name = {name: evaluation.facts() for name, evaluation in self.evaluations.items()}
         return {
             "policies": {name: facts["estimates"] for name, facts in facts_by_name.items()},
@@ -125,9 +125,9 @@ def contest(
     *,
     tree: Tree | None = None,
     share: float = 0.5,
-    estimators: Any = None,
+    estimators: object = None,
     adaptive: bool | str = False,
-    rng: Any = 0,
+    rng: Seed = 0,
     in_command: bool = False,
 ) -> Contest:
     """Let each policy learn from the first ``share`` of the log, by time, and evaluate it on the rest.

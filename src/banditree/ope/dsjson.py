@@ -35,7 +35,7 @@ SHARED, ACTION, CATEGORY = "s", "a", "c"  # names of the namespaces that we writ
 # ---------------------------------------------------------------- reading
 
 
-def is_dsjson(source: Any) -> bool:
+def is_dsjson(source: object) -> bool:
     """Whether this is a path to a decision log, by its name or its first line."""
     if not isinstance(source, str | os.PathLike):
         return False
@@ -138,7 +138,7 @@ def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None
     return ""
 
 
-def _feature(features: Mapping[str, Any], name: str) -> Any:
+def _feature(features: Mapping[str, object], name: str) -> Any:
     """Find a feature by its name, "TAction.topic" or "topic" in any namespace; None if there is none."""
     value: Any = features
     for part in name.split("."):
@@ -189,7 +189,7 @@ def write_dsjson(log: Log, path: str | os.PathLike[str]) -> None:
     write_whole(path, [gzip.compress(content) if str(path).endswith(".gz") else content])
 
 
-def _action(arm: Any, path: tuple[Any, ...] | None) -> str:
+def _action(arm: object, path: tuple[Any, ...] | None) -> str:
     """Write an action: its id and its categories as features, and as they are under keys that VW ignores."""
     action: dict[str, Any] = {"_id": arm, ACTION: {"id": str(arm)}}
     if path is not None:

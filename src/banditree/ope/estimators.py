@@ -18,10 +18,8 @@ For row i, with arm a_i, reward r_i and context x_i:
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from inspect import isabstract
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -55,7 +53,7 @@ def snips(rewards: Floats, weights: Floats, scale: Floats | None = None) -> Floa
 
     .. math:: \hat V = \frac{\sum_i w_i r_i}{\sum_i w_i}, \qquad s_i = \hat V + \frac{w_i (r_i - \hat V)}{\bar w}
     """
-    return _normalised(rewards, weights, scale)
+    return _normalise(rewards, weights, scale)
 
 
 def dm(direct: Floats) -> Floats:
@@ -79,7 +77,7 @@ def sndr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, sc
 
     .. math:: \hat V = \frac1n \sum_i v_i + \frac{\sum_i w_i (r_i - \hat q(x_i, a_i))}{\sum_i w_i}
     """
-    return direct + _normalised(rewards - predicted, weights, scale)
+    return direct + _normalise(rewards - predicted, weights, scale)
 
 
 def switch_dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, tau: float) -> Floats:
@@ -87,7 +85,7 @@ def switch_dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Float
 
     .. math:: \hat V = \frac1n \sum_i v_i + w_i \mathbb{1}[w_i \le \tau] (r_i - \hat q(x_i, a_i))
     """
-    return direct + np.where(weights <= tau, weights, 0.0) * (rewards - predicted)
+    return direct + switch(weights, tau) * (rewards - predicted)
 
 
 def dros(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, lam: float) -> Floats:
@@ -120,6 +118,11 @@ def offcem(rewards: Floats, target: Floats, behaviour: Floats, predicted: Floats
     return direct + target / behaviour * (rewards - predicted)
 
 
+def switch(weights: Floats, tau: float) -> Floats:
+    """Set the weights above tau to 0: (n,)."""
+    return np.where(weights <= tau, weights, 0.0)
+
+
 def shrunk(weights: Floats, lam: float) -> Floats:
     """Compute lam w / (w^2 + lam), which is w if lam is infinite: (n,)."""
     if np.isinf(lam):
@@ -149,7 +152,7 @@ def effective_sample_size(weights: Floats) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
-def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
+def _normalise(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
     """Compute linearised scores whose (scaled) mean is the weighted mean of the values; NaN if all weights are 0.
 
     With ``scale`` a few rows may carry most of the weight and pull the mean towards themselves: their residuals are
@@ -171,8 +174,11 @@ def _normalised(values: Floats, weights: Floats, scale: Floats | None) -> Floats
 
 
 @dataclass(frozen=True)
-class Estimator(ABC):
-    """One way to estimate a value from a log. A setting that is None is chosen by SLOPE."""
+class Estimator:
+    """One way to estimate a value from a log: weighted rewards, or a model corrected by weighted residuals.
+
+    A subclass says which weights, or gives other ``scores``. A setting that is None is chosen by SLOPE.
+    """
 
     name: ClassVar[str]
     valid_interval: ClassVar[bool] = True  # False if its interval ignores a bias
@@ -180,9 +186,11 @@ class Estimator(ABC):
     needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
     rank: ClassVar[int] = 100  # the verdict uses the estimate with the lowest; a user's own only if there is no other
 
-    @abstractmethod
     def scores(self, rows: Rows) -> Floats:
         """Compute one score per row; their mean is the value: (n,)."""
+        if self.needs_model:
+            return dr(rows.rewards, self.weights(rows), rows.predicted, rows.direct)
+        return ips(rows.rewards, self.weights(rows))
 
     def weights(self, rows: Rows) -> Floats:
         """Compute the weight of each row's reward: (n,)."""
@@ -203,18 +211,13 @@ class Estimator(ABC):
         return f"{self.name}({self.setting})" if self.setting else self.name
 
 
-@dataclass(frozen=True)
 class IPS(Estimator):
     """Inverse propensity scores: `ips`."""
 
     name = "ips"
     rank = 4
 
-    def scores(self, rows: Rows) -> Floats:
-        return ips(rows.rewards, rows.weights)
 
-
-@dataclass(frozen=True)
 class SNIPS(Estimator):
     """Self-normalised inverse propensity scores: `snips`."""
 
@@ -225,7 +228,6 @@ class SNIPS(Estimator):
         return snips(rows.rewards, rows.weights, rows.scale)
 
 
-@dataclass(frozen=True)
 class DM(Estimator):
     """The direct method: `dm`."""
 
@@ -241,7 +243,6 @@ class DM(Estimator):
         return np.ones(len(rows.rewards))
 
 
-@dataclass(frozen=True)
 class DR(Estimator):
     """Doubly robust: `dr`."""
 
@@ -249,42 +250,32 @@ class DR(Estimator):
     rank = 1
     needs_model = True
 
-    def scores(self, rows: Rows) -> Floats:
-        return dr(rows.rewards, rows.weights, rows.predicted, rows.direct)
 
-
-@dataclass(frozen=True)
-class SNDR(Estimator):
+class SNDR(DR):
     """Doubly robust with self-normalised weights: `sndr`."""
 
     name = "sndr"
     rank = 2
-    needs_model = True
 
     def scores(self, rows: Rows) -> Floats:
         return sndr(rows.rewards, rows.weights, rows.predicted, rows.direct, rows.scale)
 
 
 @dataclass(frozen=True)
-class SwitchDR(Estimator):
+class SwitchDR(DR):
     """Doubly robust, corrected only where the weight is at most ``tau``: `switch_dr`."""
 
     name = "switch-dr"
     rank = 6
     valid_interval = False
-    needs_model = True
     tau: float | None = None
 
     def __post_init__(self) -> None:
         _check_setting("tau", self.tau)
 
-    def scores(self, rows: Rows) -> Floats:
-        assert self.tau is not None
-        return switch_dr(rows.rewards, rows.weights, rows.predicted, rows.direct, tau=self.tau)
-
     def weights(self, rows: Rows) -> Floats:
         assert self.tau is not None
-        return np.where(rows.weights <= self.tau, rows.weights, 0.0)
+        return switch(rows.weights, self.tau)
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
@@ -295,21 +286,16 @@ class SwitchDR(Estimator):
 
 
 @dataclass(frozen=True)
-class DRos(Estimator):
+class DRos(DR):
     """Doubly robust with weights shrunk by ``lam``: `dros`."""
 
     name = "dros"
     rank = 5
     valid_interval = False
-    needs_model = True
     lam: float | None = None
 
     def __post_init__(self) -> None:
         _check_setting("lam", self.lam)
-
-    def scores(self, rows: Rows) -> Floats:
-        assert self.lam is not None
-        return dros(rows.rewards, rows.weights, rows.predicted, rows.direct, lam=self.lam)
 
     def weights(self, rows: Rows) -> Floats:
         assert self.lam is not None
@@ -325,9 +311,11 @@ class DRos(Estimator):
 
 
 @dataclass(frozen=True)
-class _ByCluster(Estimator):
-    """Weights by cluster, at ``depth`` of the tree; depth 1 is the top clusters."""
+class MIPS(Estimator):
+    """Marginalised inverse propensity scores, with the clusters at ``depth``, 1 for the top ones: `mips`."""
 
+    name = "mips"
+    rank = 8
     valid_interval = False
     needs_clusters = True
     depth: int | None = None
@@ -349,27 +337,12 @@ class _ByCluster(Estimator):
         return [replace(self, depth=depth) for depth in range(rows.tree.depth + 1, 0, -1)]
 
 
-@dataclass(frozen=True)
-class MIPS(_ByCluster):
-    """Marginalised inverse propensity scores, with the clusters at ``depth``: `mips`."""
-
-    name = "mips"
-    rank = 8
-
-    def scores(self, rows: Rows) -> Floats:
-        return ips(rows.rewards, self.weights(rows))
-
-
-@dataclass(frozen=True)
-class OffCEM(_ByCluster):
+class OffCEM(MIPS):
     """Weights by the clusters at ``depth``, and a model for the rest: `offcem`."""
 
     name = "offcem"
     rank = 7
     needs_model = True
-
-    def scores(self, rows: Rows) -> Floats:
-        return dr(rows.rewards, self.weights(rows), rows.predicted, rows.direct)
 
 
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -387,8 +360,8 @@ def parse_estimators(given: Any) -> list[Estimator]:
     return wanted
 
 
-def _parse_estimator(given: Any) -> Estimator:
-    if isinstance(given, type) and issubclass(given, Estimator) and not isabstract(given):
+def _parse_estimator(given: object) -> Estimator:
+    if isinstance(given, type) and issubclass(given, Estimator) and given is not Estimator:
         return given()
     if isinstance(given, Estimator):
         return given
@@ -406,7 +379,7 @@ def _below(weights: Floats, shares: Floats) -> Floats:
     return np.asarray(ordered[np.searchsorted(sums, sums[-1] * shares)])
 
 
-def _check_setting(name: str, value: Any) -> None:
+def _check_setting(name: str, value: object) -> None:
     """Check a setting: None (chosen by SLOPE), infinite (plain doubly robust), or a number that is at least 0."""
     if value is not None and value != math.inf:
         real(name, value, 0.0)

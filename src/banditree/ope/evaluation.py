@@ -31,6 +31,7 @@ from banditree.report.intervals import normal_interval
 from banditree.report.result import Result
 from banditree.report.tables import Table
 from banditree.report.words import count, number
+from banditree.stream import Seed
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
@@ -81,7 +82,7 @@ class Evaluation(Result):
     notes: tuple[str, ...]
     inputs: Rows = field(repr=False)
 
-    def __getitem__(self, name: Any) -> Estimate:
+    def __getitem__(self, name: object) -> Estimate:
         label = name.label if isinstance(name, Estimator) else name
         matches = [one for one in self.estimates if label in (one.estimator.label, one.estimator.name)]
         if len(matches) != 1:
@@ -148,7 +149,7 @@ class Evaluation(Result):
             ],
         )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         names = [estimate.estimator.name for estimate in self]
         estimates = {
             estimate.estimator.name if names.count(estimate.estimator.name) == 1 else estimate.estimator.label: {
@@ -235,20 +236,20 @@ def draw_intervals(
     return lambda caption, alt: Picture(draw, caption, alt)
 
 
-def _numbers(estimate: Estimate) -> dict[str, Any]:
+def _numbers(estimate: Estimate) -> dict[str, object]:
     return {"value": estimate.value, "se": estimate.se, "interval": estimate.interval}
 
 
 def evaluate(
     log: Log,
-    target: Any,
+    target: object,
     *,
     tree: Tree | None = None,
-    behaviour: Any = None,
-    estimators: Any = None,
+    behaviour: object = None,
+    estimators: object = None,
     model: Any = None,
     adaptive: bool | str = False,
-    rng: Any = 0,
+    rng: Seed = 0,
 ) -> Evaluation:
     """Estimate what ``target`` would have earned per decision in place of the policy that wrote ``log``.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from banditree.ope.propensities import fit_propensities
 from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Floats
-from banditree.tables.problems import TableError, shown
-from banditree.tables.sources import MAX_BYTES, Columns, column_names, listed, load
+from banditree.tables.problems import TableError, quote
+from banditree.tables.sources import MAX_BYTES, Columns, column_names, load, require_list
 from banditree.tree import Tree
 
 Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
@@ -33,6 +34,7 @@ class LogError(TableError):
     """A table cannot be read as a log. ``problems`` lists every kind of problem with all of its rows."""
 
 
+@dataclass(eq=False, repr=False)
 class Log:
     """A log with one row per decision, in the order of the source. `read_log` reads one.
 
@@ -45,40 +47,16 @@ class Log:
     ids: tuple[Any, ...]  # the distinct arms, in the order of their first row
     codes: Places  # (n,) index of each row's arm in ids
     rewards: Floats  # (n,)
-    propensities: Floats | None  # (n,) probability with which the logging policy chose the arm
-    contexts: Floats | None  # (n, dim)
-    times: NDArray[Any] | None  # (n,) numbers or datetime64
-    context_names: tuple[str, ...]  # (dim,) a column's name, or "column=category" for a category
-    columns: dict[str, list[Any]]  # {column of the context: (n,) numbers, text or bools}, before they become vectors
-    without_reward: int  # rows that were left out because their reward has not arrived yet
-    estimated: bool  # whether the propensities were estimated from the log itself
-    paths: dict[Any, tuple[Any, ...]] | None  # {arm: its path}, if the rows have paths
-    learned_online: bool  # whether the policy that wrote the log learned from it
-    notes: tuple[str, ...]  # what readers of results should know about the data
-
-    def __init__(
-        self,
-        ids: Sequence[Any],
-        codes: Places,
-        rewards: Floats,
-        propensities: Floats | None = None,
-        contexts: Floats | None = None,
-        times: NDArray[Any] | None = None,
-        *,
-        context_names: Sequence[str] = (),
-        columns: Mapping[str, Sequence[Any]] | None = None,
-        without_reward: int = 0,
-        estimated: bool = False,
-        paths: Mapping[Any, tuple[Any, ...]] | None = None,
-        learned_online: bool = False,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.ids, self.codes, self.rewards = tuple(ids), codes, rewards
-        self.propensities, self.contexts, self.times = propensities, contexts, times
-        self.context_names, self.notes = tuple(context_names), tuple(notes)
-        self.columns = {name: list(values) for name, values in (columns or {}).items()}
-        self.without_reward, self.estimated = without_reward, estimated
-        self.paths, self.learned_online = None if paths is None else dict(paths), learned_online
+    propensities: Floats | None = None  # (n,) probability with which the logging policy chose the arm
+    contexts: Floats | None = None  # (n, dim)
+    times: NDArray[Any] | None = None  # (n,) numbers or datetime64
+    context_names: tuple[str, ...] = ()  # (dim,) a column's name, or "column=category" for a category
+    columns: dict[str, list[Any]] = field(default_factory=dict)  # {column of the context: (n,) values as given}
+    without_reward: int = 0  # rows that were left out because their reward has not arrived yet
+    estimated: bool = False  # whether the propensities were estimated from the log itself
+    paths: dict[Any, tuple[Any, ...]] | None = None  # {arm: its path}, if the rows have paths
+    learned_online: bool = False  # whether the policy that wrote the log learned from it
+    notes: tuple[str, ...] = ()  # what readers of results should know about the data
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -129,21 +107,19 @@ class Log:
 
     def rows(self, chosen: Any) -> Log:
         """Return a log of only these rows, given as a slice, a mask or indices."""
-        picked = [
-            None if values is None else values[chosen] for values in (self.propensities, self.contexts, self.times)
-        ]
-        return Log(
-            self.ids,
-            self.codes[chosen],
-            self.rewards[chosen],
-            *picked,
-            context_names=self.context_names,
+
+        def pick(values: NDArray[Any] | None) -> Any:
+            return None if values is None else values[chosen]
+
+        return replace(
+            self,
+            codes=self.codes[chosen],
+            rewards=self.rewards[chosen],
+            propensities=pick(self.propensities),
+            contexts=pick(self.contexts),
+            times=pick(self.times),
             columns={name: _object_array(values)[chosen].tolist() for name, values in self.columns.items()},
             without_reward=0,
-            estimated=self.estimated,
-            paths=self.paths,
-            learned_online=self.learned_online,
-            notes=self.notes,
         )
 
     def in_time(self) -> Log:
@@ -236,7 +212,7 @@ def read_log(
     >>> log.context_names, log.contexts.tolist()
     (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
     """
-    context = listed("context", context)
+    context = require_list("context", context)
     if is_dsjson(source):
         if reward is not None or propensity is not None or time is not None:
             raise InvalidType("a decision log of Vowpal Wabbit has no columns to name but arm= and context=")
@@ -285,19 +261,19 @@ def _read(
         propensities, how = fit_propensities(codes, len(ids), contexts)
         notes.append(f"propensities are estimated from the log ({how}): other influences on what was shown are ignored")
     return Log(
-        ids,
+        tuple(ids),
         codes,
         rewards[is_known],
         propensities,
         contexts,
         times,
-        context_names=names,
+        context_names=tuple(names),
         columns=values,
         without_reward=n_missing,
         estimated=fit,
         paths=paths,
         learned_online=path is not None,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
@@ -307,12 +283,12 @@ SERVICE_COLUMNS = ("arm", "propensity", "reward", "path", "at")  # of GET /v1/lo
 SERVICE_FILTERS = ("withdrawn", "shown", "only", "exclude")  # columns that say whether a row is a free choice
 
 
-def is_service_log(source: Any) -> bool:
+def is_service_log(source: object) -> bool:
     """Whether a table has the columns of a log that `banditree serve` wrote."""
     return set(SERVICE_COLUMNS) <= set(column_names(source))
 
 
-def _read_service_log(source: Any, context: Sequence[str], max_bytes: int) -> Log:
+def _read_service_log(source: object, context: Sequence[str], max_bytes: int) -> Log:
     present = column_names(source, max_bytes=max_bytes)
     if not set(SERVICE_COLUMNS) <= set(present):
         missing = ", ".join(name for name in SERVICE_COLUMNS if name not in present)
@@ -348,7 +324,7 @@ def _leave_out(
     return table.keep(kept)
 
 
-def _read_paths(table: Columns, column: str, ids: Sequence[Any], codes: Places) -> dict[Any, tuple[Any, ...]]:
+def _read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:
     """Read each arm's path, a JSON list that ends in the arm; if it has moved, the last row says where it is."""
     paths: dict[Any, tuple[Any, ...]] = {}
     last_row = {int(code): at for at, code in enumerate(codes.tolist()) if code >= 0}
@@ -360,7 +336,7 @@ def _read_paths(table: Columns, column: str, ids: Sequence[Any], codes: Places) 
                 raise ValueError
             paths[ids[code]] = (*names[:-1], ids[code])
         except (TypeError, ValueError):
-            table.report(at, column, f"{shown(cell)} is not a path; give a JSON list of names that ends in the arm")
+            table.report(at, column, f"{quote(cell)} is not a path; give a JSON list of names that ends in the arm")
     return paths
 
 
@@ -429,7 +405,7 @@ def match_arms(ids: Sequence[Any], tree: Tree) -> list[int | None]:
     return places
 
 
-def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
+def different_kinds(ids: Sequence[object], tree: Tree, what: str) -> str:
     """Write a hint if ids are text in one place and numbers in the other; "" otherwise."""
     given, known = ({isinstance(arm, str) for arm in arms} for arms in (ids, tree.arms))
     if len(given) > 1 or given == known or len(known) > 1:
@@ -438,7 +414,7 @@ def different_kinds(ids: Sequence[Any], tree: Tree, what: str) -> str:
     return f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
 
 
-def _object_array(values: Sequence[Any]) -> NDArray[np.object_]:
+def _object_array(values: Sequence[object]) -> NDArray[np.object_]:
     array = np.empty(len(values), object)
     array[:] = values
     return array

@@ -11,6 +11,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.log import Log, Places
 from banditree.ope.rows import ByRow
 from banditree.policy.algorithms import LinATS
+from banditree.stream import Seed
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
@@ -20,7 +21,7 @@ CHUNK = 4_000_000  # numbers per call of a user's estimator
 MAX_PREDICTIONS = 50_000_000  # rows times arms; above that, predictions by context would need too much memory
 
 
-def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Any) -> ByRow:
+def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Seed) -> ByRow:
     """Predict the reward of every arm for every row.
 
     ``model`` is None (the means that LinATS would believe where the log has contexts, else rates of arms shrunk towards
@@ -29,7 +30,7 @@ def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: boo
     rows, else on the other folds.
     """
     if model is not None and not hasattr(model, "fit"):
-        return _given(model, len(log), tree)
+        return _read_predictions(model, len(log), tree)
     fold = blocks(len(log)) if in_order else folds(len(log), rng)
     if model is None and log.contexts is not None and len(log) * tree.n_arms <= MAX_PREDICTIONS:
         return _by_contexts(log.rewards, log.contexts, places, tree, fold, in_order=in_order)
@@ -131,7 +132,7 @@ def _coefficients(policy: LinATS, dim: int) -> Floats:
     return means
 
 
-def _given(model: Any, n: int, tree: Tree) -> ByRow:
+def _read_predictions(model: Any, n: int, tree: Tree) -> ByRow:
     try:
         matrix = np.asarray(model, np.float64)
     except (TypeError, ValueError):
@@ -153,26 +154,24 @@ def _by_estimator(model: Any, log: Log, places: Places, tree: Tree, fold: Places
     """Fit a user's estimator. Features are the context, and indicators of the arm and of every cluster above it."""
     arms = _indicators(tree)
     X = np.empty((len(log), 0)) if log.contexts is None else log.contexts
-    kinds, kind = (X, np.arange(len(X))) if log.contexts is not None else (X[:1], np.zeros(len(X), np.intp))
-    predictions = (
-        np.zeros((len(X), tree.n_arms)) if log.contexts is not None else np.zeros((int(fold.max()) + 1, tree.n_arms))
-    )
+    kind = fold if log.contexts is None else np.arange(len(log))  # rows of one kind share a prediction
+    first = np.unique(kind, return_index=True)[1]  # (kinds,) the first row of each
+    predictions = np.zeros((len(first), tree.n_arms))
+    step = max(1, CHUNK // (tree.n_arms * (X.shape[1] + arms.shape[1])))
     for i in range(int(fold.max()) + 1):
         train = fold < i if in_order else fold != i
         if not train.any():
             continue  # nothing comes before the first block: its predictions are 0
         estimator = copy.deepcopy(model).fit(np.hstack([X[train], arms[places[train]]]), log.rewards[train])
-        rows = np.flatnonzero(fold == i) if log.contexts is not None else np.array([i])
-        step = max(1, CHUNK // (tree.n_arms * (X.shape[1] + arms.shape[1])))
-        for low in range(0, len(rows), step):
-            some = rows[low : low + step]
-            contexts = kinds[kind[some]] if log.contexts is not None else kinds
-            features = np.hstack([np.repeat(contexts, tree.n_arms, axis=0), np.tile(arms, (len(contexts), 1))])
-            predictions[some] = _expected(estimator, features).reshape(len(contexts), tree.n_arms)
-    return ByRow.each(predictions) if log.contexts is not None else ByRow(predictions, fold)
+        kinds = np.flatnonzero(fold[first] == i)
+        for low in range(0, len(kinds), step):
+            some = kinds[low : low + step]
+            features = np.hstack([np.repeat(X[first[some]], tree.n_arms, axis=0), np.tile(arms, (len(some), 1))])
+            predictions[some] = _predict(estimator, features).reshape(len(some), tree.n_arms)
+    return ByRow(predictions, kind)
 
 
-def _expected(estimator: Any, features: Floats) -> Floats:
+def _predict(estimator: Any, features: Floats) -> Floats:
     """Predict the expected reward; for a classifier, the classes (rewards) weighted by their probabilities."""
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(features) @ np.asarray(estimator.classes_, np.float64))

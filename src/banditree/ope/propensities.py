@@ -26,7 +26,7 @@ def fit_propensities(codes: Places, n_arms: int, contexts: Floats | None) -> tup
     shares = np.bincount(codes, minlength=n_arms) / len(codes)
     if contexts is None:
         return shares[codes], "each arm's share of the rows"
-    X = _whitened(contexts)
+    X = _whiten(contexts)
     distinct, kind = np.unique(X, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     coefficients = np.zeros((X.shape[1], n_arms))
@@ -35,7 +35,7 @@ def fit_propensities(codes: Places, n_arms: int, contexts: Floats | None) -> tup
     return _probabilities_at(distinct, coefficients, kind, codes), "logistic regression on the contexts"
 
 
-def _whitened(contexts: Floats) -> Floats:
+def _whiten(contexts: Floats) -> Floats:
     """Return a constant, and the columns that vary, rotated so that they are not correlated: (n, features)."""
     centred = contexts - contexts.mean(axis=0)
     spread = centred.std(axis=0)

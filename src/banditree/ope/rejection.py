@@ -23,7 +23,7 @@ from banditree.report.words import count, number
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.simulator import name_factories
 from banditree.simulation.statistics import OverSeeds, over_seeds
-from banditree.stream import seed_sequence
+from banditree.stream import Seed, seed_sequence
 from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
@@ -67,7 +67,7 @@ class Replay(Result, Table):
         pictures = [picture] if len(self.times) else []
         return Document(headline, (self.table().grid(), *pictures, Bullets(self.notes)), name="Replay", about="Replay")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         policies = {row.policy: {name: row[name] for name in self.columns[1:]} for row in self}
         return {"policies": policies, "orders": self.orders, "notes": self.notes}
 
@@ -108,7 +108,7 @@ def replay(
     *,
     tree: Tree | None = None,
     orders: int | None = None,
-    rng: Any = 0,
+    rng: Seed = 0,
 ) -> Replay:
     """Let policies learn from a randomised log as if they had been live (Li, Chu, Langford and Wang 2011).
 
@@ -165,7 +165,7 @@ def replay(
         rows = rows if even else rows[shuffle.random(len(log)) < keep[rows]]
         for name, factory in factories.items():
             policy = build_policy(factory, tree, log, _seed(root, order, key_of(name)))
-            runs[name].append(_accepted(policy, tree, log, places, rows))
+            runs[name].append(_accept_rows(policy, tree, log, places, rows))
     return Replay(runs, notes, are_binary=bool(np.isin(log.rewards, (0.0, 1.0)).all()))
 
 
@@ -180,7 +180,7 @@ def build_policy(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.ran
     return factory(tree, rng=seed)
 
 
-def _accepted(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:
+def _accept_rows(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:
     """Run the policy over the rows, and return the rewards of those in which it chose the arm that was shown."""
     choose, update = policy.choose, policy.update
     arms = tree.ids(places[rows]).tolist()

@@ -78,7 +78,7 @@ class ByRow:
             products[part] = np.einsum("ij,ij->i", self.table[left[part]], other.table[right[part]])
         return products[pair_of_row]
 
-    def pooled(self, group: Places) -> ByRow:
+    def pool(self, group: Places) -> ByRow:
         """Sum over groups of arms, given the group of each arm; the result has vectors over groups."""
         order = np.argsort(group, kind="stable")
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -119,26 +119,14 @@ class Rows:
         assert self.model is not None
         return self.target.dot(self.model)
 
-    def cluster_probabilities(self, depth: int) -> tuple[Floats, Floats]:
-        """Compute the probability of the shown arm's cluster at ``depth``, for target and logging policy: (n,) both."""
+    def cluster_weights(self, depth: int) -> Floats:
+        """Compute target over logging policy, by the cluster of the shown arm at ``depth``: (n,)."""
         assert self.behaviour is not None
         cluster_of_arm = clusters(self.tree, depth)
         at = cluster_of_arm[self.places]
-        target = self.target.pooled(cluster_of_arm).at(at)
-        behaviour = self.behaviour.pooled(cluster_of_arm).at(at)
-        if not (behaviour > 0).all():
-            row = int((behaviour <= 0).argmax())
-            arm = self.tree.arms[int(self.places[row])]
-            raise InvalidValue(
-                f"behaviour gives the cluster of arm {arm!r} probability 0, but row {row} of the log shows it; "
-                "correct one of them"
-            )
-        return target, behaviour
-
-    def cluster_weights(self, depth: int) -> Floats:
-        """Compute target over logging policy, by cluster: (n,)."""
-        target, behaviour = self.cluster_probabilities(depth)
-        return target / behaviour
+        behaviour = self.behaviour.pool(cluster_of_arm).at(at)
+        _check_positive(behaviour, self.places, self.tree, "the cluster of ")
+        return self.target.pool(cluster_of_arm).at(at) / behaviour
 
     def unsupported(self) -> tuple[tuple[Any, ...], float]:
         """Find the arms without rows that the target would show, most likely first, and their total probability."""
@@ -161,7 +149,7 @@ def clusters(tree: Tree, depth: int) -> Places:
 # ---------------------------------------------------------------- combining a log with a target
 
 
-def find_tree(tree: Any, target: Any, log: Log) -> Tree:
+def find_tree(tree: Any, target: object, log: Log) -> Tree:
     """Return the tree that was given, else that of the target, else that of the log."""
     if tree is None:
         tree = getattr(target, "tree", None) or log.tree
@@ -174,7 +162,7 @@ def find_tree(tree: Any, target: Any, log: Log) -> Tree:
     return tree
 
 
-def prepare_rows(log: Log, tree: Tree, target: Any, behaviour: Any, notes: list[str]) -> Rows:
+def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes: list[str]) -> Rows:
     """Combine the log, the target, and the logging policy if it is given or can be deduced."""
     places = log.places(tree)
     target = arm_probabilities("target", target, log, tree, notes)
@@ -186,12 +174,7 @@ def prepare_rows(log: Log, tree: Tree, target: Any, behaviour: Any, notes: list[
     behaviour = arm_probabilities("behaviour", behaviour, log, tree, notes)
     at_shown = behaviour.at(places)
     if log.propensities is None:
-        if not (at_shown > 0).all():
-            row = int((at_shown <= 0).argmax())
-            raise InvalidValue(
-                f"behaviour gives arm {tree.arms[int(places[row])]!r} probability 0, but row {row} shows it; "
-                "correct one of them"
-            )
+        _check_positive(at_shown, places, tree)
         return Rows(tree, places, log.rewards, at_shown, target, behaviour)
     ratio_error = np.abs(at_shown / log.propensities - 1)
     if ratio_error.max() > 0.01:
@@ -204,10 +187,20 @@ def prepare_rows(log: Log, tree: Tree, target: Any, behaviour: Any, notes: list[
     return Rows(tree, places, log.rewards, log.propensities, target, behaviour)
 
 
+def _check_positive(behaviour: Floats, places: Places, tree: Tree, what: str = "") -> None:
+    """Refuse a logging policy that could not have shown what the log shows."""
+    if not (behaviour > 0).all():
+        row = int((behaviour <= 0).argmax())
+        arm = tree.arms[int(places[row])]
+        raise InvalidValue(
+            f"behaviour gives {what}arm {arm!r} probability 0, but row {row} of the log shows it; correct one of them"
+        )
+
+
 # ---------------------------------------------------------------- probabilities of arms
 
 
-def arm_probabilities(what: str, given: Any, log: Log, tree: Tree, notes: list[str]) -> ByRow:
+def arm_probabilities(what: str, given: object, log: Log, tree: Tree, notes: list[str]) -> ByRow:
     """Return the probability of every arm for every row of the log; ``what`` is the parameter's name for errors."""
     if hasattr(given, "propensities"):
         return _policy_probabilities(what, given, log, tree, notes)

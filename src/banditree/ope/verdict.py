@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING
 
 from banditree.ope.estimators import mean_and_error
 from banditree.report.intervals import Z95
 from banditree.report.words import count
 
+if TYPE_CHECKING:
+    from banditree.ope.evaluation import Estimate, Evaluation
+
 MAX_UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
 MIN_EFFECTIVE_ROWS = 30  # with fewer effective rows, a normal interval cannot be trusted
-MIN_EFFECTIVE_CONTRIBUTIONS = (
-    10  # if fewer rows determine the standard error, such as rare rewards, it cannot be trusted either
-)
+MIN_EFFECTIVE_CONTRIBUTIONS = 10  # rows that determine the standard error, without which it cannot be trusted either
 POWER = NormalDist().inv_cdf(0.8)  # enough rows to detect the estimated difference 4 times in 5
 SMALLEST_SHARE = 0.01  # a difference below this share of the logging policy's value is not worth more rows
 MAX_ARMS_NAMED = 5  # arms named in the sentence, at most
@@ -49,7 +50,7 @@ class Judgement:
     difference: Difference | None
 
 
-def compare(estimate: Any, other: Any, *, adaptive: bool, confidence: float = 0.95) -> Difference:
+def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: float = 0.95) -> Difference:
     """Compute one estimate minus another row by row, so that shared noise cancels (not with adaptive weights)."""
     by_row = estimate.scores - other.scores
     squares = (by_row - by_row.mean()) ** 2
@@ -59,7 +60,7 @@ def compare(estimate: Any, other: Any, *, adaptive: bool, confidence: float = 0.
     return Difference(*mean_and_error(by_row), confidence, contributions)
 
 
-def judge(evaluation: Any, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
+def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
     """Judge the target of an `Evaluation` by the estimate that it trusts most."""
     estimate, logging, n = evaluation.trusted, evaluation.logging, evaluation.rows
     unsupported, missing = evaluation.unsupported, evaluation.missing

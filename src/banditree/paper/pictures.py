@@ -62,7 +62,7 @@ def _function(figure: Figure, title: str) -> Any:
     is_plane = figure.name == "surface"
     positions = rng.random((n_arms, 2) if is_plane else n_arms)
     tree = clustering.kmeans(positions, branching=n_clusters, depth=1, rng=rng)
-    top = tree.top_cluster()  # (arms,)
+    top = tree.nodes.top_of_arms  # (arms,)
     return plots.function(
         figure.function, positions, top, ax=plots.sheet(width=4.9) if is_plane else plots.sheet(), title=title
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banditree.errors import InvalidValue
 from banditree.files import write_whole
 from banditree.plots.style import house_style, library
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so that the bytes are always the same
     "png": {"dpi": 160},
@@ -26,19 +29,19 @@ def save(ax: Any, stem: Path) -> tuple[Path, Path]:
     return png, svg
 
 
-def write(ax: Any, path: Path) -> None:
+def write(ax: Axes, path: Path) -> None:
     """Write the figure of these axes; the suffix names the kind of file."""
     write_whole(path, [data(ax, check(path))])
 
 
-def data(ax: Any, kind: str) -> bytes:
+def data(ax: Axes, kind: str) -> bytes:
     """Return the figure of these axes as the content of a file: png, svg or pdf."""
-    return _rendered(ax, format=kind, **KINDS[kind])
+    return _render(ax, format=kind, **KINDS[kind])
 
 
-def svg(ax: Any) -> str:
+def svg(ax: Axes) -> str:
     """Return the figure of these axes as an SVG element for a web page: transparent, with no links to other files."""
-    text = _rendered(ax, format="svg", transparent=True, metadata=dict.fromkeys(METADATA)).decode()
+    text = _render(ax, format="svg", transparent=True, metadata=dict.fromkeys(METADATA)).decode()
     return text[text.index("<svg") :]
 
 
@@ -51,7 +54,7 @@ def check(path: Path) -> str:
     return kind
 
 
-def _rendered(ax: Any, **options: Any) -> bytes:
+def _render(ax: Any, **options: Any) -> bytes:
     content = io.BytesIO()
     with house_style():
         ax.figure.savefig(content, **options)

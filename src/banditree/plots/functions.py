@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from banditree.plots.lines import add_legend, new_axes
 from banditree.plots.style import BLACK, BLUE, GREY, ORANGE, house_style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.float64]
 
 
 def function(
-    f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp], *, ax: Any = None, title: str | None = None
-) -> Any:
+    f: Callable[[Any], Any],
+    places: Floats,
+    labels: NDArray[np.intp],
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
     """Draw the expected reward ``f`` on [0, 1] or [0, 1]^2, and arms at ``places``, (arms,) or (arms, 2).
 
     ``labels`` is the cluster of each arm: (arms,). In one dimension neighbouring clusters alternate in colour; in two,
@@ -34,7 +42,7 @@ def function(
     return ax
 
 
-def _on_a_line(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp]) -> None:
+def _on_a_line(ax: Axes, f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp]) -> None:
     x = np.linspace(0.0, 1.0, 1001)  # (points,)
     ax.plot(x, f(x), color=GREY, label="f(x)", zorder=1)
     left_to_right = sorted(set(labels.tolist()), key=lambda label: places[labels == label].mean())

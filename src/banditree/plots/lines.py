@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,12 @@ from banditree.errors.checks import choice
 from banditree.plots.style import GREY, Look, house_style, looks
 from banditree.report.words import count
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.float64]
 
-SIZE = (6.4, 3.8)  # inches
+SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
 LEGENDS = "beside", "below"
 MAX_LABEL = 24  # characters of a name
@@ -34,8 +37,22 @@ def regret(
 ) -> Any:
     """Draw mean cumulative regret over time for every policy, as `Runs.plot` does. Returns the Axes.
 
-    ``band`` is "sd" or "se" over seeds, or None. ``bounds=True`` adds the paper's bounds, for a problem whose instance
-    is the same for all seeds. ``legend`` is "beside" or "below" the axes. Without ``ax`` a new figure is made.
+    Parameters
+    ----------
+    runs
+        What `simulate` returns.
+    ax
+        The Axes to draw on; without it a new figure is made.
+    band
+        "sd" or "se" over seeds, or None.
+    log_time
+        Whether the time axis is logarithmic.
+    bounds
+        Whether to add the paper's bounds, for a problem whose instance is the same for all seeds.
+    title
+        Above the axes.
+    legend
+        "beside" or "below" the axes.
     """
     choice("legend", legend, LEGENDS)
     if band is not None:
@@ -81,9 +98,20 @@ def sweep(
     title: str | None = None,
     ordered: bool = False,
 ) -> Any:
-    """Draw lines with error bars of one standard deviation: ``{name: (x, mean, sd)}``. Returns the Axes.
+    """Draw lines with error bars of one standard deviation. Returns the Axes.
 
-    ``ordered`` says that the names are sizes rather than policies; lines are then shaded from dark to light.
+    Parameters
+    ----------
+    series
+        ``{name: (x, mean, sd)}``.
+    x_label, y_label, title
+        Texts of the picture.
+    seeds
+        How many seeds the means are over, for the legend.
+    ax
+        The Axes to draw on; without it a new figure is made.
+    ordered
+        Whether the names are sizes rather than policies; lines are then shaded from dark to light.
     """
     with house_style() as matplotlib:
         ax = new_axes() if ax is None else ax
@@ -133,7 +161,7 @@ def panels(
     The Axes, or an array of them.
     """
     rows, columns = -(-len(series) // 3), min(len(series), 3)
-    size = SIZE if len(series) == 1 else (SIZE[0] * columns * 0.8, SIZE[1] * rows)
+    size = SIZE_INCHES if len(series) == 1 else (SIZE_INCHES[0] * columns * 0.8, SIZE_INCHES[1] * rows)
     with house_style():
         options: dict[str, Any] = {"figsize": size, "layout": "constrained"}
         if in_window:
@@ -161,15 +189,15 @@ def panels(
     return axes[0] if len(axes) == 1 else np.array(axes, object)
 
 
-def new_axes() -> Any:
+def new_axes() -> Axes:
     """Return the axes of a new figure, which notebooks and ``pyplot.show`` show."""
     from matplotlib import pyplot
 
-    _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
+    _, ax = pyplot.subplots(figsize=SIZE_INCHES, layout="constrained")
     return ax
 
 
-def sheet(width: float = SIZE[0], height: float = SIZE[1]) -> Any:
+def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Axes:
     """Return the axes of a new figure that is only written to a file: it has no window and need not be closed."""
     with house_style():
         from matplotlib.figure import Figure
@@ -208,7 +236,7 @@ def label(name: str) -> str:
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
-def draw_mean(ax: Any, name: str, look: Look, x: Any, mean: Floats, spread: Floats | None, **options: Any) -> None:
+def draw_mean(ax: Any, name: str, look: Look, x: object, mean: Floats, spread: Floats | None, **options: Any) -> None:
     """Draw the line of a policy, and a band of ``spread`` around it."""
     ax.plot(x, mean, look.dashes, color=look.color, label=label(name), **options)
     if spread is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,14 @@ from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 from banditree.report.intervals import Z95, normal_interval
 from banditree.report.words import count
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.float64]
-ARMS = 30  # the most arms in a picture
+MAX_ARMS = 30  # the most arms in a picture
 
 
-def rewards(replay: Any, *, ax: Any = None, title: str | None = None) -> Any:
+def rewards(replay: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Draw the mean reward so far over accepted rows, as `Replay.plot` does, with bands of one sd. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -37,8 +40,8 @@ def intervals(
     *,
     reference: tuple[float, float] | None = None,
     faint: Sequence[bool] | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw values with 95% intervals, one per name from top to bottom. Returns the Axes.
 
     ``reference`` is the value and the standard error of what they are compared with, drawn as a line and a band.
@@ -65,7 +68,7 @@ def intervals(
     return ax
 
 
-def weights(values: Floats, *, ax: Any = None) -> Any:
+def weights(values: Floats, *, ax: Axes | None = None) -> Axes:
     """Draw how much of the total weight the heaviest rows have. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -81,14 +84,14 @@ def weights(values: Floats, *, ax: Any = None) -> Any:
     return ax
 
 
-def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = None) -> Any:
+def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Axes | None = None) -> Axes:
     """Draw the target's probability of each arm beside its share of the log's rows: (arms,) both. Returns the Axes.
 
     The most likely arms come first; those without rows are marked.
     """
     with house_style():
         ax = new_axes() if ax is None else ax
-        order = np.argsort(-target, kind="stable")[:ARMS]
+        order = np.argsort(-target, kind="stable")[:MAX_ARMS]
         at = np.arange(len(order))
         ax.bar(at - 0.2, 100 * target[order], 0.4, color=BLUE, label="target")
         ax.bar(at + 0.2, 100 * shown[order], 0.4, color=GREY, label="rows of the log")
@@ -101,7 +104,7 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Any = No
         ax.tick_params(axis="x", labelsize="small")
         ax.grid(visible=False, axis="x")
         ax.set_xlim(-0.7, len(order) - 0.3)
-        more = f" (the first {ARMS} of {len(target):,})" if len(target) > ARMS else ""
+        more = f" (the first {MAX_ARMS} of {len(target):,})" if len(target) > MAX_ARMS else ""
         ax.set(xlabel=f"arm{more}", ylabel="share (%)")
         add_legend(ax)
     return ax

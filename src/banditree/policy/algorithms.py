@@ -6,7 +6,7 @@ To add one, write its class and add it to `ALGORITHMS`; commands, advice, the se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -355,7 +355,7 @@ class PolicyChoice(NamedTuple):
         return f"{self.kind.__name__}({options})" if options else self.kind.__name__
 
     @property
-    def factory(self) -> Any:
+    def factory(self) -> Callable[..., Policy]:
         """Builds it, called as ``factory(tree, rng=rng)``."""
         return partial(self.kind, **self.parameters) if self.parameters else self.kind
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
+from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.features import Features
 from banditree.policy.limits import AnyLimits
 from banditree.policy.state import State
 from banditree.tree.build import Name
+from banditree.tree.shape import Indices
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
     from banditree.report.tables import Row, Table
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -38,44 +38,52 @@ class Decision:
     steps: tuple[float, ...]
 
 
-def decide(state: State, limits: AnyLimits | None, context: Any, position: int, explore: float) -> Decision:
+def decide(state: State, limits: AnyLimits | None, context: Floats | None, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
+    known = state.walk.wins(limits, context, position)
+    steps = _steps(state, limits, context, position) if known is None else known.tolist()
+    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
+    return Decision(arm, state.given.path(arm), (1 - explore) * math.prod(steps) + uniform, tuple(steps))
+
+
+def _steps(state: State, limits: AnyLimits | None, context: object, position: int) -> list[float]:
+    """Return the probabilities of the steps to an arm."""
     steps = []
     for node, child in pairwise(state.readable.path(position)):
         children = state.readable.children(node, limits)
         at = int(np.searchsorted(children, child))
         steps.append(float(_wins(state, limits, context, node, children)[at]))
-    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
-    propensity = (1 - explore) * float(np.prod(steps)) + uniform
-    return Decision(arm, state.given.path(arm), propensity, tuple(steps))
+    return steps
 
 
-def propensities(state: State, limits: AnyLimits | None, context: Any, explore: float) -> Floats:
+def propensities(state: State, limits: AnyLimits | None, context: Floats | None, explore: float) -> Floats:
     """Return the probability of every arm: (arms,). Needs exclusive access."""
+    chances = state.walk.wins(limits, context)
+    chances = (1 - explore) * (_reached(state, limits, context) if chances is None else chances)
+    if explore > 0:
+        allowed: Any = slice(None) if limits is None else limits.arms_allowed()
+        chances[allowed] += explore / len(chances[allowed])
+    return chances
+
+
+def _reached(state: State, limits: AnyLimits | None, context: object) -> Floats:
+    """Return the probability that the walk reaches each arm: (arms,)."""
     shape = state.tree.shape
-    chance = np.zeros(shape.n_nodes)  # probability that the walk reaches each node
+    chance = np.zeros(shape.n_nodes)
     chance[0] = 1
-    allowed = np.zeros(shape.n_nodes, bool)
     waiting = [0]
     while waiting:
         node = waiting.pop()
         children = state.readable.children(node, limits)
         if not len(children):
-            allowed[node] = True
             continue
         chance[children] = chance[node] * _wins(state, limits, context, node, children)
-        inner = children[shape.content[children] < 0]
-        allowed[children[shape.content[children] >= 0]] = True
-        waiting.extend(inner.tolist())
-    chances = (1 - explore) * chance[shape.node_of]
-    if explore > 0:
-        among = allowed[shape.node_of]
-        chances[among] += explore / among.sum()
-    return chances
+        waiting.extend(children[shape.content[children] < 0].tolist())
+    return np.asarray(chance[shape.node_of])
 
 
-def _wins(state: State, limits: AnyLimits | None, context: Any, node: int, children: NDArray[Any]) -> Floats:
+def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: int, children: Indices) -> Floats:
     """Return the probability that the walk steps from a node to each of these children: (k,)."""
     if len(children) == 1:
         return np.ones(1)
@@ -91,13 +99,13 @@ MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in a
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
-def table(state: State, context: Any, features: Features | None) -> Table:
+def table(state: State, context: Floats | None, features: Features | None) -> Table:
     """Return one row per node, the root first."""
     from banditree.report.tables import Table  # not needed by `import banditree`
 
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
-    return Table(_names(columns), list(zip(state.tree.paths_of_nodes(), *columns, strict=True)))
+    return Table(_names(columns), list(zip(state.tree.nodes.paths(), *columns, strict=True)))
 
 
 def html(policy: Policy) -> str:
@@ -109,17 +117,17 @@ def html(policy: Policy) -> str:
     return fragment(Document(repr(policy), (table.grid(),)), f"{policy!r}\n{table}")
 
 
-def row(state: State, key: Any, features: Features | None) -> Row:
+def row(state: State, key: object, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
     from banditree.report.tables import Row
 
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)
-    values = (state.tree.path_of_node(node), *(column[0] for column in columns))
+    values = (state.tree.nodes.path(node), *(column[0] for column in columns))
     return Row(zip(_names(columns), values, strict=True))
 
 
-def best(state: State, context: Any) -> Name:
+def best(state: State, context: Floats | None) -> Name:
     """Return the arm with the highest expected reward among those tried; ties go to the first."""
     leaves = state.tree.shape.node_of
     tried = np.flatnonzero(state.rows.plays(leaves) > 0)
@@ -136,13 +144,13 @@ class Remaining(NamedTuple):
     high: float  # it is at most this much with a probability of 95%
 
 
-def chances(state: State, context: Any) -> dict[Name, float]:
+def chances(state: State, context: Floats | None) -> dict[Name, float]:
     """Return the probability of each arm that its mean is the highest."""
     wins = state.rows.unsharpened().wins(state.tree.shape.node_of, context)
     return dict(zip(state.arms, (wins / wins.sum()).tolist(), strict=True))
 
 
-def remaining(state: State, context: Any) -> Remaining:
+def remaining(state: State, context: Floats | None) -> Remaining:
     """Compare the highest mean with that of the arm which is best by its expected mean, over draws of all means.
 
     The draws have a stream of their own, so that the same beliefs give the same answer.
@@ -164,7 +172,7 @@ def _names(columns: Any) -> tuple[str, ...]:
     return COLUMNS[: 1 + len(columns)]
 
 
-def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features | None) -> tuple[list[Any], ...]:
+def _columns(state: State, nodes: Indices, context: Any, features: Features | None) -> tuple[list[Any], ...]:
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
@@ -182,7 +190,7 @@ def _columns(state: State, nodes: NDArray[Any], context: Any, features: Features
     return columns if not isinstance(rows, AdaptiveLinearRows) else (*columns, _trust_in_context(rows, nodes))
 
 
-def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
+def _trust(rows: AdaptiveRows, nodes: Indices) -> list[str]:
     """Say how alike the arms, or clusters, below each node are, and by how much they differ."""
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
     apart = rows.sd_unit * np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
@@ -197,7 +205,7 @@ def _trust(rows: AdaptiveRows, nodes: NDArray[Any]) -> list[str]:
     ]
 
 
-def _trust_in_context(rows: AdaptiveLinearRows, nodes: NDArray[Any]) -> list[str]:
+def _trust_in_context(rows: AdaptiveLinearRows, nodes: Indices) -> list[str]:
     """Say the same of levels, and of slopes: the effect of one standard deviation of a feature."""
     inner = rows.shape.content[nodes] < 0
     sentences = []
@@ -214,19 +222,19 @@ def _word(concentration: float) -> str:
     return next(word for least, word in ALIKE if concentration >= least)
 
 
-def _node(state: State, key: Any) -> int:
+def _node(state: State, key: object) -> int:
     tree, path = state.tree, key if isinstance(key, tuple) else (key,)
     plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
     if isinstance(key, tuple) and plain:
-        node = tree.cluster_at(key)
+        node = tree.nodes.cluster(key)
         if node is not None:
             return node
         if key and key[-1] in tree and key in (state.given.path(key[-1]), tree.path(key[-1])):
             return int(tree.shape.node_of[tree.position(key[-1])])
-        if state.given.cluster_at(key) is not None:
+        if state.given.nodes.cluster(key) is not None:
             raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
     if isinstance(key, tuple):
         raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")
-    if plain and key not in tree and tree.cluster_at(path) is not None:
-        return tree.cluster_at(path) or 0
+    if plain and key not in tree and tree.nodes.cluster(path) is not None:
+        return tree.nodes.cluster(path) or 0
     return int(tree.shape.node_of[tree.position(key)])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.beliefs.base import Arrays
 from banditree.errors import BadFile, InvalidType, InvalidValue
 
 # magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of the rest
@@ -29,7 +30,7 @@ class Content(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def encode(kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[Any]:
+def encode(kind: str, header: Mapping[str, object], arrays: Arrays) -> list[Any]:
     """Encode a header and arrays as pieces of bytes, to be written one after the other."""
     plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     index = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
@@ -48,7 +49,7 @@ def encode(kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     return [*pieces, digest.digest()]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Convert NumPy's numbers and arrays to Python's."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
@@ -91,7 +92,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number")
 
 
-def _arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, NDArray[Any]]:
+def _arrays(data: bytes, end: int, index: object, source: str) -> dict[str, NDArray[Any]]:
     """Read the arrays in the index; together they fill the data from ``end`` to the checksum."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype, shape in _entries(index, source):

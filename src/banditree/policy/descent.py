@@ -5,9 +5,9 @@ Twin of ``native/policy/descent.hpp``: with the native random stream, both take 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Batch, Floats
 from banditree.errors import InvalidValue
-from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS
-from banditree.policy.limits import Limits, uniform_arm
+from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD
+from banditree.policy.limits import AnyLimits, Limits, uniform_arm
 from banditree.rules import Rule, View
+from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.shape import Shape
+from banditree.tree.shape import Indices, Shape
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
@@ -34,7 +35,7 @@ class Standing:
     def __init__(self, summary: NDArray[np.int32], instead: dict[int, int]) -> None:
         self.summary, self.instead = summary, instead
 
-    def __getitem__(self, nodes: NDArray[Any]) -> NDArray[np.int32]:
+    def __getitem__(self, nodes: Indices) -> NDArray[np.int32]:
         representatives: NDArray[np.int32] = self.summary[nodes]
         for at, node in enumerate(np.asarray(nodes).tolist()):
             if node in self.instead:
@@ -42,7 +43,7 @@ class Standing:
         return representatives
 
 
-def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
+def highest(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     """Return the row of the highest score in each column; ties are broken at random: (k, m) -> (m,)."""
     ties = scores == scores.max(axis=0)
     n_ties = ties.sum(axis=0)
@@ -54,7 +55,7 @@ def highest(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     return winners
 
 
-def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
+def in_order(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     """Return the rows from the highest score to the lowest, ties in random order: (k,) -> (k,)."""
     if np.isnan(scores).any():
         raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
@@ -71,7 +72,7 @@ def in_order(scores: Floats, rng: Any, rule: Rule) -> NDArray[np.intp]:
     return order
 
 
-def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, inner: Any) -> None:
+def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, inner: Iterable[int]) -> None:
     """Recompute the representatives of these inner nodes, the lowest first."""
     assert summary is not None
     for node in inner:
@@ -102,7 +103,7 @@ class Walk:
         rows: Rows,
         rule: Rule,
         summary: NDArray[np.int32] | None,
-        rng: Any,
+        rng: Rng,
         explore: float = 0.0,
         fade: float = 1.0,
     ) -> None:
@@ -136,12 +137,12 @@ class Walk:
 
     # Choosing
 
-    def choose(self, context: Any) -> Name | None:
+    def choose(self, context: object) -> Name | None:
         with self._lock:
             position = -1 if self.closed else self.choose_within(None, context)
         return None if position < 0 else self.arms[position]
 
-    def choose_within(self, limits: Limits | None, context: Any) -> int:
+    def choose_within(self, limits: Limits | None, context: object) -> int:
         """Choose one arm, and return its position; -1 if the context is not ready to use."""
         if not fits(context, self.rows.dim):
             return -1
@@ -168,7 +169,7 @@ class Walk:
                 arms[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, context)[0]
             return arms
 
-    def slate(self, k: int, limits: Limits | None, context: Any) -> NDArray[np.int32] | None:
+    def slate(self, k: int, limits: Limits | None, context: object) -> NDArray[np.int32] | None:
         """Choose k different arms, best first, with one draw per node: depth first, best children first."""
         if not fits(context, self.rows.dim):
             return None
@@ -218,7 +219,7 @@ class Walk:
                 waiting.extend(reversed(groups))
         return arms
 
-    def view(self, node: int, children: NDArray[Any], context: Any, limits: Any) -> View:
+    def view(self, node: int, children: Indices, context: Floats | None, limits: AnyLimits | None) -> View:
         """Return what the rule sees of some children of a node, for one decision."""
         summary: Any = self.summary
         if limits is not None and summary is not None:
@@ -226,7 +227,7 @@ class Walk:
         at = None if context is None else context[None]
         return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, summary)
 
-    def _scores(self, node: int, children: NDArray[Any], context: Any, limits: Limits | None) -> Floats:
+    def _scores(self, node: int, children: Indices, context: Floats | None, limits: Limits | None) -> Floats:
         """Score some children for one decision: (k, 1)."""
         return self._score(self.view(node, children, context, limits))
 
@@ -240,7 +241,7 @@ class Walk:
             )
         return scores if scores.shape == full else np.broadcast_to(scores, full)
 
-    def _stands_for(self, node: int, limits: Any) -> int:
+    def _stands_for(self, node: int, limits: AnyLimits) -> int:
         """Return the representative of a node with limited arms: the best allowed arm, or the first if none was tried.
 
         A cluster in which no arm was ever tried represents itself.
@@ -253,7 +254,7 @@ class Walk:
         best = self.rule.summarise(self.rows, node, candidates)
         return int(candidates[0]) if best is None or best == node else best
 
-    def children(self, node: int, limits: Any) -> NDArray[np.intp]:
+    def children(self, node: int, limits: AnyLimits | None) -> NDArray[np.intp]:
         """Return the nodes that compete at a node, in order: its children, or all arms where beliefs are joint."""
         if self.rows.joint:
             return self._leaves(limits) if node == 0 else np.empty(0, np.intp)
@@ -261,10 +262,14 @@ class Walk:
             return np.asarray(limits.allowed(node), np.intp)
         return np.arange(self.shape.start[node], self.shape.start[node + 1])
 
-    def _leaves(self, limits: Any) -> NDArray[np.intp]:
+    def _leaves(self, limits: AnyLimits | None) -> NDArray[np.intp]:
         if limits is None:
             return np.flatnonzero(self.shape.content >= 0)
         return np.sort(self.shape.node_of[limits.arms_allowed()]).astype(np.intp)
+
+    def wins(self, limits: Any, context: object, arm: int = -1) -> Floats | None:
+        """Return nothing: only the native engine knows the probabilities of arms faster than by steps."""
+        return None
 
     def path(self, position: int) -> list[int]:
         """Return the nodes from the root to an arm through which the walk goes."""
@@ -288,15 +293,15 @@ class Walk:
 
     # Learning
 
-    def update(self, arm: Any, reward: Any, context: Any) -> bool:
+    def update(self, arm: Any, reward: Any, context: object) -> bool:
         position = self.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
         with self._lock:
             return position >= 0 and not self.closed and self.learn_one(position, reward, context)
 
-    def learn_one(self, position: int, reward: Any, context: Any) -> bool:
+    def learn_one(self, position: int, reward: object, context: object) -> bool:
         """Learn from one reward of the arm at this position; False if something is not ready to use."""
         low, high = self.rows.support
-        if not isinstance(reward, REAL) or not (low <= reward <= high and -LARGEST <= reward <= LARGEST):
+        if not isinstance(reward, REAL) or not (low <= reward <= high and -MAX_REWARD <= reward <= MAX_REWARD):
             return False
         if not fits(context, self.rows.dim):
             return False
@@ -306,7 +311,7 @@ class Walk:
             self._change(lambda: self.rows.add(path, float(reward), 1.0, context, self.fade), path[1:])
             return True
 
-    def learn_lists(self, arms: Any, rewards: Any, contexts: Any) -> bool:
+    def learn_lists(self, arms: object, rewards: object, contexts: object) -> bool:
         """Do nothing: only the native engine has a fast path for short lists."""
         return False
 
@@ -322,7 +327,7 @@ class Walk:
             if bad is not None:
                 return bad
             if self.fade < 1:  # each reward lets the others fade: in the order given
-                staged = self.rows.staged()
+                staged = self.rows.stage()
                 for i, arm in enumerate(arms.tolist()):
                     count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
                     staged.add(self._path_up(arm), float(rewards[i]), count, x, self.fade)
@@ -343,7 +348,7 @@ class Walk:
     def _path_up(self, position: int) -> NDArray[np.intp]:
         return np.array(self.shape.path_up(int(self.shape.node_of[position])))
 
-    def _change(self, change: Callable[[], None], inner: Any) -> None:
+    def _change(self, change: Callable[[], None], inner: Iterable[int]) -> None:
         """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
         self._is_summarised = self.summary is None
         change()
@@ -359,14 +364,14 @@ def first_not_allowed(
     n = np.ones(1) if plays is None else plays
     with np.errstate(invalid="ignore", over="ignore"):
         fine = (arms >= 0) & (arms < n_arms)
-        fine &= (n > 0) & (n <= MOST_PLAYS) & (np.abs(rewards) <= LARGEST)
+        fine &= (n > 0) & (n <= MAX_PLAYS) & (np.abs(rewards) <= MAX_REWARD)
         fine &= (rewards >= support[0] * n) & (rewards <= support[1] * n)
     return None if fine.all() else int(np.argmin(fine))
 
 
-def fits(context: Any, dim: int | None) -> bool:
+def fits(context: Any, dim: int | None) -> TypeGuard[Floats | None]:
     """Whether a context is ready to use: None if none is needed, else float64s of the right length and size."""
     if dim is None or context is None:
         return dim is None and context is None
     is_plain = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
-    return is_plain and bool((np.abs(context) <= LARGEST_CONTEXT).all())  # false for NaN
+    return is_plain and bool((np.abs(context) <= MAX_CONTEXT).all())  # false for NaN

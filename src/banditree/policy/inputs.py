@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree import features
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import LARGEST, LARGEST_CONTEXT, MOST_PLAYS, ready, refuse_masked, shown
+from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD, abbreviate, is_native_ready, refuse_masked
 from banditree.features import Features
+from banditree.tree.shape import Indices
 
 PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
-SHORT = 256  # most rewards that an engine takes in lists
-SHOWN = 5  # features that an error names, at most
+MAX_SHORT = 256  # most rewards that an engine takes in lists
+MAX_FEATURES_NAMED = 5  # features that an error names, at most
 
 
-def listed(values: Any) -> Any:
+def read_once(values: object) -> Any:
     """Read what may run code of the user's, which may change the tree: once, and before the policy is locked."""
     if values is None or isinstance(values, PLAIN):
         return values
@@ -32,11 +32,11 @@ def listed(values: Any) -> Any:
 
 def short(values: Any) -> Any:
     """Return a short array as a list, which the native engine reads faster; anything else as it is."""
-    plain = type(values) is np.ndarray and values.ndim == 1 and len(values) <= SHORT
+    plain = type(values) is np.ndarray and values.ndim == 1 and len(values) <= MAX_SHORT
     return values.tolist() if plain and values.dtype.kind not in "mM" else values  # times would become ints
 
 
-def reward(value: Any, rows: Rows, arm: Any) -> float:
+def reward(value: object, rows: Rows, arm: object) -> float:
     """Return one reward as a float inside the belief's support."""
     refuse_masked("rewards", value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -48,9 +48,9 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
     except OverflowError:
         number = np.inf
     if not np.isfinite(number):
-        value = shown(value)
+        value = abbreviate(value)
         raise InvalidValue(f"reward {value} for arm {arm!r} is not finite; leave out rewards that were not observed")
-    if abs(number) > LARGEST:
+    if abs(number) > MAX_REWARD:
         raise InvalidValue(f"reward {number:g} for arm {arm!r} is too large to compute with; scale your rewards")
     low, high = rows.support
     if not low <= number <= high:
@@ -58,17 +58,17 @@ def reward(value: Any, rows: Rows, arm: Any) -> float:
     return number
 
 
-def rewards(values: Any, n: int) -> Floats:
+def rewards(values: object, n: int) -> Floats:
     """Return many rewards as floats, one for each of n arms; the engines read them once, and check the support."""
     return _one_each(values, n, "rewards", "reward", features.NUMBERS)
 
 
-def plays(values: Any, n: int) -> Floats:
+def plays(values: object, n: int) -> Floats:
     """Return how many rewards each of n rows stands for; the engines read them once, and check the range."""
     return _one_each(values, n, "plays", "plays", features.NOT_BOOLS)
 
 
-def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
+def _one_each(values: object, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
     """Return one number for each of n arms as floats, maybe ``values`` itself; ``kinds`` says what a number is."""
     refuse_masked(what, values)
     if isinstance(values, set | frozenset):
@@ -83,11 +83,11 @@ def _one_each(values: Any, n: int, what: str, one: str, kinds: tuple[type, ...])
         # each as it was given: one text among numbers makes text of all
         objects = array if array.dtype.kind in "mM" else np.asarray(values, dtype=object)
         return features.from_column(objects, one, kinds)
-    return array if array.dtype == np.float64 and ready(array) else np.array(array, np.float64, order="C")
+    return array if array.dtype == np.float64 and is_native_ready(array) else np.array(array, np.float64, order="C")
 
 
 def refuse_row(
-    row: int, positions: NDArray[Any], rewards: Floats, plays: Floats | None, arms: Sequence[Any], rows: Rows
+    row: int, positions: Indices, rewards: Floats, plays: Floats | None, arms: Sequence[object], rows: Rows
 ) -> None:
     """Raise the error that says what is wrong with a row of a batch that an engine refused."""
     position, total = int(positions[row]), float(rewards[row])
@@ -98,9 +98,9 @@ def refuse_row(
         reward(total, rows, arm)
         raise InvalidValue(f"reward {total!r} for arm {arm!r} cannot be learned")
     count = float(plays[row])
-    if not 0 < count <= MOST_PLAYS:
-        raise InvalidValue(f"plays {count:g} for arm {arm!r} must be above 0 and at most {MOST_PLAYS:g}")
-    if not abs(total) <= LARGEST:
+    if not 0 < count <= MAX_PLAYS:
+        raise InvalidValue(f"plays {count:g} for arm {arm!r} must be above 0 and at most {MAX_PLAYS:g}")
+    if not abs(total) <= MAX_REWARD:
         reward(total, rows, arm)
     low, high = rows.support
     raise InvalidValue(
@@ -119,7 +119,7 @@ class Contexts:
     constant: bool = False  # whether the engines need a 1 after the features
 
     @classmethod
-    def of(cls, owner: str, dim: int | None, features: Any, has_intercept: bool) -> Contexts:
+    def of(cls, owner: str, dim: int | None, features: object, has_intercept: bool) -> Contexts:
         """Check the features of a policy whose belief takes contexts of length ``dim``."""
         if features is None:
             return cls(owner, dim)
@@ -139,10 +139,10 @@ class Contexts:
         numbers = f"{self.dim} numbers"
         if self.features is None:
             return numbers
-        named = ", ".join(map(repr, list(self.features.spec)[:SHOWN]))
-        return f"the features {named}{', ...' if len(self.features.spec) > SHOWN else ''}, or {numbers}"
+        named = ", ".join(map(repr, list(self.features.spec)[:MAX_FEATURES_NAMED]))
+        return f"the features {named}{', ...' if len(self.features.spec) > MAX_FEATURES_NAMED else ''}, or {numbers}"
 
-    def one(self, value: Any) -> Floats | None:
+    def one(self, value: object) -> Floats | None:
         """Return one context as floats of the right length, or None if the policy takes none."""
         if self.dim is None:
             if value is not None:
@@ -152,9 +152,9 @@ class Contexts:
             return None
         if value is None:
             raise InvalidValue(f"{self.owner} needs a context of {self.need}; pass context=x")
-        if self.features is not None and (named := _named(value)) is not None:
-            return self._completed(self.features.encode(named))
-        return self._completed(_floats(value, (self.dim,), f"{self.owner} needs a context of {self.need}", "context"))
+        if self.features is not None and (named := _by_name(value)) is not None:
+            return self._complete(self.features.encode(named))
+        return self._complete(_floats(value, (self.dim,), f"{self.owner} needs a context of {self.need}", "context"))
 
     def many(self, value: Any, n: int | None) -> Floats | None:
         """Return many contexts as floats, one row each, or None if the policy takes none."""
@@ -166,7 +166,7 @@ class Contexts:
             rows = self.features.encode(frame)
             if n is not None and len(rows) != n:
                 raise InvalidValue(f"{self.owner} needs {n} contexts, one row each; this frame has {len(rows)}")
-            return self._completed(rows)
+            return self._complete(rows)
         if n is None:
             try:
                 n = 1 if isinstance(value, Mapping | str) else len(value)
@@ -174,16 +174,16 @@ class Contexts:
                 raise InvalidType(
                     f"{self.owner} needs contexts of {self.need} each, one row each; not {value!r}"
                 ) from None
-        return self._completed(
+        return self._complete(
             _floats(value, (n, self.dim), f"{self.owner} needs {n} contexts of {self.need} each", "contexts")
         )
 
-    def _completed(self, rows: Floats) -> Floats:
+    def _complete(self, rows: Floats) -> Floats:
         """Put the constant after the features: (dim,) or (n, dim)."""
         return np.concatenate([rows, np.ones((*rows.shape[:-1], 1))], axis=-1) if self.constant else rows
 
 
-def _named(value: Any) -> Any:
+def _by_name(value: object) -> Any:
     """Return a context that has its features by name as a mapping, None for numbers in an order."""
     if isinstance(value, Mapping):
         return value
@@ -193,7 +193,7 @@ def _named(value: Any) -> Any:
     return None
 
 
-def _frame(value: Any) -> Any:
+def _frame(value: object) -> Any:
     """Return contexts whose columns have names: a frame, or a list of mappings; None for rows of numbers."""
     if isinstance(value, Mapping):
         raise InvalidType("contexts is a mapping, which is one visitor; give a data frame, or a list of mappings")
@@ -203,7 +203,7 @@ def _frame(value: Any) -> Any:
     return value if names is not None else None
 
 
-def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
+def _floats(value: object, shape: tuple[int, ...], need: str, what: str) -> Floats:
     """Return finite floats of this shape, in a new array that no other thread can change."""
     refuse_masked("contexts", value)
     features.refuse_named(value, what, need)
@@ -221,11 +221,11 @@ def _floats(value: Any, shape: tuple[int, ...], need: str, what: str) -> Floats:
     if array.dtype.kind not in "biuf":
         raise InvalidType(f"{need}; {what} holds values of type {array.dtype}")
     array = np.array(array, np.float64, order="C")
-    fits = np.abs(array) <= LARGEST_CONTEXT  # false for NaN
+    fits = np.abs(array) <= MAX_CONTEXT  # false for NaN
     if not fits.all():
         where = tuple(int(i) for i in np.argwhere(~fits)[0])
         why = "all must be finite"
         if np.isfinite(array[where]):
-            why = f"the largest allowed is {LARGEST_CONTEXT:g}; scale your contexts"
+            why = f"the largest allowed is {MAX_CONTEXT:g}; scale your contexts"
         raise InvalidValue(f"{what} has {array[where]} at {where if len(where) > 1 else where[0]}; {why}")
     return array

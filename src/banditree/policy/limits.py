@@ -5,17 +5,19 @@ Twin of ``native/policy/limits.hpp``.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
+from banditree.stream import Rng
 from banditree.tree import Tree
-from banditree.tree.shape import Shape
+from banditree.tree.shape import Indices, Shape
 
 NO_ARM = "only and exclude leave no arm to choose from; allow at least one"
-MANY = 64  # arms named, from which on it is worth a look whether there are fewer others
+MIN_INVERTED = 64  # arms named, from which on it is worth a look whether there are fewer others
 
 
 class AnyLimits(Protocol):
@@ -23,8 +25,8 @@ class AnyLimits(Protocol):
 
     n_allowed: int
 
-    def allowed(self, node: int) -> NDArray[Any]: ...
-    def arms_allowed(self) -> NDArray[Any]: ...
+    def allowed(self, node: int) -> Indices: ...
+    def arms_allowed(self) -> Indices: ...
 
 
 class Limits:
@@ -64,31 +66,31 @@ class Limits:
             rank += 1
         return rank
 
-    def uniform(self, rng: Any) -> int:
+    def uniform(self, rng: Rng) -> int:
         """Draw an allowed arm, all equally likely."""
         return self.arm(int(rng.integers(self.n_allowed)))
 
     def _allow(self, node: int) -> None:
         for child, parent in self._way_up(node):
-            beside = self._listed.setdefault(parent, [])
-            beside.append(child)
-            if len(beside) > 1:
+            siblings = self._listed.setdefault(parent, [])
+            siblings.append(child)
+            if len(siblings) > 1:
                 return  # the path above is already marked
 
     def _exclude(self, node: int) -> None:
         for child, parent in self._way_up(node):
-            beside = self._listed.setdefault(parent, [])
-            beside.append(child)
-            if len(beside) < self.shape.start[parent + 1] - self.shape.start[parent]:
+            siblings = self._listed.setdefault(parent, [])
+            siblings.append(child)
+            if len(siblings) < self.shape.start[parent + 1] - self.shape.start[parent]:
                 return
 
-    def _way_up(self, node: int) -> Any:
+    def _way_up(self, node: int) -> Iterator[tuple[int, int]]:
         while (parent := int(self.shape.parent[node])) >= 0:
             yield node, parent
             node = parent
 
 
-def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool] | None:
+def find_arms(tree: Tree, only: object, exclude: object) -> tuple[NDArray[np.int64], bool] | None:
     """Return the positions of the arms that ``only`` and ``exclude`` name, and whether they are the only ones allowed.
 
     None if there is no limit. If more than half of the arms are named, the others are returned instead.
@@ -98,7 +100,7 @@ def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool]
     arms, allowed = _arms(tree, "exclude", exclude) if only is None else _arms(tree, "only", only), only is not None
     if only is not None and exclude is not None:
         arms = np.setdiff1d(arms, _arms(tree, "exclude", exclude))
-    if len(arms) > MANY and 2 * len(arms) > tree.n_arms:
+    if len(arms) > MIN_INVERTED and 2 * len(arms) > tree.n_arms:
         others = np.ones(tree.n_arms, bool)
         others[arms] = False
         arms, allowed = np.flatnonzero(others), not allowed
@@ -107,14 +109,14 @@ def named(tree: Tree, only: Any, exclude: Any) -> tuple[NDArray[np.int64], bool]
     return arms, allowed
 
 
-def checked(limits: AnyLimits) -> AnyLimits:
+def require_arms(limits: AnyLimits) -> AnyLimits:
     """Refuse limits that leave no arm."""
     if not limits.n_allowed:
         raise InvalidValue(NO_ARM)
     return limits
 
 
-def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
+def _arms(tree: Tree, what: str, given: object) -> NDArray[np.int64]:
     """Return the positions of arms given as ids, in any collection, or as a mask over ``tree.arms``."""
     if isinstance(given, np.ndarray) and given.dtype == bool and not isinstance(given, np.ma.MaskedArray):
         if given.shape != (tree.n_arms,):
@@ -127,6 +129,6 @@ def _arms(tree: Tree, what: str, given: Any) -> NDArray[np.int64]:
     return tree.positions(given)
 
 
-def uniform_arm(limits: Limits | None, shape: Shape, rng: Any) -> int:
+def uniform_arm(limits: Limits | None, shape: Shape, rng: Rng) -> int:
     """Draw an allowed arm, all equally likely."""
     return int(rng.integers(len(shape.node_of))) if limits is None else limits.uniform(rng)

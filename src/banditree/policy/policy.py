@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import Belief, saved
-from banditree.beliefs.base import Floats
-from banditree.beliefs.priors import Prior, by_node, parts, resolved
+from banditree.beliefs import Belief
+from banditree.beliefs.priors import Prior, by_node, parts, resolve
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.features import Features
 from banditree.policy import answers, descent, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
+from banditree.policy.limits import AnyLimits
 from banditree.policy.state import Held, State, build, priors_of_new, remember, transfer_evidence
 from banditree.rules import UCB, Rule
+from banditree.stream import Seed
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
@@ -46,15 +47,28 @@ class About:
 class Policy(Held):
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
-    ``belief`` is the prior of every node, or a mapping that gives some nodes their own: keys are arms, names of
-    clusters, paths such as ("clothes", "hats"), and None for all other nodes. ``rule`` scores the children of a node;
-    ``depth`` is how many levels of clusters are walked (None: all of them). ``explore`` is the fraction of decisions
-    made at random, all allowed arms equally likely; with ``half_life=H`` evidence counts half after H more rewards.
-    ``features`` are contexts by name (`bt.Features`), for policies that take contexts.
-    ``rng`` is an int, a SeedSequence or a Generator; without it every policy has a different random stream.
-
     A policy works without any data. ``choose`` never changes a belief, and rewards may arrive at any later time, in any
     order. Calls from several threads take turns: each is completed before the next, and no reward is lost.
+
+    Parameters
+    ----------
+    tree
+        The arms and their clusters.
+    belief
+        The prior of every node, or a mapping that gives some nodes their own: keys are arms, names of clusters, paths
+        such as ("clothes", "hats"), and None for all other nodes. The algorithms call it ``prior``.
+    rule
+        Scores the children of a node.
+    depth
+        How many levels of clusters are walked; None for all of them.
+    explore
+        The share of decisions made at random, all allowed arms equally likely.
+    half_life
+        Evidence counts half after this many more rewards; None for evidence that does not fade.
+    features
+        Contexts by name, for policies that take contexts.
+    rng
+        An int, a SeedSequence or a Generator; without it every policy has a different random stream.
 
     >>> import banditree as bt
     >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -92,7 +106,7 @@ class Policy(Held):
         explore: float = 0.0,
         half_life: float | None = None,
         features: Features | None = None,
-        rng: Any = None,
+        rng: Seed = None,
     ) -> None:
         options = {"explore": explore, "half_life": half_life, "features": features}
         self._start(tree, belief, rule, depth, rng, options, strict=True)
@@ -103,17 +117,17 @@ class Policy(Held):
         belief: Prior,
         rule: Rule,
         depth: int | None,
-        rng: Any,
-        options: Mapping[str, Any],
+        rng: Seed,
+        options: Mapping[str, object],
         *,
         strict: bool,
     ) -> None:
         """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
         super().__init__()
         self._name = type(self).__name__
-        _checked(tree)
+        _check_tree(tree)
         self.belief, own = parts(belief)
-        own = resolved(tree, own) if strict else own
+        own = resolve(tree, own) if strict else own
         if not isinstance(rule, Rule):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
@@ -146,28 +160,17 @@ class Policy(Held):
         """The engine that walks: "native" or "readable"."""
         return "readable" if isinstance(self._state.walk, descent.Walk) else "native"
 
-    @property
-    def walk(self) -> engines.Walk:
-        """The engine's part of this policy, for the simulator."""
-        return self._state.walk
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """The lowest and highest reward that the belief allows."""
-        return self._state.rows.support
-
-    @property
-    def support_hint(self) -> str:
-        """What to do about rewards outside the support."""
-        return self._state.rows.hint
-
     # Choosing
 
-    def choose(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Name:
+    def choose(self, context: object = None, *, only: object = None, exclude: object = None) -> Name:
         """Choose one arm. Beliefs do not change.
 
-        ``only`` and ``exclude`` limit the choice; each is a list of arm ids, or a NumPy array of bools over
-        ``tree.arms``.
+        Parameters
+        ----------
+        context
+            What is known about who asks, for policies that take contexts: numbers, or features by name.
+        only, exclude
+            Limits: a list of arm ids, or a NumPy array of bools over ``tree.arms``.
         """
         if self.features is not None:
             context = self._contexts.one(context)
@@ -175,14 +178,14 @@ class Policy(Held):
             arm = self._state.walk.choose(context)
             if arm is not None:
                 return arm
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         with self._free_lock():
             state = self._recover_state()
             limited = self._limits(state, only, exclude)
             vector = context if self.features is not None else self._contexts.one(context)
             return state.arms[self._choose_position(state, limited, vector)]
 
-    def _choose_position(self, state: State, limited: Any, context: Floats | None) -> int:
+    def _choose_position(self, state: State, limited: AnyLimits | None, context: object) -> int:
         """Choose an arm in exclusive access, and return its position."""
         position = state.walk.choose_within(limited, context)
         if position < 0:
@@ -190,18 +193,25 @@ class Policy(Held):
         return position
 
     def choose_many(
-        self, n: int | None = None, *, contexts: Any = None, only: Any = None, exclude: Any = None
+        self, n: int | None = None, *, contexts: object = None, only: object = None, exclude: object = None
     ) -> NDArray[Any]:
-        """Make independent decisions from the present beliefs: n of them, or one for each row of ``contexts``.
+        """Make independent decisions from the present beliefs, and return a NumPy array of ids.
 
-        Returns a NumPy array of ids; ``.tolist()`` converts them to Python ints and strings.
+        Parameters
+        ----------
+        n
+            How many decisions, for policies that take no contexts.
+        contexts
+            One row per decision: an array, a data frame, or a list of mappings.
+        only, exclude
+            Limits, as for `choose`.
         """
         if n is not None or self.dim is None:
             if n is None:
                 raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
         vectors = self._contexts.many(contexts, n)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         with self._free_lock():
             state = self._recover_state()
             m = len(vectors) if vectors is not None else n or 0
@@ -216,15 +226,22 @@ class Policy(Held):
                 raise InvalidValue("some contexts are too large to compute with; scale your contexts")
             return state.tree.ids(positions)
 
-    def slate(self, k: int, context: Any = None, *, only: Any = None, exclude: Any = None) -> list[Name]:
+    def slate(self, k: int, context: object = None, *, only: object = None, exclude: object = None) -> list[Name]:
         """Choose k different arms, best first, with one draw per node.
 
         The best path gives the first arm, which is then left out; the next best path gives the second, and so on. On a
         flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
         ``explore`` applies, the whole slate is random.
+
+        Parameters
+        ----------
+        k
+            How many arms.
+        context, only, exclude
+            As for `choose`.
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         with self._free_lock():
             state = self._recover_state()
             limited = self._limits(state, only, exclude)
@@ -235,8 +252,13 @@ class Policy(Held):
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
             return [state.arms[position] for position in positions.tolist()]
 
-    def decide(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> Decision:
+    def decide(self, context: object = None, *, only: object = None, exclude: object = None) -> Decision:
         """Choose one arm, and return it with the probability that this policy, as it is now, chooses it.
+
+        Parameters
+        ----------
+        context, only, exclude
+            As for `choose`.
 
         >>> import banditree as bt
         >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -244,30 +266,48 @@ class Policy(Held):
         0.25
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             limited = self._limits(state, only, exclude)
             position = self._choose_position(state, limited, vector)
             return answers.decide(state, limited, vector, position, self.explore)
 
-    def propensities(self, context: Any = None, *, only: Any = None, exclude: Any = None) -> NDArray[np.float64]:
-        """How likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1."""
+    def propensities(
+        self, context: object = None, *, only: object = None, exclude: object = None
+    ) -> NDArray[np.float64]:
+        """Return how likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1.
+
+        Parameters
+        ----------
+        context, only, exclude
+            As for `choose`.
+        """
         vector = self._contexts.one(context)
-        only, exclude = inputs.listed(only), inputs.listed(exclude)
+        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             limited = self._limits(state, only, exclude)
             return answers.propensities(state, limited, vector, self.explore)
 
-    def _limits(self, state: State, only: Any, exclude: Any) -> Any:
-        arms = limits.named(state.tree, only, exclude)
-        return None if arms is None else limits.checked(state.walk.limits(*arms))
+    def _limits(self, state: State, only: object, exclude: object) -> AnyLimits | None:
+        arms = limits.find_arms(state.tree, only, exclude)
+        return None if arms is None else limits.require_arms(state.walk.limits(*arms))
 
     # Learning
 
-    def update(self, arm: Any, reward: Any, context: Any = None) -> None:
-        """Learn from one reward."""
+    def update(self, arm: object, reward: object, context: object = None) -> None:
+        """Learn from one reward.
+
+        Parameters
+        ----------
+        arm
+            The arm that was shown.
+        reward
+            A number that the belief allows: from 0 to 1, unless the prior is a `Gaussian` or a `Linear`.
+        context
+            The context of the decision, for policies that take contexts.
+        """
         vector = context if self.features is None else self._contexts.one(context)
         if self._state.walk.update(arm, reward, vector):
             return
@@ -279,16 +319,23 @@ class Policy(Held):
             event = inputs.reward(reward, state.rows, arm), vector
             state.walk.learn_one(position, *event)
 
-    def update_many(self, arms: Any, rewards: Any, *, plays: Any = None, contexts: Any = None) -> None:
+    def update_many(self, arms: object, rewards: object, *, plays: object = None, contexts: object = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
 
-        With ``plays``, each row stands for that many rewards of its arm (in its context), and ``rewards`` holds their
-        sum, as a group-by over a log gives.
+        Parameters
+        ----------
+        arms, rewards
+            One arm and one reward per row.
+        plays
+            How many rewards of its arm (in its context) each row stands for; ``rewards`` then holds their sums, as a
+            group-by over a log gives.
+        contexts
+            One row per reward, for policies that take contexts.
         """
         quick = plays is None and self.features is None
         if quick and self._state.walk.learn_lists(inputs.short(arms), inputs.short(rewards), contexts):
             return
-        arms = inputs.listed(arms)
+        arms = inputs.read_once(arms)
         tree = self._state.tree
         positions = tree.positions(arms, copy=False)
         n = len(positions)
@@ -321,7 +368,7 @@ class Policy(Held):
 
     # Changing the tree
 
-    def add_arms(self, arms: Mapping[Any, Sequence[Any]], *, prior: Belief | str | None = None) -> None:
+    def add_arms(self, arms: Mapping[Any, Sequence[object]], *, prior: Belief | str | None = None) -> None:
         """Add arms, each below the clusters named, such as ``{"h4": ("hats",)}``. They start at the policy's prior.
 
         With ``prior="cluster"`` they start at an estimate from their sibling arms: the siblings' mean, with a certainty
@@ -333,30 +380,30 @@ class Policy(Held):
             own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
-    def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> None:
+    def move_arms(self, arms: Mapping[Any, Sequence[object]]) -> None:
         """Move arms below other clusters. Their evidence moves with them."""
         self._change(lambda tree: tree.move_arms(arms))
 
-    def remove_arms(self, arms: Iterable[Any]) -> None:
+    def remove_arms(self, arms: Iterable[object]) -> None:
         """Take arms out, with their evidence: one that comes back starts at the prior."""
-        gone = inputs.listed(arms)
+        gone = inputs.read_once(arms)
         self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
         """Replace the tree. Arms in both trees keep their evidence; the others are removed, or start at the prior."""
         self._change(lambda _: tree)
 
-    def _change(self, make: Any, own: Mapping[Any, Belief] | None = None) -> None:
+    def _change(self, make: Callable[[Tree], Tree], own: Mapping[Any, Belief] | None = None) -> None:
         """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
-        new = self._build_state(_checked(make(before)), self._state.own_priors | dict(own or {}))
+        new = self._build_state(_check_tree(make(before)), self._state.own_priors | dict(own or {}))
         closed = self._close_walk(changes=True)
         with self._lock, closed as old:
             if old.given is not before:  # another thread has changed it meanwhile
-                new = self._build_state(_checked(make(old.given)), old.own_priors | dict(own or {}))
+                new = self._build_state(_check_tree(make(old.given)), old.own_priors | dict(own or {}))
             self._state = transfer_evidence(old, new)  # one step: the whole change, or none of it
 
-    def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Any = None) -> State:
+    def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Seed = None) -> State:
         """Build a state with fresh beliefs over a tree; ``rng`` is used only the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
@@ -368,7 +415,7 @@ class Policy(Held):
 
     # Inspecting
 
-    def table(self, context: Any = None) -> Table:
+    def table(self, context: object = None) -> Table:
         """Return one row per node, the root first: path, plays, mean and a 95% interval of the expected reward.
 
         With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
@@ -378,19 +425,19 @@ class Policy(Held):
             vector = None if context is None else self._contexts.one(context)
             return answers.table(state, vector, self.features)
 
-    def __getitem__(self, node: Any) -> Row:
+    def __getitem__(self, node: object) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             return answers.row(state, node, self.features)
 
-    def best(self, context: Any = None) -> Name:
+    def best(self, context: object = None) -> Name:
         """The arm with the highest expected reward among those tried."""
         closed = self._close_walk(changes=False)
         with self._lock, closed as state:
             return answers.best(state, self._contexts.one(context))
 
-    def chances(self, context: Any = None) -> dict[Name, float]:
+    def chances(self, context: object = None) -> dict[Name, float]:
         """Return, for each arm, the probability that its mean is the highest; they sum to 1.
 
         It goes by the beliefs about the arms themselves, whatever ``explore`` is and however the tree is walked, and
@@ -412,7 +459,7 @@ class Policy(Held):
         with self._lock, closed as state:
             return answers.chances(state, self._contexts.one(context))
 
-    def remaining(self, context: Any = None) -> Remaining:
+    def remaining(self, context: object = None) -> Remaining:
         """Return how much reward per decision is still to be gained by knowing the best arm: ``mean`` and ``high``.
 
         In each of many draws from the beliefs about all arms, this is the highest mean minus that of the arm with the
@@ -460,17 +507,10 @@ class Policy(Held):
         """Pickle and copy through `to_bytes`: the copy has the same beliefs and a fresh random stream."""
         from banditree.policy import saving
 
-        return saving.reduced(self)
-
-    def restore(self, rows: Mapping[str, NDArray[Any]]) -> None:
-        """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
-        closed = self._close_walk(changes=True)
-        with self._lock, closed as state:
-            saved.put_back(state.tree.shape, state.rows, rows)
-            state.refresh(self.rule)
+        return saving.reduce(self)
 
 
-def _checked(tree: Any) -> Tree:
+def _check_tree(tree: object) -> Tree:
     if not isinstance(tree, Tree):
         raise InvalidType(f"tree {tree!r} is a {type(tree).__name__}; build one with bt.Tree(...)")
     return tree

@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import BELIEFS, Belief
+from banditree.beliefs.base import Arrays
 from banditree.beliefs.priors import Prior
+from banditree.beliefs.saved import put_back
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
+from banditree.policy.state import hold
 from banditree.rules import RULES, Rule
-from banditree.stream import Stream, seed_sequence
-from banditree.tree.tree import Tree
+from banditree.stream import Seed, Stream, seed_sequence
+from banditree.tree.tree import Tree, from_arrays, to_arrays
 
 if TYPE_CHECKING:
     from banditree.policy.container import Content
@@ -41,25 +44,25 @@ def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
     from banditree import files  # as in Policy.save
 
-    files.write_whole(path, _encoded(policy))
+    files.write_whole(path, _encode(policy))
 
 
 def to_bytes(policy: Policy) -> bytes:
     """Return what `save` writes."""
-    return b"".join(_encoded(policy))
+    return b"".join(_encode(policy))
 
 
-def _encoded(policy: Policy) -> list[Any]:
+def _encode(policy: Policy) -> list[Any]:
     from banditree.policy import container
 
     closed = policy._close_walk(changes=False)
     with policy._lock, closed as state:
-        parent, content, arms, names = policy.tree.to_arrays()
+        parent, content, arms, names = to_arrays(policy.tree)
         header = {
             "policy": type(policy).__name__,
-            "belief": _described(policy.belief),
-            "own": [[_written(key), _described(belief)] for key, belief in state.own_priors.items()],
-            "rule": _described(policy.rule),
+            "belief": _describe(policy.belief),
+            "own": [[_written(key), _describe(belief)] for key, belief in state.own_priors.items()],
+            "rule": _describe(policy.rule),
             "depth": policy.depth,
             "options": _options(policy),
             "arms": arms,
@@ -75,14 +78,14 @@ def _options(policy: Policy) -> dict[str, Any]:
     return options if features is None else options | {"features": features.to_dict()}
 
 
-def _described(part: Belief | Rule) -> dict[str, Any]:
+def _describe(part: Belief | Rule) -> dict[str, object]:
     """Describe a belief or a rule for a file. A user-defined one is passed again at loading: its name is enough."""
-    if _built_in(part):
+    if _is_built_in(part):
         return {"kind": type(part).__name__, **part.parameters()}
     return {"kind": f"{type(part).__module__}.{type(part).__qualname__}"}
 
 
-def _built_in(part: Belief | Rule) -> bool:
+def _is_built_in(part: Belief | Rule) -> bool:
     return type(part) in (*BELIEFS.values(), *RULES.values())
 
 
@@ -90,21 +93,29 @@ def _built_in(part: Belief | Rule) -> bool:
 
 
 def load(
-    path: str | os.PathLike[str], *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None
+    path: str | os.PathLike[str], *, rng: Seed = None, belief: Prior | None = None, rule: Rule | None = None
 ) -> Policy:
     """Load the policy that `Policy.save` wrote, with a fresh random stream.
 
-    If the policy has a user-defined belief or rule, pass it again as ``belief=`` or ``rule=``. Files from unknown
-    sources are safe to load: their content is checked, and none of it is executed.
+    Files from unknown sources are safe to load: their content is checked, and none of it is executed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    rng
+        An int, a SeedSequence or a Generator.
+    belief, rule
+        A belief or a rule of your own that the policy has: a file holds no code.
     """
     from banditree import files
     from banditree.policy import container
 
     content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
-    return _built(content, str(path), rng, belief, rule)
+    return _build(content, str(path), rng, belief, rule)
 
 
-def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
+def from_bytes(data: object, *, rng: Seed = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
     """Make a policy from the bytes of `Policy.to_bytes`, with a fresh random stream. The rest is as for `load`.
 
     >>> import banditree as bt
@@ -113,10 +124,10 @@ def from_bytes(data: Any, *, rng: Any = None, belief: Prior | None = None, rule:
     >>> bt.from_bytes(policy.to_bytes(), rng=8).table()[0].plays
     1
     """
-    return _built(_decoded(data), BYTES, rng, belief, rule)
+    return _build(_decode(data), BYTES, rng, belief, rule)
 
 
-def _decoded(data: Any) -> Content:
+def _decode(data: object) -> Content:
     from banditree.policy import container
 
     if not isinstance(data, bytes | bytearray | memoryview):
@@ -137,10 +148,10 @@ class Saved(NamedTuple):
     options: dict[str, Any]
 
 
-def _built(
+def _build(
     content: Content,
     source: str,
-    rng: Any,
+    rng: Seed,
     belief: Prior | None,
     rule: Rule | None,
     kind: type[Policy] | None = None,
@@ -158,10 +169,10 @@ def _built(
     _check_kind(rule, saved.rule["kind"], RULES, "rule")
     arrays = dict(content.arrays)
     with _whole(source):
-        tree = Tree.from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
+        tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
         prior = belief if belief is not None else _saved_prior(saved)
-        rule_or_saved = rule if rule is not None else _rebuilt(saved.rule, RULES)
+        rule_or_saved = rule if rule is not None else _rebuild(saved.rule, RULES)
     kind = kind or ALGORITHMS.get(saved.policy, Policy)
     policy = kind.__new__(kind)
     with _whole(source, also=belief is None and rule is None):
@@ -169,8 +180,15 @@ def _built(
         start = None if rng is None else stream  # without a seed a fork draws afresh
         policy._start(tree, prior, rule_or_saved, saved.depth, start, OPTIONS | saved.options, strict=strict)
     with _whole(source):
-        policy.restore(_rows(arrays, policy, content.version))
+        restore(policy, _rows(arrays, policy, content.version))
     return policy
+
+
+def restore(policy: Policy, rows: Arrays) -> None:
+    """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
+    with hold(policy) as state:
+        put_back(state.tree.shape, state.rows, rows)
+        state.refresh(policy.rule)
 
 
 @contextmanager
@@ -212,7 +230,7 @@ def _header(content: Content) -> Saved:
     )
 
 
-def _of(kind: type, header: Mapping[str, Any], key: str) -> Any:
+def _of(kind: type, header: Mapping[str, object], key: str) -> Any:
     if not isinstance(header[key], kind):
         raise InvalidType(f"{key} is a {type(header[key]).__name__}")
     return header[key]
@@ -224,12 +242,12 @@ def _part(described: Any) -> dict[str, Any]:
     return described
 
 
-def _written(key: Any) -> Any:
+def _written(key: object) -> Any:
     """Return the key of a prior for a file, in which None stands for the ... at the end of a path."""
     return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
 
 
-def _key(key: Any) -> Any:
+def _key(key: object) -> Any:
     """Return the key of a prior from a file: an arm, or a path."""
     if isinstance(key, list) and len(key) > 1 and key[-1] is None:
         return (*_key(key[:-1]), ...)
@@ -265,15 +283,15 @@ def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
 
 
 def _saved_prior(saved: Saved) -> Prior:
-    return {None: _rebuilt(saved.belief, BELIEFS), **{key: _rebuilt(belief, BELIEFS) for key, belief in saved.own}}
+    return {None: _rebuild(saved.belief, BELIEFS), **{key: _rebuild(belief, BELIEFS) for key, belief in saved.own}}
 
 
-def _rebuilt(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     parameters = dict(described)
     return kinds[parameters.pop("kind")](**parameters)
 
 
-def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> dict[str, NDArray[Any]]:
+def _rows(arrays: Arrays, policy: Policy, version: int) -> dict[str, NDArray[Any]]:
     """Return the saved arrays of the beliefs. Those of version 1 that are no longer known are left out."""
     rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
     known = policy._state.rows.kept() if version == 1 else rows
@@ -283,13 +301,13 @@ def _rows(arrays: Mapping[str, NDArray[Any]], policy: Policy, version: int) -> d
 # Copying
 
 
-def reduced(policy: Policy) -> tuple[Any, ...]:
+def reduce(policy: Policy) -> tuple[Any, ...]:
     """Return what pickle and copy need: the bytes, and by reference user-defined parts and added attributes."""
-    belief = None if _built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
-    rule = None if _built_in(policy.rule) else policy.rule
+    belief = None if _is_built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
+    rule = None if _is_built_in(policy.rule) else policy.rule
     return copied, (type(policy), to_bytes(policy), belief, rule), dict(vars(policy)) or None
 
 
 def copied(kind: type[Policy], data: bytes, belief: Prior | None, rule: Rule | None) -> Policy:
-    """Make the copy that `reduced` describes, with a fresh random stream."""
-    return _built(_decoded(data), BYTES, None, belief, rule, kind, strict=False)
+    """Make the copy that `reduce` describes, with a fresh random stream."""
+    return _build(_decode(data), BYTES, None, belief, rule, kind, strict=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from types import TracebackType
@@ -86,7 +86,7 @@ def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[n
 
 
 def priors_of_new(
-    state: State, belief: Belief, arms: Mapping[Any, Sequence[Any]], prior: Belief | str | None
+    state: State, belief: Belief, arms: Mapping[Any, Sequence[object]], prior: Belief | str | None
 ) -> dict[Any, Belief]:
     """What new arms start from, where it is not the policy's own prior: what arms beside them showed, or as given."""
     if prior is None or not isinstance(arms, Mapping):
@@ -116,24 +116,14 @@ class Held:
     def __init__(self) -> None:
         self._lock = RLock()
 
-    @contextmanager
-    def held(self, *, changes: bool = True) -> Iterator[State]:
-        """Exclusive access: calls from other threads block until it ends.
-
-        ``changes`` says that the evidence may have changed afterwards; the engine then forgets what it derived from it.
-        """
-        closed = self._close_walk(changes=changes)
-        with self._lock, closed as state:
-            yield state
-
     def _close_walk(self, *, changes: bool) -> Closed:
         """What the holder of the lock enters to have the walk to itself. Made before the lock is taken."""
         return Closed(self, outermost=not self._is_held(), changes=changes)
 
-    def _free_lock(self) -> Any:
-        """Return the lock, for steps that the engine completes or leaves undone; raise inside of `held`."""
+    def _free_lock(self) -> AbstractContextManager[object]:
+        """Return the lock, for steps that the engine completes or leaves undone; raise inside of `hold`."""
         if self._is_held():
-            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with policy.held()`")
+            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with hold(policy)`")
         return self._lock
 
     def _recover_state(self, outermost: bool = True) -> State:
@@ -171,6 +161,22 @@ class Closed:
             state.walk.reset()
         if self.outermost:
             state.walk.close(False)
+
+
+def state_of(policy: Held) -> State:
+    """Return the parts of a policy as they are now, for code that works with its beliefs or its walk."""
+    return policy._state
+
+
+@contextmanager
+def hold(policy: Held, *, changes: bool = True) -> Iterator[State]:
+    """Have a policy's state to oneself: calls from other threads block until the end.
+
+    ``changes`` says that the evidence may have changed afterwards; the engine then forgets what it derived from it.
+    """
+    closed = policy._close_walk(changes=changes)
+    with policy._lock, closed as state:
+        yield state
 
 
 _policies: WeakSet[Policy] = WeakSet()

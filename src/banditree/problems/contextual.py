@@ -20,8 +20,19 @@ from banditree.tree import Tree
 def linear(n_arms: int, n_clusters: int, spread: float, dim: int = 5, contexts: str = "normal") -> Problem:
     """Rewards U(0, 2 theta.x), where theta of an arm is its cluster's centre plus ``spread`` times a normal vector.
 
-    Centres (the paper's theta^c) are N(0, I); ``spread`` is the paper's epsilon. Arms are assigned to clusters at
-    random; a cluster without arms is dropped. ``contexts`` is as in :class:`Instance`.
+    Centres (the paper's theta^c) are N(0, I). Arms are assigned to clusters at random; a cluster without arms is
+    dropped.
+
+    Parameters
+    ----------
+    n_arms, n_clusters
+        How many arms and clusters.
+    spread
+        The paper's epsilon.
+    dim
+        Length of the contexts.
+    contexts
+        How they are drawn, as in :class:`Instance`.
 
     >>> instance = linear(n_arms=20, n_clusters=3, spread=0.5).instance(0)
     >>> instance.theta.shape

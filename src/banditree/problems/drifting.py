@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Drifting:
     fixed: ClassVar[bool] = False
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         return {"problem": self.problem, "every": self.every}
 
     def __repr__(self) -> str:
@@ -128,14 +128,14 @@ class DriftingInstance:
         self.step += 1
         return self.now.context(rng)
 
-    def reward(self, arm: Name, rng: Seed, context: Any = None) -> float:
+    def reward(self, arm: Name, rng: Seed, context: object = None) -> float:
         """Draw the reward of an arm."""
         return self.now.reward(arm, rng, context)
 
-    def expected(self, arm: Name, context: Any = None) -> float:
+    def expected(self, arm: Name, context: object = None) -> float:
         """Return the expected reward of an arm at the current step."""
         return self.now.expected(arm, context)
 
-    def best(self, context: Any = None) -> float:
+    def best(self, context: object = None) -> float:
         """Return the highest expected reward of all arms at the current step."""
         return self.now.best(context)

@@ -16,7 +16,7 @@ from banditree.tree.lookup import by_arm
 Trees = Tree | Mapping[str, Tree]
 
 
-def bernoulli(tree: Trees, means: Any) -> Problem:
+def bernoulli(tree: Trees, means: object) -> Problem:
     """Rewards of 0 or 1. ``means`` is {arm: mean}, or an array in the order of ``tree.arms``.
 
     Several trees over the same arms are given as {name: tree}; the order of the arms is that of the first.
@@ -27,7 +27,7 @@ def bernoulli(tree: Trees, means: Any) -> Problem:
     return _fixed("bernoulli", tree, Bernoulli(), "means", means)
 
 
-def bounded(tree: Trees, means: Any, concentration: float) -> Problem:
+def bounded(tree: Trees, means: object, concentration: float) -> Problem:
     """Rewards in [0, 1], Beta(mean c, (1 - mean) c): the higher the concentration c, the closer to the mean.
 
     >>> bounded(Tree(2), [0.1, 0.5], concentration=4.0).instance(0).rewards
@@ -36,7 +36,7 @@ def bounded(tree: Trees, means: Any, concentration: float) -> Problem:
     return _fixed("bounded", tree, Bounded(concentration), "means", means)
 
 
-def gaussian(tree: Trees, means: Any, sd: float = 1.0) -> Problem:
+def gaussian(tree: Trees, means: object, sd: float = 1.0) -> Problem:
     """Rewards N(mean, sd^2).
 
     >>> gaussian(Tree(2), [-1.5, 2.5]).instance(0).best()
@@ -45,7 +45,7 @@ def gaussian(tree: Trees, means: Any, sd: float = 1.0) -> Problem:
     return _fixed("gaussian", tree, Gaussian(sd), "means", means)
 
 
-def linear_from(tree: Trees, theta: Any, contexts: str = "normal") -> Problem:
+def linear_from(tree: Trees, theta: object, contexts: str = "normal") -> Problem:
     """Rewards U(0, 2 theta.x) for contexts x. ``theta`` is {arm: coefficients}, or has one row per arm.
 
     >>> linear_from(Tree(["a", "b"]), {"a": [1.0, 0.0], "b": [0.0, 1.0]}).instance(0).expected("b", [3.0, 4.0])
@@ -54,7 +54,7 @@ def linear_from(tree: Trees, theta: Any, contexts: str = "normal") -> Problem:
     return _fixed("linear_from", tree, Uniform(), "theta", theta, contexts)
 
 
-def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, contexts: str | None = None) -> Problem:
+def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: object, contexts: str | None = None) -> Problem:
     trees = dict(tree) if isinstance(tree, Mapping) else {"tree": tree}
     for given in trees.values():
         if not isinstance(given, Tree):
@@ -65,10 +65,10 @@ def _fixed(name: str, tree: Trees, rewards: Rewards, what: str, values: Any, con
     parameters = {"trees": trees, "rewards": rewards, what: truth}
     if contexts is not None:
         parameters["contexts"] = contexts
-    problem = Problem(name, _given, parameters, fixed=True)
+    problem = Problem(name, _draw_given, parameters, fixed=True)
     problem.instance(0)  # so that bad values are reported now, not when the first run starts
     return problem
 
 
-def _given(rng: Rng, **fields: Any) -> Instance:
+def _draw_given(rng: Rng, **fields: Any) -> Instance:
     return Instance(**fields)

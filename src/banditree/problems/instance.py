@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
-from banditree.problems.rewards import FARTHEST, Rewards
-from banditree.stream import generator
+from banditree.problems.rewards import MAX_MEAN, Rewards
+from banditree.stream import Seed, generator
 from banditree.tree import Tree
 from banditree.tree.build import Name
 from banditree.tree.lookup import by_arm
@@ -25,11 +25,22 @@ CONTEXTS = ("normal", "uniform", "unit", "constant", "hidden")
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One instance: expected rewards are ``means`` (the paper's mu), or linear in a context, theta.x.
+    """One instance: expected rewards are ``means``, or linear in a context, theta.x.
 
-    Both are in the order of the first tree's arms. ``contexts`` says how contexts are drawn: "normal" is N(0, I),
-    "uniform" is U[0, 1]^dim, "unit" is a vector of length 1 in a uniform direction, "constant" is a 1 and then N(0, I).
-    "hidden" is the same, but policies do not see the 1: theta has one number more than contexts, its level, the first.
+    Parameters
+    ----------
+    trees
+        {name: tree} over the same arms; the first is the default.
+    rewards
+        The distribution of rewards around their expected value.
+    means
+        The paper's mu, {arm: mean} or in the order of the first tree's arms.
+    theta
+        Coefficients instead of means, one row per arm.
+    contexts
+        With ``theta``, how contexts are drawn: "normal" is N(0, I), "uniform" is U[0, 1]^dim, "unit" is a vector of
+        length 1 in a uniform direction, "constant" is a 1 and then N(0, I). "hidden" is the same, but policies do not
+        see the 1: theta has one number more than contexts, its level, the first.
 
     >>> from banditree.problems.rewards import Bernoulli
     >>> instance = Instance({"shop": Tree(["hat", "shoe"])}, Bernoulli(), means=np.array([0.2, 0.7]))
@@ -72,7 +83,7 @@ class Instance:
         low, high = self.rewards.support
         if means.shape != (self.tree.n_arms,):
             raise InvalidValue(f"means have shape {means.shape}; {self.tree!r} needs ({self.tree.n_arms},)")
-        low, high = max(low, -FARTHEST), min(high, FARTHEST)
+        low, high = max(low, -MAX_MEAN), min(high, MAX_MEAN)
         wrong = ~((low <= means) & (means <= high))  # NaN too
         if wrong.any():
             arm = self.arms[int(wrong.argmax())]
@@ -84,10 +95,10 @@ class Instance:
     def _check_theta(self, theta: Floats) -> None:
         if theta.ndim != 2 or len(theta) != self.tree.n_arms or theta.shape[1] == 0:
             raise InvalidValue(f"theta has shape {theta.shape}; {self.tree!r} needs ({self.tree.n_arms}, dim)")
-        wrong = ~(np.abs(theta) <= FARTHEST).all(axis=1)  # NaN too
+        wrong = ~(np.abs(theta) <= MAX_MEAN).all(axis=1)  # NaN too
         if wrong.any():
             arm = self.arms[int(wrong.argmax())]
-            raise InvalidValue(f"theta of arm {arm!r} is not finite, or above {FARTHEST:g}: {theta[wrong][0]}")
+            raise InvalidValue(f"theta of arm {arm!r} is not finite, or above {MAX_MEAN:g}: {theta[wrong][0]}")
         if self.contexts == "hidden" and theta.shape[1] < 2:
             raise InvalidValue("theta needs a level and at least one more number where contexts='hidden'")
         if np.isfinite(self.rewards.support).any() and not self.rewards.links:
@@ -119,22 +130,22 @@ class Instance:
         drawn: Floats = rng.random(self.dim) if self.contexts == "uniform" else rng.standard_normal(self.dim)
         return drawn / np.sqrt(_dot(drawn, drawn)) if self.contexts == "unit" else drawn
 
-    def reward(self, arm: Name, rng: Any, context: Any = None) -> float:
+    def reward(self, arm: Name, rng: Seed, context: object = None) -> float:
         """Draw the reward of an arm."""
         return self.rewards.draw(self.expected(arm, context), _stream(rng))
 
-    def expected(self, arm: Name, context: Any = None) -> float:
+    def expected(self, arm: Name, context: object = None) -> float:
         """Return the expected reward of an arm; the context matters only for linear rewards."""
         position = self.tree.position(arm)
         if self.theta is None:
             return self._means[position]
-        return self.rewards.expected(float(_dot(self.theta[position], self._checked(context))))
+        return self.rewards.expected(float(_dot(self.theta[position], self._check_context(context))))
 
-    def best(self, context: Any = None) -> float:
+    def best(self, context: object = None) -> float:
         """Return the highest expected reward of all arms (the paper's mu*)."""
         if self.theta is None:
             return self._best_mean
-        return self.rewards.expected(float(_dot(self.theta, self._checked(context)).max()))
+        return self.rewards.expected(float(_dot(self.theta, self._check_context(context)).max()))
 
     @cached_property
     def _means(self) -> list[float]:
@@ -145,7 +156,7 @@ class Instance:
     def _best_mean(self) -> float:
         return max(self._means)
 
-    def _checked(self, context: Any) -> Floats:
+    def _check_context(self, context: object) -> Floats:
         if context is None:
             raise InvalidType(
                 f"rewards of this instance are linear in a context; give context=x with {self.dim} numbers"
@@ -159,7 +170,7 @@ class Instance:
         return np.concatenate([np.ones(1), given]) if self.contexts == "hidden" else given
 
 
-def _stream(rng: Any) -> Any:
+def _stream(rng: Seed) -> Any:
     """Return anything that draws like a Generator unchanged; make one from an int or a SeedSequence."""
     return rng if hasattr(rng, "random") else generator(rng)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from banditree.errors.checks import LARGEST, positive, real
+from banditree.errors.checks import MAX_REWARD, positive, real
+from banditree.stream import Rng
 
-FARTHEST = LARGEST / 1e10  # limit of means, coefficients and standard deviations, so that rewards stay below LARGEST
+MAX_MEAN = MAX_REWARD / 1e10  # also of coefficients and standard deviations, so that rewards stay below MAX_REWARD
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Rewards(ABC):
         return score
 
     @abstractmethod
-    def draw(self, mean: float, rng: Any) -> float:
+    def draw(self, mean: float, rng: Rng) -> float:
         """Draw one reward with this expected value."""
 
 
@@ -34,7 +35,7 @@ class Bernoulli(Rewards):
 
     support = (0.0, 1.0)
 
-    def draw(self, mean: float, rng: Any) -> float:
+    def draw(self, mean: float, rng: Rng) -> float:
         return 1.0 if rng.random() < mean else 0.0
 
 
@@ -48,7 +49,7 @@ class Bounded(Rewards):
     def __post_init__(self) -> None:
         real("concentration", positive("concentration", self.concentration), 1e-6, 1e12)
 
-    def draw(self, mean: float, rng: Any) -> float:
+    def draw(self, mean: float, rng: Rng) -> float:
         if mean in (0.0, 1.0):
             return mean
         return float(rng.beta(mean * self.concentration, (1 - mean) * self.concentration))
@@ -61,9 +62,9 @@ class Gaussian(Rewards):
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        real("sd", positive("sd", self.sd), high=FARTHEST)
+        real("sd", positive("sd", self.sd), high=MAX_MEAN)
 
-    def draw(self, mean: float, rng: Any) -> float:
+    def draw(self, mean: float, rng: Rng) -> float:
         return mean + self.sd * float(rng.standard_normal())
 
 
@@ -71,7 +72,7 @@ class Gaussian(Rewards):
 class Uniform(Rewards):
     """U(0, 2 mean); for a negative mean this is U(2 mean, 0)."""
 
-    def draw(self, mean: float, rng: Any) -> float:
+    def draw(self, mean: float, rng: Rng) -> float:
         return 2 * mean * float(rng.random())
 
 
@@ -85,5 +86,5 @@ class Clicks(Rewards):
     def expected(self, score: float) -> float:
         return 1.0 / (1.0 + math.exp(-max(score, -700.0)))
 
-    def draw(self, mean: float, rng: Any) -> float:
+    def draw(self, mean: float, rng: Rng) -> float:
         return 1.0 if rng.random() < mean else 0.0

@@ -69,7 +69,7 @@ def _environment(package: str) -> Any:
     return environment
 
 
-def _show_controls(value: Any) -> Any:
+def _show_controls(value: object) -> Any:
     """Make control characters visible in everything but markup."""
     return visible(value, lines=True) if type(value) is str else value
 
@@ -85,7 +85,7 @@ def _embed(picture: Picture) -> Any:
     return Markup('<img src="data:image/png;base64,{}" alt="{}">').format(data, visible(picture.alt))
 
 
-def _cell_class(grid: Grid, column: int, cell: Any = "") -> str:
+def _cell_class(grid: Grid, column: int, cell: object = "") -> str:
     is_mark = isinstance(cell, Bar | Range) or (
         not grid.columns[column] and bool(grid.rows) and isinstance(grid.rows[0][column], Bar | Range)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from banditree.report.document import Document
 
 
-class Result:
+class Result(ABC):
     """A result that shows itself. Define `document`, and `facts` where its dataclass fields are not what JSON needs.
 
     >>> from dataclasses import dataclass
@@ -29,11 +30,11 @@ class Result:
     (The answer is 42., {'number': 42})
     """
 
+    @abstractmethod
     def document(self) -> Document:
         """Describe the result: a headline, sentences, tables and pictures."""
-        raise NotImplementedError
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return what programs need, by name; the fields of the dataclass unless a result says otherwise."""
         return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
 
@@ -68,7 +69,7 @@ class Result:
     __repr__ = __str__
 
 
-def jsonable(value: Any) -> Any:
+def jsonable(value: object) -> Any:
     """Convert to lists, mappings, numbers and strings; infinity and NaN become None.
 
     >>> jsonable({"a": (1, float("inf")), "b": np.float64(0.5)})

@@ -140,7 +140,7 @@ class Table(Sequence[Row]):
     __repr__ = __str__
 
 
-def _is_interval(value: Any) -> bool:
+def _is_interval(value: object) -> bool:
     return isinstance(value, tuple) and bool(value) and all(isinstance(part, float) for part in value)
 
 

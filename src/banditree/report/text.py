@@ -23,9 +23,9 @@ from banditree.report.document import (
 )
 from banditree.report.words import visible
 
-GAP = 2  # spaces between columns
-NARROWEST = 4  # columns are not made narrower than this
-MOST_ROWS = 15  # of a table
+COLUMN_GAP = 2  # spaces between columns
+MIN_COLUMN_WIDTH = 4  # columns are not made narrower than this
+MAX_ROWS = 15  # of a table
 Styled = tuple[str, str]  # the style of a line, and the line
 
 
@@ -51,7 +51,7 @@ def _strip(lines: list[Styled]) -> list[Styled]:
     return lines[full[0] : full[-1] + 1] if full else []
 
 
-def _parts(parts: Iterable[Any], width: int | None, *, is_inside: bool = False) -> Iterator[Styled]:
+def _parts(parts: Iterable[object], width: int | None, *, is_inside: bool = False) -> Iterator[Styled]:
     previous: Any = ""
     for part in parts:
         if isinstance(part, Picture) or (isinstance(part, Section) and part.page_only):
@@ -92,7 +92,7 @@ def _part(part: Any, width: int | None) -> Iterator[Styled]:
         yield from ((style, line) for line in _wrap(plain(part.words if style else part), width))
 
 
-def plain(words: Any) -> str:
+def plain(words: object) -> str:
     """Return the words of a sentence or a cell without links and marks."""
     if isinstance(words, tuple):
         return "".join(map(plain, words))
@@ -114,7 +114,7 @@ def grid_lines(grid: Grid, width: int | None = None) -> Iterator[Styled]:
     kept = [i for i in range(len(grid.columns)) if grid.columns[i] or not _is_marks(grid, i)]
     names = {place for place, i in enumerate(kept) if i in set(grid.names)}
     header = [visible(grid.columns[i]) for i in kept]
-    first, hidden, last = cut_rows(grid, None if grid.most is None else min(grid.most, MOST_ROWS))
+    first, hidden, last = cut_rows(grid, None if grid.most is None else min(grid.most, MAX_ROWS))
     rows = [[plain(row[i]) for i in kept] for row in (*first, *last)]
     widths = _column_widths(header, rows, names, width)
     yield from (("header", line) for line in _side_by_side(header, widths, names))
@@ -151,7 +151,7 @@ def _column_widths(
     columns = [[row[i] for row in rows] for i in range(len(header))]
     whole = [max(map(cell_width, cells), default=0) for cells in columns]
     natural = [max(pair) for pair in zip(whole, map(cell_width, header), strict=True)]
-    room = None if width is None else width - GAP * (len(header) - 1)
+    room = None if width is None else width - COLUMN_GAP * (len(header) - 1)
     if room is None or sum(natural) <= room:
         return natural
     words = [_longest_word(name) for name in header]
@@ -164,7 +164,7 @@ def _column_widths(
     for place, i in enumerate(sorted(names, key=lambda i: widths[i])):  # the longest get what the others leave
         widths[i] = max(min(widths[i], left // (len(names) - place)), words[i])
         left -= widths[i]
-    while sum(widths) > room and max(widths) > NARROWEST:
+    while sum(widths) > room and max(widths) > MIN_COLUMN_WIDTH:
         widths[widths.index(max(widths))] -= 1
     return widths
 
@@ -177,7 +177,7 @@ def _side_by_side(cells: Sequence[str], widths: Sequence[int], names: set[int]) 
             text = lines[i] if i < len(lines) else ""
             space = " " * (width - cell_width(text))
             parts.append(text + space if column in names else space + text)
-        yield (" " * GAP).join(parts).rstrip()
+        yield (" " * COLUMN_GAP).join(parts).rstrip()
 
 
 # Lines

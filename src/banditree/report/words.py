@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
 
 # C0 and C1 controls (escape sequences start with them), and marks that reverse or hide the text that follows.
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -62,7 +61,7 @@ def duration(seconds: float) -> str:
     return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
 
 
-def path(names: Iterable[Any]) -> str:
+def path(names: Iterable[object]) -> str:
     """Write the path of a node, coarse to fine; the root is "(all)"."""
     return " / ".join(map(str, names)) or "(all)"
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType
+from banditree.tree.shape import Indices
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,11 @@ class View:
         """Return the uncertainty of each child's mean."""
         return self.rows.spread(self.children, self.contexts)
 
-    def sample(self, nodes: NDArray[Any] | None = None) -> Floats:
+    def sample(self, nodes: Indices | None = None) -> Floats:
         """Draw from each child's belief (or from those of the given nodes instead) for each decision: (k, m)."""
         return self.rows.sample(self.children if nodes is None else nodes, self.contexts, self.m, self.rng)
 
-    def wins(self, nodes: NDArray[Any] | None = None) -> Floats:
+    def wins(self, nodes: Indices | None = None) -> Floats:
         """Return the probability that each child (or each given node instead) has the highest draw: (k,)."""
         context = None if self.contexts is None else self.contexts[0]
         return self.rows.wins(self.children if nodes is None else nodes, context)
@@ -108,6 +109,6 @@ class Rule(ABC):
         """Whether this rule has its own `summarise`."""
         return type(self).summarise is not Rule.summarise
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the options, for saving."""
         return asdict(self)

@@ -14,6 +14,7 @@ from banditree.errors.checks import positive, real
 from banditree.features import Features
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
+from banditree.policy.state import hold
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"
@@ -123,7 +124,7 @@ class Settings:
 
 def check_reward(policy: Policy, arm: str, reward: float) -> None:
     """Ask the policy whether it can learn from a reward; raise what it says if not."""
-    with policy.held(changes=False) as state:
+    with hold(policy, changes=False) as state:
         try:
             inputs.reward(reward, state.rows, arm)
         except InvalidValue as error:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
+from banditree.policy.state import hold, state_of
 from banditree.service.commands import Refused, rewards_of
 from banditree.service.events import Cohort, Event, Kind, group, iso, now
 from banditree.service.lift import Moments, compare
@@ -43,7 +44,7 @@ def whole(data: bytes) -> Policy:
     Clusters that the policy does not walk through are in it too, with the sum of the evidence of their arms.
     """
     policy = from_bytes(data)
-    with policy.held(changes=False) as state:
+    with hold(policy, changes=False) as state:
         if state.tree == state.given or policy.dim is not None:
             return policy
         leaves = state.tree.shape.node_of
@@ -61,11 +62,11 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
 
     ``depth`` is how many levels to list; ``search`` lists only nodes with this text in their names.
     """
-    with policy.held(changes=False) as state:
+    with hold(policy, changes=False) as state:
         tree, shape = state.tree, state.tree.shape
         start = 0
         for name in under:
-            child = tree.child_cluster(start, name)
+            child = tree.nodes.child(start, name)
             if child is None:
                 raise Refused(404, f"there is no cluster {' / '.join(under)}")
             start = child
@@ -80,7 +81,7 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
                 break
         if search:
             wanted = search.casefold()
-            listed = [node for node in listed if node and wanted in str(tree.name(node)).casefold()][:1000]
+            listed = [node for node in listed if node and wanted in str(tree.nodes.name(node)).casefold()][:1000]
             if not listed:
                 return {"nodes": [], "left_out": 0}
         chosen = np.array(listed, np.intp)
@@ -91,7 +92,7 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
             first, last = _children(shape, node)
             rows.append(
                 {
-                    "path": [str(name) for name in tree.path_of_node(node)],
+                    "path": [str(name) for name in tree.nodes.path(node)],
                     "plays": plays[place],
                     "reward": rewards[place],
                     "mean": means[place],
@@ -168,7 +169,7 @@ def report(state: State) -> dict[str, Any]:
         lift = None
     else:
         both = sums.get(Cohort.POLICY, Moments()), sums.get(Cohort.CONTROL, Moments())
-        low, high = state.policy.support
+        low, high = state_of(state.policy).rows.support
         bound = max(high - low, *(group.largest for group in both)) if np.isfinite(high - low) else None
         lift = compare(*both, bound).to_dict()
     sentences = []

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
 from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
+from banditree.policy.state import hold, state_of
 from banditree.problems.drifting import Drifting, DriftingInstance
 from banditree.problems.instance import Instance
 from banditree.problems.problem import AnyInstance, AnyProblem, Problem
@@ -34,7 +35,7 @@ from banditree.simulation.stepper import (
     step_through,
 )
 from banditree.simulation.workers import Monitor
-from banditree.stream import Rng, generator, native, native_stream
+from banditree.stream import Rng, Seed, generator, native, native_stream
 from banditree.tree import Tree
 
 Factory = Callable[..., Any]
@@ -51,7 +52,7 @@ class On:
     tree: str
     factory: Factory
 
-    def __call__(self, tree: Tree, *, rng: Any) -> Any:
+    def __call__(self, tree: Tree, *, rng: Seed) -> Any:
         raise InvalidType(f"bt.on({self.tree!r}, ...) must be outermost: bt.on({self.tree!r}, partial(...))")
 
 
@@ -262,12 +263,13 @@ class Plan:
             run = Run.empty("native", len(self.times), len(instance.arms))
             has_same_arms = _have_same_arms(policy.tree, instance.tree)
             positions = None if has_same_arms else instance.tree.positions(policy.tree.arms).astype(np.int32)
-            players.append((policy.walk, positions, self.streams.rewards(seed, *player), run.regret, run.plays))
+            rewards = self.streams.rewards(seed, *player)
+            players.append((state_of(policy).walk, positions, rewards, run.regret, run.plays))
             runs.append(run)
-        before = [policy.walk.evaluations for policy in policies.values()]
+        before = [state_of(policy).walk.evaluations for policy in policies.values()]
         with ExitStack() as holds:  # the engine steps these policies without the GIL: other threads wait
             for policy in policies.values():
-                holds.enter_context(policy.held())
+                holds.enter_context(hold(policy))
             seconds = native.run(
                 truth=np.require(truth, requirements=["C", "A"]),
                 dim=0 if instance.theta is None else instance.theta.shape[1],
@@ -293,7 +295,7 @@ class Plan:
                 )
             else:
                 outcomes[player] = self._finish(
-                    run, instance.tree, taken, policies[player].walk.evaluations - evaluations
+                    run, instance.tree, taken, state_of(policies[player]).walk.evaluations - evaluations
                 )
         return outcomes
 
@@ -303,7 +305,7 @@ class Plan:
         is_custom = not _is_built_in(instance)
         contexts = self.streams.contexts(seed, custom=is_custom)
         rewards = self.streams.rewards(seed, *player, custom=is_custom)
-        walk = policy.walk if isinstance(policy, Policy) else None
+        walk = state_of(policy).walk if isinstance(policy, Policy) else None
         before = np.nan if walk is None else walk.evaluations
         checked = CheckedInstance(instance, self.problem, seed)
         started = time.perf_counter()
@@ -317,7 +319,7 @@ class Plan:
     def _finish(self, run: Run, tree: Tree, seconds: float, evaluations: float) -> Run:
         """Complete a run; its plays per arm are kept only if all seeds have the same arms, and one run each."""
         run.seconds, run.evaluations = seconds, evaluations / self.schedule.horizon
-        run.clusters = {name: int(plays) for name, plays in tree.sums_by_cluster(run.plays).items()}
+        run.clusters = tree.nodes.sums_of_top(run.plays)
         if not getattr(self.problem, "fixed", False) or len(self.replicates) > 1:
             run.plays = run.plays[:0].copy()
         return run
@@ -348,10 +350,11 @@ def _check_fit(who: str, policy: Any, instance: object) -> None:
         unknown = [arm for arm in policy.tree.arms if arm not in instance.tree]
         if unknown:
             raise UnknownArm(f"{who} has arm {unknown[0]!r}, which the instance does not")
-    low, high = policy.support
+    beliefs = state_of(policy).rows
+    low, high = beliefs.support
     if instance.rewards.support[0] < low or instance.rewards.support[1] > high:
         raise InvalidValue(
-            f"{who} expects rewards in [{low:g}, {high:g}], but {instance.rewards} goes beyond; {policy.support_hint}"
+            f"{who} expects rewards in [{low:g}, {high:g}], but {instance.rewards} goes beyond; {beliefs.hint}"
         )
 
 

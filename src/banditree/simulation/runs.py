@@ -108,7 +108,7 @@ class Comparison(Result):
             f"difference {words.interval(self.interval, partial(number, digits=4))}, z = {self.z:.2f}, {seeds})"
         )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return super().facts() | {"interval": self.interval}
 
 
@@ -237,19 +237,20 @@ class Runs(Result):
         else:
             headline = f"{best.policy} has a regret of {number(best.mean)} {after}."
         table = self.table().grid()
-        return Document(headline, (table, *self._pictures(), Note(f"Problem: {self.problem}")), name="Regret")
+        return Document(headline, (table, self.picture(), Note(f"Problem: {self.problem}")), name="Regret")
 
-    def _pictures(self) -> tuple[Picture, ...]:
+    def picture(self, width: float = 6.4, height: float = 3.8) -> Picture:
+        """Return the regret of every policy over time as a part of a document; the size is in inches."""
         from banditree.report.document import Picture
 
         def draw() -> str:
             from banditree import plots
 
-            return plots.svg(plots.regret(self, ax=plots.sheet(), legend="below"))
+            return plots.svg(plots.regret(self, ax=plots.sheet(width, height), legend="below"))
 
-        return (Picture(draw, alt=f"Regret over time: {', '.join(self.policies)}"),)
+        return Picture(draw, alt=f"Regret over time: {', '.join(self.policies)}")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "problem": self.problem,
             "horizon": self.times[-1],

@@ -20,7 +20,7 @@ from banditree.policy import Policy
 from banditree.problems.problem import AnyInstance, AnyProblem
 from banditree.simulation.runs import Run
 from banditree.simulation.workers import Monitor
-from banditree.stream import Rng
+from banditree.stream import Rng, Seed
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
@@ -159,7 +159,7 @@ class CheckedInstance:
             raise ProblemFailed(self._place(f"best() is {best}, and expected({arm!r}) is {expected}, which is more"))
         return gap
 
-    def _finite(self, value: Any, method: str, *arm: Name) -> Any:
+    def _finite(self, value: object, method: str, *arm: Name) -> Any:
         """Return a number of any type as it is, and an array without dimensions as a number."""
         if type(value) is float and math.isfinite(value):  # the usual case
             return value
@@ -174,7 +174,7 @@ class CheckedInstance:
         return f"problem {self.problem!r:.60}, seed {self.seed}, step {self.t}: {call}"
 
 
-def draw_instance(problem: AnyProblem, rng: Any, seed: int) -> AnyInstance:
+def draw_instance(problem: AnyProblem, rng: Seed, seed: int) -> AnyInstance:
     """Draw an instance and check that it has everything that a simulation needs."""
     try:
         instance = problem.instance(rng)

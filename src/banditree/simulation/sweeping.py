@@ -27,7 +27,7 @@ Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each po
 
 
 def sweep(
-    grid: Mapping[str, Iterable[Any]],
+    grid: Mapping[str, Iterable[object]],
     make_problem: Callable[..., AnyProblem],
     policies: Mapping[str, Factory] | Iterable[Factory],
     *,
@@ -156,7 +156,7 @@ class Sweep(Result):
         headline = f"Regret for {combinations} of {' and '.join(self.grid)}: {seeds}, horizon {horizon:,}"
         return Document(headline, (self.table().grid(), Picture(draw, alt=headline)))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"grid": self.grid, "table": self.table()}
 
     def _finals(self) -> Iterator[tuple[Mapping[str, Any], str, OverSeeds]]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.tables.problems import shown
+from banditree.tables.problems import quote
 
 Floats = NDArray[np.float64]
 Wrong = dict[int, str]  # {index of a cell: what is wrong with it}
@@ -26,12 +26,12 @@ DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as written in m
 NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # what the lists and structs of Parquet files become
 
 
-def looks_missing(value: Any) -> bool:
+def looks_missing(value: object) -> bool:
     """Whether this is how tables write a missing value."""
     return value is None or str(value).strip().lower() in MISSING
 
 
-def is_nested(values: Sequence[Any]) -> bool:
+def is_nested(values: Sequence[object]) -> bool:
     """Whether a cell holds a list, a struct or an array."""
     return any(issubclass(kind, NESTED) for kind in set(map(type, values)))
 
@@ -39,18 +39,18 @@ def is_nested(values: Sequence[Any]) -> bool:
 # ---------------------------------------------------------------- names
 
 
-def names(values: Sequence[Any]) -> tuple[list[Name], Wrong]:
+def names(values: Sequence[object]) -> tuple[list[Name], Wrong]:
     """Read names: text stripped of white space, or ints; None for empty cells. A list or a struct is not a name."""
     wrong: Wrong = {}
     if is_nested(values):
         for at, value in enumerate(values):
             if isinstance(value, NESTED):
-                wrong[at] = f"{shown(value)} is a {type(value).__name__}; give text or a whole number"
+                wrong[at] = f"{quote(value)} is a {type(value).__name__}; give text or a whole number"
         values = [None if at in wrong else value for at, value in enumerate(values)]
     return _parse_distinct(values, name), wrong
 
 
-def name(value: Any) -> Name:
+def name(value: object) -> Name:
     """Return the name in a cell: text stripped of white space, or an int; None for an empty cell.
 
     Only empty text counts as an empty cell: an item or a category may well be called NA.
@@ -66,7 +66,7 @@ def name(value: Any) -> Name:
     return None if looks_missing(value) else str(value).strip()
 
 
-def _parse_distinct(values: Sequence[Any], parse: Callable[[Any], T]) -> list[T]:
+def _parse_distinct(values: Sequence[object], parse: Callable[[Any], T]) -> list[T]:
     """Parse each distinct cell once, if cells that are equal have the same type (1 equals True)."""
     if len(set(map(type, values)) - {type(None)}) > 1:
         return [parse(value) for value in values]
@@ -80,7 +80,7 @@ def _parse_distinct(values: Sequence[Any], parse: Callable[[Any], T]) -> list[T]
 # ---------------------------------------------------------------- numbers
 
 
-def numbers(values: Sequence[Any], *, truths: bool = False) -> tuple[Floats, Wrong]:
+def numbers(values: Sequence[object], *, truths: bool = False) -> tuple[Floats, Wrong]:
     """Read numbers: (values,), with NaN for empty cells and for cells that are wrong.
 
     With ``truths``, the words true and false stand for 1 and 0.
@@ -95,12 +95,12 @@ def numbers(values: Sequence[Any], *, truths: bool = False) -> tuple[Floats, Wro
             else:
                 parsed[at] = number
     for at in np.flatnonzero(np.isinf(parsed)).tolist():
-        wrong[at] = f"{shown(values[at])} is not finite"
+        wrong[at] = f"{quote(values[at])} is not finite"
         parsed[at] = np.nan
     return parsed, wrong
 
 
-def _numbers_at_once(values: Sequence[Any]) -> Floats | None:
+def _numbers_at_once(values: Sequence[object]) -> Floats | None:
     """Convert all cells at once if every cell is already a number; None otherwise: (values,)."""
     if is_nested(values) or _is_python("".join([value for value in values if isinstance(value, str)])):
         return None
@@ -115,7 +115,7 @@ def _is_python(text: str) -> bool:
     return "_" in text or not text.isascii()
 
 
-def _number(value: Any, *, truths: bool) -> float | str:
+def _number(value: object, *, truths: bool) -> float | str:
     """Parse one cell: a number, NaN if empty, or a message if it is neither. "1,200" and "3.5%" are numbers too."""
     if looks_missing(value):
         return math.nan
@@ -131,16 +131,16 @@ def _number(value: Any, *, truths: bool) -> float | str:
         return float(plain) / 100 if text.endswith("%") else float(plain)
     except ValueError:
         marks = "; a point marks decimals and a comma thousands, as in 1,200.5" if re.search(r"\d[.,]\d", text) else ""
-        return f"{shown(value)} is not a number{marks}"
+        return f"{quote(value)} is not a number{marks}"
 
 
-def are_truths(values: Sequence[Any]) -> bool:
+def are_truths(values: Sequence[object]) -> bool:
     """Whether all cells are true, false or empty, and at least one is not empty."""
     words = {str(value).strip().lower() for value in set(map(_as_key, values))}
     return bool(words & set(TRUTHS)) and words <= set(TRUTHS) | MISSING
 
 
-def are_categories(values: Sequence[Any]) -> bool:
+def are_categories(values: Sequence[object]) -> bool:
     """Whether these are categories: cells with text, none of which is a number, true or false."""
     distinct = list(dict.fromkeys(map(_as_key, values)))
     if not any(isinstance(value, str) for value in distinct) or are_truths(distinct):
@@ -148,18 +148,18 @@ def are_categories(values: Sequence[Any]) -> bool:
     return bool(np.isnan(numbers(distinct)[0]).all())
 
 
-def _as_key(value: Any) -> Any:
+def _as_key(value: object) -> Any:
     return str(value) if isinstance(value, NESTED) else value
 
 
-def not_a_count(value: Any, number: float) -> str | None:
+def not_a_count(value: object, number: float) -> str | None:
     """Say what is wrong with a number as a count; None if it is a whole number or missing."""
     if isinstance(value, str) and DOTTED.fullmatch(value.strip()):
         return (
-            f"{shown(value)} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without separators"
+            f"{quote(value)} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without separators"
         )
     if math.isfinite(number) and not number.is_integer():
-        text = shown(value) if isinstance(value, str) else f"{number:.12g}"
+        text = quote(value) if isinstance(value, str) else f"{number:.12g}"
         return f"{text} is not a whole number; write 1200 for one thousand two hundred, without separators"
     return None
 
@@ -169,7 +169,7 @@ def not_a_count(value: Any, number: float) -> str | None:
 Times = NDArray[Any]  # (values,) numbers or datetime64 in UTC
 
 
-def times(values: Sequence[Any]) -> tuple[Times, Wrong]:
+def times(values: Sequence[object]) -> tuple[Times, Wrong]:
     """Read times as numbers or as datetime64 in UTC: numbers, dates, or ISO 8601 text.
 
     >>> times(["2024-03-01T10:00:00Z", "2024-03-01 12:00:00+01:00"])[0].astype(str).tolist()
@@ -187,17 +187,17 @@ def times(values: Sequence[Any]) -> tuple[Times, Wrong]:
     wrong: Wrong = {}
     for at, moment in enumerate(moments):
         if moment is None:
-            wrong[at] = f"{shown(values[at])} is not a time; give numbers, or ISO 8601 as in 2024-03-01 10:00:00"
+            wrong[at] = f"{quote(values[at])} is not a time; give numbers, or ISO 8601 as in 2024-03-01 10:00:00"
         elif len(has_zone) > 1 and moment.tzinfo is None:
             zone = "has no time zone, but other rows have one; give all rows a time zone, or none"
-            wrong[at] = f"{shown(values[at])} {zone}"
+            wrong[at] = f"{quote(values[at])} {zone}"
     return np.array([None if moment is None else _in_utc(moment) for moment in moments], "datetime64[us]"), wrong
 
 
-def _numeric_times(values: Sequence[Any]) -> tuple[Times, Wrong]:
+def _numeric_times(values: Sequence[object]) -> tuple[Times, Wrong]:
     parsed, wrong = numbers(values)
     for at in np.flatnonzero(np.isnan(parsed)).tolist():
-        wrong[at] = f"{shown(values[at])} is not a time; give numbers or dates, the same kind in all rows"
+        wrong[at] = f"{quote(values[at])} is not a time; give numbers or dates, the same kind in all rows"
     return parsed, wrong
 
 

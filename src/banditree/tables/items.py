@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,8 @@ from banditree.errors.checks import whole
 from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Name
-from banditree.tables.problems import TableError, shown
-from banditree.tables.sources import MAX_BYTES, Columns, check_named, listed, load
+from banditree.tables.problems import TableError, quote
+from banditree.tables.sources import MAX_BYTES, Columns, check_named, load, require_list
 from banditree.tree import Tree
 
 Path = tuple[Name, ...]
@@ -23,7 +22,7 @@ SEPARATOR = ", "  # between the values of columns that form one id
 
 
 def read_tree(
-    source: Any,
+    source: object,
     *,
     arm: str | Sequence[str],
     path: Sequence[str] = (),
@@ -53,7 +52,7 @@ def read_tree(
 
 
 def load_items(
-    source: Any,
+    source: object,
     arm: str | Sequence[str],
     path: Sequence[str],
     others: Sequence[str] = (),
@@ -62,8 +61,8 @@ def load_items(
     error: type[TableError] = TableError,
 ) -> Items:
     """Load the items of a table, with other columns."""
-    arms = [arm] if isinstance(arm, str) else listed("arm", arm)
-    path = listed("path", path, "from coarse to fine")
+    arms = [arm] if isinstance(arm, str) else require_list("arm", arm)
+    path = require_list("path", path, "from coarse to fine")
     parts = [name for name in arms if len(arms) == 1 or name not in path]  # a category may be a part of an id
     wanted = [*parts, *path, *others]
     check_named(wanted)
@@ -102,7 +101,7 @@ class Items:
             joined = SEPARATOR.join(map(str, values))
             before, row = first_use.setdefault(joined, (values, at))
             if before != values:
-                again = f"{shown(joined)} is joined from {shown(values)} here, but from {shown(before)} in row "
+                again = f"{quote(joined)} is joined from {quote(values)} here, but from {quote(before)} in row "
                 self.table.report(at, self.arm[0], f"{again}{self.table.rows[row]}; rename one of them", kind="joined")
             ids.append(joined)
         return ids
@@ -134,7 +133,7 @@ class Items:
                 parents[name].add(above)
             shared = [name for name, above in parents.items() if len(above) > 1]
             if shared:
-                what = f"{column} {shown(shared[0])}" + (f" and {len(shared) - 1:,} more" if len(shared) > 1 else "")
+                what = f"{column} {quote(shared[0])}" + (f" and {len(shared) - 1:,} more" if len(shared) > 1 else "")
                 notes.append(f"{what} under several parents: kept as separate clusters")
 
     def arms(self, *, if_repeated: str = "") -> tuple[list[int], NDArray[np.intp]]:
@@ -158,11 +157,11 @@ class Items:
             repeated.add(arm)
             if self.paths[at] != self.paths[before]:
                 one, other = (" / ".join(map(str, self.paths[row])) or "no category" for row in (at, before))
-                where = f"{shown(arm)} is in {one:.60} here, but in {other:.60} in row {self.table.rows[before]}"
+                where = f"{quote(arm)} is in {one:.60} here, but in {other:.60} in row {self.table.rows[before]}"
                 what = f"{where}; an arm has only one place: correct one of the rows, or rename one of the arms"
                 self.table.report(at, self.arm[0], what, kind="place")
             elif if_repeated:
-                again = f"{shown(arm)} is already in row {self.table.rows[before]}"
+                again = f"{quote(arm)} is already in row {self.table.rows[before]}"
                 self.table.report(at, self.arm[0], f"{again}; {if_repeated}", kind="again")
         if repeated:
             self.table.notes.append(f"{count(len(repeated), 'arm')} on several rows: added up")

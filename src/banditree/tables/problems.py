@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from banditree.errors import InvalidValue
 from banditree.report.words import count
@@ -15,20 +14,20 @@ MAX_VALUES = 10  # values listed in a message
 MAX_CHARACTERS = 60  # of a value in a message
 
 
-def shown(value: Any) -> str:
+def quote(value: object) -> str:
     """Format a value for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 3]}..."
 
 
-def first_few(values: Sequence[Any]) -> str:
+def first_few(values: Sequence[object]) -> str:
     """List the first of many values: 'a', 'b', ... and 7 more.
 
     >>> first_few(["a", "b"]), first_few([])
     ("'a', 'b'", '')
     """
     more = f", ... and {len(values) - MAX_VALUES:,} more" if len(values) > MAX_VALUES else ""
-    return ", ".join(map(shown, values[:MAX_VALUES])) + more
+    return ", ".join(map(quote, values[:MAX_VALUES])) + more
 
 
 @dataclass(frozen=True)
@@ -112,5 +111,5 @@ def _line(rows: Sequence[int], column: str | None, message: str) -> str:
     elif rows:
         where.append(f"row{'s' if len(rows) > 1 else ''} {first}")
     if column is not None:
-        where.append(f"column {shown(column)}")
+        where.append(f"column {quote(column)}")
     return f"{', '.join(where)}: {message}" if where else message

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, missing_extra
-from banditree.errors.checks import LARGEST
+from banditree.errors.checks import MAX_REWARD
 from banditree.report.words import count
 from banditree.tables import cells
 from banditree.tables.cells import Floats, Name, Times, Wrong
-from banditree.tables.problems import MAX_CHARACTERS, Problem, TableError, first_few, shown
+from banditree.tables.problems import MAX_CHARACTERS, Problem, TableError, first_few, quote
 
-LARGEST_NUMBER = LARGEST / 1e10  # so that sums and simulated rewards stay below LARGEST
+MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below MAX_REWARD
 MAX_BYTES = 500_000_000  # that a compressed file may expand to by default
 CHUNK_BYTES = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
@@ -55,7 +55,7 @@ class Columns:
             at = np.flatnonzero(at).tolist() if at.dtype == bool else at.tolist()
         places = [at] if isinstance(at, int) else list(at)
         if places:
-            kind = kind or message.replace(shown(self.values[column][places[0]]), "")
+            kind = kind or message.replace(quote(self.values[column][places[0]]), "")
             rows = tuple(self.rows[place] for place in places)
             self.problems.append(Problem(rows[0], column, message, kind, rows))
 
@@ -112,17 +112,17 @@ class Columns:
         empty = np.isnan(numbers) & needed
         empty[list(wrong)] = False
         for at in [] if if_empty else np.flatnonzero(empty).tolist():
-            self.report(at, column, f"{shown(values[at])} is not a number; give one (0 is allowed)")
+            self.report(at, column, f"{quote(values[at])} is not a number; give one (0 is allowed)")
         if if_empty:
             self.report(empty, column, if_empty)
         for at in np.flatnonzero(numbers < low).tolist():
-            self.report(at, column, f"{shown(values[at])} is negative; give 0 or more")
+            self.report(at, column, f"{quote(values[at])} is negative; give 0 or more")
         self._report_too_large(column, numbers)
         return numbers
 
     def _report_too_large(self, column: str, numbers: Floats) -> None:
-        for at in np.flatnonzero(np.abs(numbers) > LARGEST_NUMBER).tolist():
-            message = f"{shown(self.values[column][at])} is too large to compute with; use a smaller unit"
+        for at in np.flatnonzero(np.abs(numbers) > MAX_NUMBER).tolist():
+            message = f"{quote(self.values[column][at])} is too large to compute with; use a smaller unit"
             self.report(at, column, message)
 
     def counts(self, column: str) -> Floats:
@@ -160,7 +160,7 @@ class Columns:
 # ---------------------------------------------------------------- what to load
 
 
-def listed(what: str, given: Any, order: str = "") -> list[str]:
+def require_list(what: str, given: object, order: str = "") -> list[str]:
     """Require a list of columns, not a single string."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         example = [column.strip() for column in str(given).split(",")]
@@ -169,7 +169,7 @@ def listed(what: str, given: Any, order: str = "") -> list[str]:
     return list(given)
 
 
-def check_named(wanted: Sequence[Any]) -> None:
+def check_named(wanted: Sequence[object]) -> None:
     """Require names of columns, each of them once."""
     for name in wanted:
         if not isinstance(name, str):
@@ -179,7 +179,7 @@ def check_named(wanted: Sequence[Any]) -> None:
 
 
 def load(
-    source: Any, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
+    source: object, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
 ) -> Columns:
     """Read the wanted columns of a table.
 
@@ -206,7 +206,7 @@ def load(
     return _from_frame(source, wanted, "the data frame", error)
 
 
-def column_names(source: Any, *, max_bytes: int = MAX_BYTES) -> list[str]:
+def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
     """Return the names of a table's columns, without reading their values."""
     if isinstance(source, Mapping):
         return [str(name) for name in source]
@@ -289,7 +289,7 @@ def _delimiter(header: str, wanted: Sequence[str]) -> str:
 
 
 def _from_mapping(
-    columns: Mapping[str, Sequence[Any]], wanted: Sequence[str], source: str, error: type[TableError]
+    columns: Mapping[str, Sequence[object]], wanted: Sequence[str], source: str, error: type[TableError]
 ) -> Columns:
     _check_header(list(columns), wanted, source, error)
     values = {name: columns[name] for name in wanted}

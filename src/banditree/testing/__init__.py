@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import InvalidValue
-from banditree.stream import seed_sequence
+from banditree.stream import Seed, seed_sequence
 from banditree.testing import laws
 from banditree.testing.cases import Case, LawBroken, alike, beliefs
 from banditree.tree import Tree
@@ -45,20 +45,31 @@ def check_policy(
     load: Callable[..., Any] | None = None,
     skip: Collection[str] = (),
     require: Collection[str] = (),
-    rng: Any = 0,
+    rng: Seed = 0,
 ) -> None:
     """Check the laws on the policies that ``factory(tree, rng=seed)`` makes; raise `LawBroken` where one fails.
 
     A policy needs ``choose(context=None)`` and ``update(arm, reward, context=None)``, and accepts rewards 0 and 1. What
-    else it has under the names of `bt.Policy` (``choose_many``, ``update_many``, ``table``, ``save``, ``add_arms``,
-    ``move_arms``, ``remove_arms``, ``retree``, ``slate``, ``decide``, ``propensities``, ``forget``, and the parameters
-    ``only``, ``exclude`` and ``plays``) is checked too. ``trees`` are the trees to try, by default some of every shape;
-    ``dim`` is the length of the contexts, by default ``policy.dim`` if there is one; ``load(path, rng=...)`` reads what
-    ``save`` wrote; ``skip`` names laws, keys of `LAWS`, that are broken on purpose; ``require`` names laws that must be
-    checked in full: if a method is missing for one of them, that is an error.
-
+    else it has under the names of `bt.Policy` is checked too, with the parameters ``only``, ``exclude`` and ``plays``.
     Statistical laws use a few hundred draws. They detect gross errors, such as ties that always go to the first arm,
     but not a bias of a few percent.
+
+    Parameters
+    ----------
+    factory
+        Builds a policy on a tree.
+    trees
+        The trees to try; by default some of every shape.
+    dim
+        Length of the contexts; by default ``policy.dim`` if there is one.
+    load
+        ``load(path, rng=...)`` reads what ``save`` wrote.
+    skip
+        Laws, keys of `LAWS`, that are broken on purpose.
+    require
+        Laws that must be checked in full: if a method is missing for one of them, that is an error.
+    rng
+        The seed.
 
     >>> import banditree as bt
     >>> bt.testing.check_policy(lambda tree, rng: bt.TSC(tree, rng=rng))

@@ -32,8 +32,8 @@ def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = No
     arms = sorted({*one, *two}, key=repr)
     counts = np.array([[one[arm], two[arm]] for arm in arms], float).reshape(-1, 2)
     clusters = tree.clusters.values() if tree is not None else ()
-    grouped = np.array([[sum(each[arm] for arm in cluster) for each in (one, two)] for cluster in clusters], float)
-    return all(_close(each) for each in (counts, grouped.reshape(-1, 2)))
+    by_cluster = [[sum(sample[arm] for arm in cluster) for sample in (one, two)] for cluster in clusters]
+    return _close(counts) and _close(np.array(by_cluster, float).reshape(-1, 2))
 
 
 def fits(seen: Counter[Hashable], chance: Mapping[Hashable, float], tree: Tree) -> bool:
@@ -149,7 +149,7 @@ class Case:
             raise LawBroken(f"law not checked: {self.law}. {why}")
         return False
 
-    def must_raise(self, act: Callable[[], Any], what: str) -> None:
+    def must_raise(self, act: Callable[[], object], what: str) -> None:
         """Check that a call raises an exception."""
         try:
             result = act()
@@ -163,11 +163,11 @@ class Case:
             raise LawBroken(f"law broken: {self.law}. {what} (on {self.tree!r})")
 
 
-def choose(policy: Any, context: Any = None, **limits: Any) -> Any:
+def choose(policy: Any, context: object = None, **limits: Any) -> Any:
     return policy.choose(**keyword(context), **limits)
 
 
-def keyword(context: Any) -> dict[str, Any]:
+def keyword(context: object) -> dict[str, Any]:
     """Return the context as a keyword argument, if there is one."""
     return {} if context is None else {"context": context}
 
@@ -201,7 +201,7 @@ def beliefs(policy: Any) -> dict[str, Any] | None:
     return {name: array * scale.get(name, 1.0) for name, array in rows.arrays().items()} | kept
 
 
-def table_text(policy: Any, context: Any) -> str | None:
+def table_text(policy: Any, context: object) -> str | None:
     """Return the content of ``policy.table()`` if there is one; None for huge ones, to save time."""
     if not hasattr(policy, "table") or len(getattr(policy, "tree", ())) > 200:
         return None
@@ -222,7 +222,7 @@ def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any
 
 
 @contextmanager
-def unchanged(case: Case, policy: Any, context: Any, what: str) -> Iterator[None]:
+def unchanged(case: Case, policy: Any, context: object, what: str) -> Iterator[None]:
     """Check that this block leaves the beliefs and the table of a policy exactly as they are."""
     arrays, table = beliefs(policy), table_text(policy, context)
     yield

@@ -161,7 +161,7 @@ def bad_rewards_change_nothing(case: Case) -> None:
     same_beliefs(case, case.maker(events), case.maker(events, learn_and_choose), what)
 
 
-def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[Any]) -> list[Any]:
+def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[object]) -> list[Any]:
     """Run a policy with rewards that depend only on the position of the arm and the time."""
     arms = []
     for time, context in enumerate(contexts):
@@ -172,7 +172,7 @@ def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[Any]) -> list[A
     return arms
 
 
-def _choose_often(policy: Any, context: Any) -> None:
+def _choose_often(policy: Any, context: object) -> None:
     for _ in range(40):
         choose(policy, context)
     if hasattr(policy, "choose_many"):
@@ -213,7 +213,7 @@ def limits_hold(case: Case) -> None:
     for allowed, ways in _limits(case):
         for how, limits in ways.items():
             for method in methods:
-                chosen = _computed(case, partial(METHODS[method], policy, context, limits))
+                chosen = _compute(case, partial(METHODS[method], policy, context, limits))
                 odd = [arm for arm in chosen or () if arm not in allowed]
                 case.demand(not odd, f"{method} with {how} returned {odd[:1]}, which is not allowed")
     arms = case.tree.arms
@@ -254,7 +254,7 @@ def propensities_match(case: Case) -> None:
     policy, context, tree = case.policy(events=case.history()), case.context(), case.tree
     if not case.has(policy, "propensities"):
         return
-    chance = _computed(case, lambda: policy.propensities(**keyword(context)))
+    chance = _compute(case, lambda: policy.propensities(**keyword(context)))
     if chance is None:
         return
     _check_chance(case, chance, range(tree.n_arms), "propensities()")
@@ -334,7 +334,7 @@ def _limits(case: Case) -> Iterator[tuple[set[Any], dict[str, Limits]]]:
         )
 
 
-def _computed(case: Case, compute: Callable[[], Any]) -> Any:
+def _compute(case: Case, compute: Callable[[], object]) -> Any:
     """Return the result, or None if the policy says that it cannot compute it."""
     try:
         return compute()

@@ -103,7 +103,7 @@ def quality_of(branches: Branches) -> Quality:
 
 def top_names(branches: Branches) -> list[Name]:
     """Return the names of the sub-optimal top clusters, in the order of the tree."""
-    names = [branches.tree.name(node) for node in branches.node[branches.is_top].tolist()]
+    names = [branches.tree.nodes.name(node) for node in branches.node[branches.is_top].tolist()]
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
         raise InvalidValue(f"{twice!r} is both a cluster and an arm directly below the root; rename one of the two")
@@ -193,7 +193,7 @@ class Branches:
         raise InvalidValue(
             "strong dominance fails, so the bound does not apply: "
             f"arm {branch_arm!r} (mean {self.mu[self.best[branch]]:.6g}) "
-            f"of cluster {_join_names(self.tree.path_of_node(int(self.node[branch])))} is at least as good as "
+            f"of cluster {_join_names(self.tree.nodes.path(int(self.node[branch])))} is at least as good as "
             f"arm {rival_arm!r} (mean {self.mu[self.floor[branch]]:.6g}) of the optimal cluster {_join_names(rival)}; "
             "theory.quality shows all clusters, and theory.lai_robbins needs no dominance"
         )

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import shown
+from banditree.errors.checks import abbreviate
 
 if TYPE_CHECKING:
     from banditree.tree.tree import Tree
 
 Name = str | int
-MOST = 2**30  # most arms in a tree: node numbers have 32 bits
+MAX_ARMS = 2**30  # most arms in a tree: node numbers have 32 bits
 
 
 class Draft:
@@ -45,37 +45,37 @@ class Draft:
         self.arms.extend(arms)
 
 
-def names(values: Iterable[Any], what: str) -> list[Name]:
+def names(values: Iterable[object], what: str) -> list[Name]:
     """Check that ids are strings or ints, and convert NumPy scalars to Python's."""
     if not _is_list(values):
         raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
-    ids = _listed(values)
+    ids = _to_list(values)
     if set(map(type, ids)) <= {str, int}:
         return ids
     return [_name(value, what) for value in ids]
 
 
-def _is_list(values: Any) -> bool:
+def _is_list(values: object) -> bool:
     """Say whether these are several values: not a text, nor a NumPy array of no dimension, which is one number."""
     if isinstance(values, np.ndarray):
         return values.ndim > 0
     return isinstance(values, Iterable) and not isinstance(values, str | bytes)
 
 
-def _listed(values: Iterable[Any]) -> list[Any]:
+def _to_list(values: Iterable[object]) -> list[Any]:
     """Return the values of a list or an array, as Python's own where the array is NumPy's or PyArrow's."""
     if isinstance(values, np.ndarray):
         return values.tolist()  # type: ignore[no-any-return]
     return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
 
 
-def _refuse_sets(values: Any, where: str) -> None:
+def _refuse_sets(values: object, where: str) -> None:
     if isinstance(values, set | frozenset):  # its order, and so a seeded run, differs between processes
         raise InvalidType(f"{where}: a set has no order; give a list, for example sorted(...)")
 
 
-def _name(value: Any, what: str) -> Name:
+def _name(value: object, what: str) -> Name:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
@@ -87,7 +87,7 @@ def _name(value: Any, what: str) -> Name:
     raise InvalidType(f"{what} {value!r:.60} is a {type(value).__name__}; use strings or ints as names")
 
 
-def from_spec(spec: Any) -> Draft:
+def from_spec(spec: object) -> Draft:
     """Build from an int, a list of ids, or a mapping from cluster names to specs; lists may mix arms and mappings."""
     draft = Draft()
     # Depth first with an explicit stack: arms keep the order in which they are read, and depth is unlimited.
@@ -120,21 +120,21 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
     if isinstance(part, Mapping):
         children = list(part.items())
     elif isinstance(part, int | np.integer) and not isinstance(part, bool | np.timedelta64):
-        if part > MOST:
-            raise InvalidValue(f"{where} has {shown(part)} arms; a tree holds at most {MOST:,}")
+        if part > MAX_ARMS:
+            raise InvalidValue(f"{where} has {abbreviate(part)} arms; a tree holds at most {MAX_ARMS:,}")
         children = list(range(n_before, n_before + int(part)))
     elif not _is_list(part):
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:
         _refuse_sets(part, where)
-        for item in _listed(part):
+        for item in _to_list(part):
             children.extend(item.items() if isinstance(item, Mapping) else [_name(item, "arm")])
     if not children:
         raise InvalidValue(f"{where} has no arms ({part!r}); it needs at least one")
     return children
 
 
-def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
+def from_paths(paths: Iterable[Sequence[object]]) -> Draft:
     """Build from one path per arm: cluster names from coarse to fine, then the arm."""
     if not _is_list(paths):
         raise InvalidType(f"paths must be a list with one path per arm, not {paths!r}")
@@ -159,11 +159,11 @@ def from_paths(paths: Iterable[Sequence[Any]]) -> Draft:
     return draft
 
 
-def _is_path(path: Any) -> bool:
+def _is_path(path: object) -> bool:
     return isinstance(path, Sequence | np.ndarray) and _is_list(path) and len(path) > 0
 
 
-def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
+def from_labels(labels: Iterable[object], arms: Iterable[object] | None) -> Draft:
     """Build from one cluster label per arm."""
     names_of_arms = names(labels, "label")
     ids = ids_of(arms, len(names_of_arms), "labels")
@@ -176,7 +176,7 @@ def from_labels(labels: Iterable[Any], arms: Iterable[Any] | None) -> Draft:
     return draft
 
 
-def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Draft:
+def from_linkage(merges: object, arms: Iterable[object] | None) -> Draft:
     """Build from a SciPy linkage matrix: row i merges two nodes into node n + i, and n + i is its name."""
     try:
         matrix = np.asarray(merges, dtype=float)
@@ -207,7 +207,7 @@ def from_linkage(merges: Any, arms: Iterable[Any] | None) -> Draft:
     return draft
 
 
-def ids_of(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
+def ids_of(arms: Iterable[object] | None, n: int, what: str) -> list[Name]:
     """Return the ids of n arms: the given ones, or 0, 1, ..., n - 1."""
     ids: list[Name] = list(range(n)) if arms is None else names(arms, "arm")
     if len(ids) != n:
@@ -215,7 +215,7 @@ def ids_of(arms: Iterable[Any] | None, n: int, what: str) -> list[Name]:
     return ids
 
 
-def check_arrays(parent: Any, content: Any, arms: Sequence[Any], clusters: Sequence[Any]) -> None:
+def check_arrays(parent: Any, content: Any, arms: Sequence[object], clusters: Sequence[object]) -> None:
     """Raise unless these are valid output of `Tree.to_arrays`: a tree whose nodes are numbered breadth-first."""
     whole = all(array.ndim == 1 and array.dtype.kind == "i" for array in (parent, content))
     if not whole or len(parent) != len(content) or len(parent) < 2:
@@ -249,7 +249,7 @@ Targets = dict[Name, tuple[Name, ...]]  # arm -> the clusters above it
 NO_ARM = np.iinfo(np.int64).max  # stands for the first arm of an empty cluster
 
 
-def add_arms(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
+def add_arms(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Draft:
     targets = _targets(tree, arms)
     for arm in targets:
         if arm in tree:
@@ -257,14 +257,14 @@ def add_arms(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
     return _edit(tree, added=targets)
 
 
-def move_arms(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Draft:
+def move_arms(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Draft:
     targets = _targets(tree, arms)
     for arm in targets:
         tree.position(arm)
     return _edit(tree, moved=targets)
 
 
-def remove_arms(tree: Tree, arms: Iterable[Any]) -> Draft:
+def remove_arms(tree: Tree, arms: Iterable[object]) -> Draft:
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise InvalidType(f"give a list of arms to remove, not {arms!r}")
     gone = np.unique(np.fromiter((tree.position(arm) for arm in arms), np.int64))
@@ -284,7 +284,7 @@ def _edit(
     def node_of(clusters: tuple[Name, ...]) -> int:
         node = 0
         for name in clusters:
-            below = tree.child_cluster(node, name)
+            below = tree.nodes.child(node, name)
             if below is None:
                 below = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
                 if below == shape.n_nodes + len(parent_of_new):
@@ -308,14 +308,12 @@ def _edit(
     old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
     new_number = np.empty(len(parent), np.int64)
     new_number[old] = np.arange(len(old))
-    name_of_new = [name for _, name in new_clusters]
+    name_of = dict(zip(shape.inner.tolist(), tree.nodes.clusters, strict=True))
+    name_of |= {node: name for (_, name), node in new_clusters.items()}
     draft = Draft()
     draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]]).tolist()
     draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
-    draft.names = {
-        new: tree.cluster_name(node) if node < shape.n_nodes else name_of_new[node - shape.n_nodes]
-        for new, node in enumerate(old.tolist())
-    }
+    draft.names = {new: name_of[node] for new, node in enumerate(old.tolist())}
     draft.arms = arms
     return draft
 
@@ -332,7 +330,7 @@ def _first_arms(tree: Tree, parent: NDArray[np.int64], above: NDArray[np.int64])
     return first
 
 
-def _targets(tree: Tree, arms: Mapping[Any, Sequence[Any]]) -> Targets:
+def _targets(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Targets:
     if not isinstance(arms, Mapping):
         raise InvalidType(f"give a mapping from arms to the clusters above them, not {arms!r}")
     targets: Targets = {}
@@ -354,6 +352,6 @@ def _check_end(tree: Tree, arm: Name, clusters: tuple[Name, ...]) -> None:
         return
     last = clusters[-1]
     doubtful = last == arm or (last in tree and tree.path(last) == clusters)
-    if doubtful and tree.cluster_at(clusters) is None:
+    if doubtful and tree.nodes.cluster(clusters) is None:
         end = f"end in arm {last!r}: the path of an arm has the arm last"
         raise InvalidValue(f"the clusters {clusters!r} above arm {arm!r} {end}; leave it off: {clusters[:-1]!r}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue, MissingExtra, missing_extra
 from banditree.errors.checks import choice, whole
-from banditree.stream import Stream, generator
+from banditree.stream import Seed, Stream, generator
 from banditree.tree.build import ids_of
 from banditree.tree.tree import Tree
 
@@ -28,16 +28,30 @@ def kmeans(
     X: Any,
     branching: int = 15,
     depth: int = 2,
-    arms: Iterable[Any] | None = None,
-    rng: Any = 0,
+    arms: Iterable[object] | None = None,
+    rng: Seed = 0,
     *,
     n_init: int = 10,
 ) -> Tree:
     """Split the arms into ``branching`` clusters by k-means, then split each cluster in turn, to ``depth`` levels.
 
-    ``X`` has one row of features per arm, (arms, features), or one feature per arm, (arms,). A cluster with at most
-    ``branching`` arms, or whose rows are equal, is not split. If there are at most ``branching`` distinct rows,
-    each becomes a cluster. ``n_init`` has scikit-learn's meaning: the best result of this many starts is kept.
+    A cluster with at most ``branching`` arms, or whose rows are equal, is not split. If there are at most ``branching``
+    distinct rows, each becomes a cluster.
+
+    Parameters
+    ----------
+    X
+        One row of features per arm, (arms, features), or one feature per arm, (arms,).
+    branching
+        Clusters that each cluster is split into.
+    depth
+        Levels of clusters.
+    arms
+        Ids of the arms; by default 0, 1, ...
+    rng
+        A seed or a generator.
+    n_init
+        Starts of scikit-learn's KMeans, of which the best result is kept.
 
     >>> tree = kmeans([0.0, 0.1, 5.0, 5.1, 9.0], branching=3, depth=1, arms=["a", "b", "c", "d", "e"])
     >>> tree.clusters
@@ -65,11 +79,17 @@ def kmeans(
     return Tree.from_paths([(*path, arm) for path, arm in zip(paths, ids, strict=True)])
 
 
-def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[Any] | None = None) -> Tree:
+def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[object] | None = None) -> Tree:
     """Build the full binary tree of agglomerative clustering, which repeatedly merges the two nearest clusters.
 
-    ``X`` is as in :func:`kmeans`; ``linkage`` is one of SciPy's methods. Memory grows with the square of the
-    number of arms.
+    Memory grows with the square of the number of arms.
+
+    Parameters
+    ----------
+    X, arms
+        As in :func:`kmeans`.
+    linkage
+        One of SciPy's methods.
 
     >>> agglomerative([0.0, 0.1, 5.0, 5.2, 9.0]).path(0)
     (5, 0)

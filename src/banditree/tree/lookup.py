@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.errors.checks import ready, refuse_masked
+from banditree.errors.checks import is_native_ready, refuse_masked
 from banditree.tree.build import Name
 from banditree.tree.shape import lazy
 
@@ -39,12 +39,12 @@ class Lookup:
         except KeyError:
             raise self._unknown(arm) from None
 
-    def _unknown(self, arm: Any, more: str = "") -> UnknownArm:
+    def _unknown(self, arm: object, more: str = "") -> UnknownArm:
         shown = ", ".join(repr(arm) for arm in self.arms[:5])
         shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
         return UnknownArm(f"arm {arm!r:.100} is not in {self._tree()}; its arms are {shown}{more}")
 
-    def positions(self, arms: Any, *, copy: bool = True) -> NDArray[np.int64]:
+    def positions(self, arms: object, *, copy: bool = True) -> NDArray[np.int64]:
         """Return the positions of many arms. NumPy ints are looked up without making Python objects.
 
         The array is a new one, unless ``copy`` is false: then it may be ``arms`` itself.
@@ -52,9 +52,9 @@ class Lookup:
         refuse_masked("arms", arms)
         if isinstance(arms, np.ndarray):
             if arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
-                same = not copy and self._counts_up and arms.dtype == np.int64 and ready(arms)
+                same = not copy and self._counts_up and arms.dtype == np.int64 and is_native_ready(arms)
                 ids = arms if same else arms.astype(np.int64, order="C")
-                positions = self._looked_up(ids, arms.dtype.kind == "u", *self._table)
+                positions = self._look_up(ids, arms.dtype.kind == "u", *self._table)
                 if positions is not None:
                     return positions
             arms = arms.tolist()
@@ -72,7 +72,7 @@ class Lookup:
                 pass  # the slow way below raises for the right arm
         return np.array([self.position(arm) for arm in listed], np.int64)
 
-    def _looked_up(
+    def _look_up(
         self, ids: NDArray[np.int64], unsigned: bool, low: int, table: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
         """Look up the positions of ints in the table; None if one is missing or the types do not allow it.
@@ -121,12 +121,12 @@ class Lookup:
 Floats = NDArray[np.float64]
 
 
-def by_arm(tree: Tree, what: str, values: Any) -> Floats:
+def by_arm(tree: Tree, what: str, values: object) -> Floats:
     """Return numbers given as {arm: value} or in the order of ``tree.arms``, in that order: (arms, ...)."""
     return numbers(what, in_order(tree, what, values) if isinstance(values, Mapping) else values)
 
 
-def numbers(what: str, values: Any) -> Floats:
+def numbers(what: str, values: object) -> Floats:
     """Return numbers for arms as a new read-only array; the caller checks its shape: (arms, ...)."""
     refuse_masked(what, values)
     unlike = InvalidValue(f"{what} has lists of different lengths; give every arm the same number of values")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
+Indices = NDArray[np.integer[Any]]  # node numbers, or positions of arms
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from banditree.report.document import Line
     from banditree.tree.tree import Tree
 
-MOST_LINES = 40
-MOST_CHILDREN, MOST_LEVELS, MOST_NODES = 20, 8, 400  # on a page, where clusters open and close
-MOST_OPEN = 3  # top clusters that are open at first
+MAX_LINES = 40
+MAX_CHILDREN, MAX_LEVELS, MAX_NODES = 20, 8, 400  # on a page, where clusters open and close
+MAX_OPEN = 3  # top clusters that are open at first
 
 
 def tree_as_text(tree: Tree) -> str:
     """Return the tree as lines with branches, and the number of arms in each cluster; omitted children are counted."""
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
-    for most_children in (MOST_LINES, 6, 4, 3, 2):
+    for most_children in (MAX_LINES, 6, 4, 3, 2):
         lines = [summary(tree)]
         _branch(tree, n_below, 0, "", most_children, lines)
-        if len(lines) <= MOST_LINES:
+        if len(lines) <= MAX_LINES:
             break
-    return "\n".join(lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], "..."])
+    return "\n".join(lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], "..."])
 
 
 def _branch(
@@ -37,11 +37,11 @@ def _branch(
     # A single surplus child is shown, because "... and 1 more" would take a line as well.
     shown = last - first if last - first <= most_children + 1 else most_children
     for child in range(first, first + shown):
-        if len(lines) > MOST_LINES:
+        if len(lines) > MAX_LINES:
             return
         end = child == last - 1
         arms = "" if tree.shape.content[child] >= 0 else f" ({count(int(n_below[child]), 'arm')})"
-        lines.append(f"{indent}{'└' if end else '├'}── {visible(tree.name(child))}{arms}")
+        lines.append(f"{indent}{'└' if end else '├'}── {visible(tree.nodes.name(child))}{arms}")
         _branch(tree, n_below, child, indent + ("    " if end else "│   "), most_children, lines)
     if first + shown < last:
         lines.append(f"{indent}└── ... and {last - first - shown:,} more")
@@ -63,12 +63,12 @@ def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> lis
     from banditree.report.document import Line
 
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
-    n_left = MOST_NODES
+    n_left = MAX_NODES
 
     def below(node: int, level: int) -> list[Line]:
         nonlocal n_left
         first, last = int(tree.shape.start[node]), int(tree.shape.start[node + 1])
-        n_shown = min(last - first, MOST_CHILDREN, max(n_left, 0) if level < MOST_LEVELS else 0)
+        n_shown = min(last - first, MAX_CHILDREN, max(n_left, 0) if level < MAX_LEVELS else 0)
         n_left -= n_shown
         lines: list[Line] = []
         for child in range(first, first + n_shown):
@@ -76,8 +76,8 @@ def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> lis
             size = "" if is_arm else count(int(n_below[child]), "arm")
             note = ", ".join(filter(None, (size, describe(child))))
             inside = [] if is_arm else below(child, level + 1)
-            is_open = level == 0 and last - first <= MOST_OPEN
-            lines.append(Line(str(tree.name(child)), f"({note})" if note else "", inside, is_open))
+            is_open = level == 0 and last - first <= MAX_OPEN
+            lines.append(Line(str(tree.nodes.name(child)), f"({note})" if note else "", inside, is_open))
         if first + n_shown < last:
             lines.append(Line("", f"... and {last - first - n_shown:,} more"))
         return lines

@@ -13,9 +13,10 @@ from banditree.errors.checks import whole
 from banditree.tree import build, text
 from banditree.tree.build import Draft, Name
 from banditree.tree.lookup import Lookup
-from banditree.tree.shape import Ints, Shape, lazy, number
+from banditree.tree.nodes import Nodes
+from banditree.tree.shape import Indices, Ints, Shape, lazy, number
 
-DERIVED = ("_cuts", "_top_cluster", "_top_clusters", "_child_clusters")  # computed on first use
+DERIVED = ("_cuts", "nodes")  # computed on first use
 
 
 class Tree:
@@ -47,11 +48,11 @@ class Tree:
     arms: tuple[Name, ...]  # arm ids in the user's order
     index: dict[Name, int]  # arm -> its position in that order
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: object) -> None:
         self._fill(build.from_spec(spec))
 
     @classmethod
-    def from_labels(cls, labels: Iterable[Any], arms: Iterable[Any] | None = None) -> Self:
+    def from_labels(cls, labels: Iterable[object], arms: Iterable[object] | None = None) -> Self:
         """Build disjoint clusters from one label per arm; arms default to 0, 1, ...
 
         >>> Tree.from_labels(["a", "b", "a"]).clusters
@@ -60,7 +61,7 @@ class Tree:
         return cls._from_draft(build.from_labels(labels, arms))
 
     @classmethod
-    def from_paths(cls, paths: Iterable[Sequence[Any]]) -> Self:
+    def from_paths(cls, paths: Iterable[Sequence[object]]) -> Self:
         """Build a tree from one path per arm: cluster names from coarse to fine, then the arm. Depths may differ.
 
         >>> Tree.from_paths([("sports", "football", "ball-1"), ("sports", "net"), ("voucher",)]).depth
@@ -69,7 +70,7 @@ class Tree:
         return cls._from_draft(build.from_paths(paths))
 
     @classmethod
-    def from_linkage(cls, Z: Any, arms: Iterable[Any] | None = None) -> Self:
+    def from_linkage(cls, Z: object, arms: Iterable[object] | None = None) -> Self:
         """Build the binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
 
         >>> Tree.from_linkage([[0, 1, 0.5, 2], [2, 3, 0.9, 3]]).path(1)
@@ -119,109 +120,40 @@ class Tree:
     @property
     def clusters(self) -> dict[Name, list[Name]]:
         """The arms of each top cluster."""
-        top = self.top_cluster()
-        arms_of: dict[Name, list[Name]] = {name: [] for name in self._top_clusters}
-        for arm, node in zip(self.arms, top.tolist(), strict=True):
+        nodes = self.nodes
+        arms_of: dict[Name, list[Name]] = {name: [] for name in nodes.top_clusters}
+        for arm, node in zip(self.arms, nodes.top_of_arms.tolist(), strict=True):
             if node >= 0:
-                arms_of[self.name(node)].append(arm)
+                arms_of[nodes.name(node)].append(arm)
         return arms_of
 
-    def top_nodes(self) -> list[int]:
-        """Return the nodes of the top clusters."""
-        return list(self._top_clusters.values())
-
     @lazy
-    def _top_clusters(self) -> dict[Name, int]:
-        first, last = self.shape.start[0], self.shape.start[1]
-        return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
-
-    def sums_by_cluster(self, values: NDArray[Any]) -> dict[Name, float]:
-        """Sum ``values``, one per arm, over each top cluster; arms directly below the root are left out."""
-        sums = np.bincount(self._top_cluster + 1, values, minlength=int(self.shape.start[1]) + 1).tolist()
-        return {name: sums[node + 1] for name, node in self._top_clusters.items()}
-
-    def top_cluster(self) -> NDArray[np.intp]:
-        """Return the node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
-        return self._top_cluster
-
-    @lazy
-    def _top_cluster(self) -> NDArray[np.intp]:
-        node = np.arange(self.shape.n_nodes)
-        node[self.shape.content >= 0] = -1
-        top = self.shape.hand_down(node, from_level=1)[self.shape.node_of]
-        top.flags.writeable = False
-        return top
-
-    def name(self, node: int) -> Name:
-        """Return the name of a node: its arm id or its cluster's name."""
-        content = int(self.shape.content[node])
-        name = self.arms[content] if content >= 0 else self._names[~content]
-        return "root" if name is None else name
+    def nodes(self) -> Nodes:
+        """The nodes by number, for code that walks: names, paths, what is below."""
+        return Nodes(self.shape, self.arms, self._names)
 
     def path(self, arm: Name) -> tuple[Name, ...]:
         """Return the path of an arm: cluster names from coarse to fine, then the arm."""
-        return self.path_of_node(int(self.shape.node_of[self.position(arm)]))
-
-    def path_of_node(self, node: int) -> tuple[Name, ...]:
-        """Return the names on the path from the root (excluded) to a node; () for the root."""
-        return tuple(self.name(step) for step in reversed(self.shape.path_up(node)[:-1]))
+        return self.nodes.path(int(self.shape.node_of[self.position(arm)]))
 
     def paths(self) -> list[tuple[Name, ...]]:
         """Return the path of every arm, in the user's order."""
-        of_node = self.paths_of_nodes()
+        of_node = self.nodes.paths()
         return [of_node[node] for node in self.shape.node_of.tolist()]
 
-    def paths_of_nodes(self) -> list[tuple[Name, ...]]:
-        """Return the path of every node, starting with () for the root."""
-        known: list[tuple[Name, ...]] = [()] * self.shape.n_nodes
-        for node, parent in enumerate(self.shape.parent.tolist()):
-            if node:
-                known[node] = (*known[parent], self.name(node))
-        return known
+    # Finding arms
 
-    # Finding arms and clusters
-
-    def position(self, arm: Any) -> int:
+    def position(self, arm: object) -> int:
         """Return the position of an arm in :attr:`arms`."""
         return self._lookup.position(arm)
 
-    def positions(self, arms: Any, *, copy: bool = True) -> NDArray[np.int64]:
+    def positions(self, arms: object, *, copy: bool = True) -> NDArray[np.int64]:
         """Return the positions of many arms, as a new array: (len(arms),). Without ``copy``, maybe ``arms`` itself."""
         return self._lookup.positions(arms, copy=copy)
 
-    def ids(self, positions: NDArray[Any]) -> NDArray[Any]:
+    def ids(self, positions: Indices) -> NDArray[Any]:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
         return np.asarray(self._lookup.ids[positions])
-
-    def child_cluster(self, node: int, name: Name) -> int | None:
-        """Return the cluster of this name directly below a node, or None."""
-        return self._child_clusters.get((node, name))
-
-    def cluster_at(self, path: Sequence[Name]) -> int | None:
-        """Return the node of the cluster at the end of a path, or None."""
-        node: int | None = 0
-        for name in path:
-            node = None if node is None else self.child_cluster(node, name)
-        return node
-
-    def arms_below(self, node: int) -> NDArray[np.intp]:
-        """Return the positions of all arms below a node, in order."""
-        shape, level = self.shape, np.array([node])
-        leaves = []
-        while len(level):  # the children of adjacent nodes are adjacent
-            leaves.append(level[shape.content[level] >= 0])
-            level = np.concatenate([np.arange(shape.start[inner], shape.start[inner + 1]) for inner in level.tolist()])
-        return np.sort(shape.content[np.concatenate(leaves)]).astype(np.intp)
-
-    def cluster_name(self, node: int) -> Name | None:
-        """Return the name of a cluster, None for the root."""
-        return self._names[~int(self.shape.content[node])]
-
-    @lazy
-    def _child_clusters(self) -> dict[tuple[int, Name], int]:
-        inner = self.shape.inner[1:]
-        pairs = zip(self.shape.parent[inner].tolist(), self._names[1:], inner.tolist(), strict=True)
-        return {(parent, name): node for parent, name, node in pairs if name is not None}
 
     # Derived trees
 
@@ -257,7 +189,7 @@ class Tree:
         draft.arms = list(self.arms)
         return Tree._from_draft(draft)
 
-    def add_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
+    def add_arms(self, arms: Mapping[Any, Sequence[object]]) -> Tree:
         """Return a tree with more arms, each below the clusters named; missing clusters are created.
 
         >>> Tree({"shoes": ["s1"]}).add_arms({"h1": ("hats", "warm"), "voucher": ()}).path("h1")
@@ -265,26 +197,13 @@ class Tree:
         """
         return Tree._from_draft(build.add_arms(self, arms))
 
-    def move_arms(self, arms: Mapping[Any, Sequence[Any]]) -> Tree:
+    def move_arms(self, arms: Mapping[Any, Sequence[object]]) -> Tree:
         """Return a tree in which some arms are below other clusters. Clusters that become empty are removed."""
         return Tree._from_draft(build.move_arms(self, arms))
 
-    def remove_arms(self, arms: Iterable[Any]) -> Tree:
+    def remove_arms(self, arms: Iterable[object]) -> Tree:
         """Return a tree without some arms. Clusters that become empty are removed."""
         return Tree._from_draft(build.remove_arms(self, arms))
-
-    def to_arrays(self) -> tuple[Ints, Ints, tuple[Name, ...], tuple[Name | None, ...]]:
-        """Return (parent, content, arms, cluster names), which is all that `from_arrays` needs."""
-        return self.shape.parent, self.shape.content, self.arms, self._names
-
-    @classmethod
-    def from_arrays(cls, parent: Ints, content: Ints, arms: Sequence[Name], names: Sequence[Name | None]) -> Self:
-        """Build a tree from the output of `to_arrays`."""
-        build.check_arrays(parent, content, arms, names)
-        draft = Draft()
-        draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
-        draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), names, strict=True))
-        return cls._from_draft(draft)
 
     # Python protocols
 
@@ -323,3 +242,17 @@ class Tree:
 
     _names: tuple[Name | None, ...]  # cluster names breadth-first, the root's first (None)
     _lookup: Lookup
+
+
+def to_arrays(tree: Tree) -> tuple[Ints, Ints, tuple[Name, ...], tuple[Name | None, ...]]:
+    """Return (parent, content, arms, cluster names), which is all that `from_arrays` needs."""
+    return tree.shape.parent, tree.shape.content, tree.arms, tree.nodes.clusters
+
+
+def from_arrays(parent: Ints, content: Ints, arms: Sequence[Name], clusters: Sequence[Name | None]) -> Tree:
+    """Build a tree from the output of `to_arrays`."""
+    build.check_arrays(parent, content, arms, clusters)
+    draft = Draft()
+    draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
+    draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), clusters, strict=True))
+    return Tree._from_draft(draft)

@@ -44,7 +44,7 @@ def paths(world: World, n: int) -> list[Path]:
 
 def reward(world: World) -> Any:
     """Anything that the policy's support allows."""
-    low, high = (0.0, 1.0) if world.policy.support[0] == 0 else (-4.0, 4.0)
+    low, high = (0.0, 1.0) if world.policy._state.rows.support[0] == 0 else (-4.0, 4.0)
     value = low + (high - low) * (world.rng.integers(9) / 8 if world.exact else world.rng.random())
     return world.pick([float, np.float64, np.float32, np.array])(value)
 
@@ -62,7 +62,7 @@ def bad_arm(world: World) -> Any:
 
 
 def bad_reward(world: World) -> Any:
-    return world.pick(BAD_REWARDS + ([1.5, -0.25] if world.policy.support[0] == 0 else []))
+    return world.pick(BAD_REWARDS + ([1.5, -0.25] if world.policy._state.rows.support[0] == 0 else []))
 
 
 def bad_context(world: World) -> Any:

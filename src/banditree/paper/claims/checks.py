@@ -226,7 +226,7 @@ def straighter(x: Floats, than: Floats, y: Floats) -> Measured:
     return jackknife(score, y)
 
 
-def explained(x: Floats, y: Floats) -> Measured:
+def r_squared(x: Floats, y: Floats) -> Measured:
     """Measure R squared, the share of the variance between settings that a straight line in x explains."""
 
     def share(means: Floats) -> float:

@@ -198,7 +198,7 @@ class Verdict:
         }
 
 
-def _describe_finding(finding: Finding) -> dict[str, Any]:
+def _describe_finding(finding: Finding) -> dict[str, object]:
     return {
         "margin": _finite(finding.margin),
         "needed": _finite(needed_errors(finding.seeds)),
@@ -209,7 +209,7 @@ def _describe_finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _describe_check(check: Check) -> dict[str, Any]:
+def _describe_check(check: Check) -> dict[str, object]:
     return {
         "what": check.what,
         "result": check.result,

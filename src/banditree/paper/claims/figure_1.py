@@ -15,9 +15,9 @@ from banditree.paper.claims.checks import (
     Floats,
     Measured,
     Missing,
-    explained,
     jackknife,
     mean,
+    r_squared,
     ratio_slope,
     slope,
     slope_weights,
@@ -75,7 +75,7 @@ def straight(figure: str, policy: str, key: str, symbol: str) -> Evaluate:
         x, regret = data.sweep(figure, policy, key)
         means = regret.mean(axis=0)
         from_log, from_square = straighter(x, np.log(x), regret), straighter(x, x**2, regret)
-        share = explained(x, regret)
+        share = r_squared(x, regret)
         checks = (
             Check(f"the regret of {policy} rises with {symbol}", slope(x, regret), core=False),
             Check(f"it is nearer to a line in {symbol} than to a line in log {symbol}", from_log, core=False),

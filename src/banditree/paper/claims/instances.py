@@ -35,7 +35,7 @@ def examined_instances(data: Data, figure: str) -> Iterator[tuple[Setting, Insta
             yield setting, instance(figure, setting.label, seed, data.variant)
 
 
-def counted(figures: Sequence[str], holds: Holds, what: str, *, expected: bool = True) -> Evaluate:
+def judge_count(figures: Sequence[str], holds: Holds, what: str, *, expected: bool = True) -> Evaluate:
     """Judge whether something holds in every examined instance, or in none. ``what`` names it, with a verb."""
 
     def evaluate(data: Data) -> Finding:
@@ -112,7 +112,7 @@ def _has_given_quality(setting: Setting, drawn: Instance) -> bool:
 
 def _groups(drawn: Instance) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return a mask of the arms of each top cluster: (arms,) each."""
-    top = np.asarray(drawn.tree.top_cluster())
+    top = np.asarray(drawn.tree.nodes.top_of_arms)
     return [top == cluster for cluster in np.unique(top)]
 
 
@@ -147,7 +147,7 @@ INSTANCES = (
         "We generate synthetic data, for which strong dominance holds",
         SWEEPS,
         _statistic("Strong dominance is computed", "hold in all", FIRST),
-        counted(SWEEPS, _has_dominance, "strong dominance holds in"),
+        judge_count(SWEEPS, _has_dominance, "strong dominance holds in"),
     ),
     _claim(
         "instances-width-and-distance",
@@ -156,7 +156,7 @@ INSTANCES = (
         "optimal cluster will be d.",
         SWEEPS,
         _statistic("Width and distances are computed by the paper's definitions", "be w* and d in all", FIRST),
-        counted(SWEEPS, _has_given_quality, "width and distances are w* and d in"),
+        judge_count(SWEEPS, _has_given_quality, "width and distances are w* and d in"),
     ),
     _claim(
         "instances-hierarchical-dominance",
@@ -165,7 +165,7 @@ INSTANCES = (
         "dominance property.",
         ("1f",),
         _statistic("Hierarchical strong dominance is computed", "hold in all", FIRST),
-        counted(("1f",), _has_hierarchical_dominance, "hierarchical strong dominance holds in"),
+        judge_count(("1f",), _has_hierarchical_dominance, "hierarchical strong dominance holds in"),
     ),
     _claim(
         "instances-similar-rewards",
@@ -183,7 +183,7 @@ INSTANCES = (
         "clusters.",
         ("2a", "2b"),
         _statistic("Strong dominance is computed", "hold in none", KMEANS),
-        counted(("2a", "2b"), _has_dominance, "strong dominance holds in", expected=False),
+        judge_count(("2a", "2b"), _has_dominance, "strong dominance holds in", expected=False),
     ),
     _claim(
         "instances-diameter",

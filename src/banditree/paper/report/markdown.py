@@ -25,7 +25,7 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
             margin(verdict.margin),
             "–" if verdict.finding is None else str(verdict.finding.seeds),
             verdict.sentence,
-            "; ".join(f"{name}: {each.verdict}" for name, each in verdict.variants.items()) or "–",
+            "; ".join(f"{name}: {finding.verdict}" for name, finding in verdict.variants.items()) or "–",
             f"`{again(verdict)}`",
         )
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
@@ -34,10 +34,11 @@ def claims_table(verdicts: Sequence[Verdict]) -> str:
 
 def again(verdict: Verdict) -> str:
     """Return the command that gives this verdict, with its seeds if they are not the paper's, and its readings."""
-    claim, found = verdict.claim, verdict.finding
+    claim, finding = verdict.claim, verdict.finding
     command = f"banditree reproduce {' '.join(claim.figures)}"
-    if found is not None and not claim.of_instances and found.seeds not in {FIGURES[f].seeds for f in claim.figures}:
-        command += f" --seeds {found.seeds}"
+    seeds = {FIGURES[name].seeds for name in claim.figures}
+    if finding is not None and not claim.of_instances and finding.seeds not in seeds:
+        command += f" --seeds {finding.seeds}"
     return f"{command} --variant all" if verdict.variants else command
 
 

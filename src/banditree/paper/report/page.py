@@ -10,7 +10,6 @@ from functools import partial
 from importlib import metadata
 from math import isinf
 from pathlib import Path
-from typing import Any
 
 import banditree
 from banditree.paper import beyond
@@ -79,7 +78,7 @@ class Report(Result):
     theory: Theory
     seconds: float
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"figures": list(self._names), "claims": [verdict.to_dict() for verdict in self.verdicts]}
 
     @property
