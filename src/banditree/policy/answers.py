@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,38 +41,46 @@ class Decision:
 def decide(state: State, limits: AnyLimits | None, context: Floats | None, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
     arm = state.arms[position]
+    known = state.walk.wins(limits, context, position)
+    steps = _steps(state, limits, context, position) if known is None else known.tolist()
+    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
+    return Decision(arm, state.given.path(arm), (1 - explore) * math.prod(steps) + uniform, tuple(steps))
+
+
+def _steps(state: State, limits: AnyLimits | None, context: Floats | None, position: int) -> list[float]:
+    """Return the probabilities of the steps to an arm."""
     steps = []
     for node, child in pairwise(state.readable.path(position)):
         children = state.readable.children(node, limits)
         at = int(np.searchsorted(children, child))
         steps.append(float(_wins(state, limits, context, node, children)[at]))
-    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
-    propensity = (1 - explore) * float(np.prod(steps)) + uniform
-    return Decision(arm, state.given.path(arm), propensity, tuple(steps))
+    return steps
 
 
 def propensities(state: State, limits: AnyLimits | None, context: Floats | None, explore: float) -> Floats:
     """Return the probability of every arm: (arms,). Needs exclusive access."""
+    chances = state.walk.wins(limits, context)
+    chances = (1 - explore) * (_reached(state, limits, context) if chances is None else chances)
+    if explore > 0:
+        allowed: Any = slice(None) if limits is None else limits.arms_allowed()
+        chances[allowed] += explore / len(chances[allowed])
+    return chances
+
+
+def _reached(state: State, limits: AnyLimits | None, context: Floats | None) -> Floats:
+    """Return the probability that the walk reaches each arm: (arms,)."""
     shape = state.tree.shape
-    chance = np.zeros(shape.n_nodes)  # probability that the walk reaches each node
+    chance = np.zeros(shape.n_nodes)
     chance[0] = 1
-    allowed = np.zeros(shape.n_nodes, bool)
     waiting = [0]
     while waiting:
         node = waiting.pop()
         children = state.readable.children(node, limits)
         if not len(children):
-            allowed[node] = True
             continue
         chance[children] = chance[node] * _wins(state, limits, context, node, children)
-        inner = children[shape.content[children] < 0]
-        allowed[children[shape.content[children] >= 0]] = True
-        waiting.extend(inner.tolist())
-    chances = (1 - explore) * chance[shape.node_of]
-    if explore > 0:
-        among = allowed[shape.node_of]
-        chances[among] += explore / among.sum()
-    return chances
+        waiting.extend(children[shape.content[children] < 0].tolist())
+    return np.asarray(chance[shape.node_of])
 
 
 def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: int, children: Indices) -> Floats:

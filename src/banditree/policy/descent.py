@@ -267,6 +267,10 @@ class Walk:
             return np.flatnonzero(self.shape.content >= 0)
         return np.sort(self.shape.node_of[limits.arms_allowed()]).astype(np.intp)
 
+    def wins(self, limits: Any, context: object, arm: int = -1) -> Floats | None:
+        """Return nothing: only the native engine knows the probabilities of arms faster than by steps."""
+        return None
+
     def path(self, position: int) -> list[int]:
         """Return the nodes from the root to an arm through which the walk goes."""
         leaf = int(self.shape.node_of[position])

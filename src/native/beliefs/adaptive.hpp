@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "beliefs/adaptive_kinds.hpp"
+#include "beliefs/race.hpp"
 #include "numerics/lanes.hpp"
 #include "numerics/vectors.hpp"
 #include "stream.hpp"
@@ -49,6 +51,8 @@ struct AdaptiveRows {
     void reset() { stale = true; }
     void rescale(std::int32_t node, double by) { kind.rescale(node, by); }
     std::size_t copies() const { return set.copies; }
+    double weight(std::size_t copy) const { return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back(); }
+    std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
     double faded() const { return weight_of_evidence; }
     Seen seen(std::int32_t leaf) const { return kind.seen(leaf, weight_of_evidence); }
 
@@ -73,20 +77,20 @@ struct AdaptiveRows {
     Drawn drawn(const Tree& tree, std::int32_t leaf, double u) const {
         const Seen known = seen(leaf);
         const std::size_t parent = cluster(tree, tree.parent[leaf]);
-        if (u < stray(leaf, known, parent)) return drawn_alone(known);
+        if (u < stray(leaf, known, mean[parent])) return drawn_alone(known);
         double m, v;
-        believe(k_arms, known.plays, known.total, parent, m, v);
+        believe(k_arms, known, parent, m, v);
         return drawn_following(m, v);
     }
     static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
 
-    Drawn drawn_following(double m, double v) const { return kind.drawn(m, sharpened(v, set.hint, set.sharpest)); }
-    Drawn drawn_alone(const Seen& known) const {
+    BANDITREE_INLINE Drawn drawn_following(double m, double v) const { return kind.drawn(m, sharpened(v, set.hint, set.sharpest)); }
+    BANDITREE_INLINE Drawn drawn_alone(const Seen& known) const {
         const double n = stray_prior.plays + known.plays;
         const double m = (stray_prior.plays * stray_prior.mean + known.total) / n;
         return kind.drawn(m, sharpened(1.0 / (n + Kind::one), set.stray_hint, set.stray_sharpest));
     }
-    double sharpened(double v, double hint, double sharpest) const {
+    BANDITREE_INLINE double sharpened(double v, double hint, double sharpest) const {
         const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), 1.0 / sharpest);
         return v * std::min(plainness, 1.0);
     }
@@ -94,6 +98,39 @@ struct AdaptiveRows {
     BANDITREE_INLINE double sharpened_at_most(double v) const {
         const double x = set.hint * plays_per_arm * v, least = 1.0 / set.sharpest, most = x > least ? x : least;
         return most < 1.0 ? most * v : v;
+    }
+
+    Alike alike(const Tree& tree, std::int32_t leaf) const {
+        const Seen known = seen(leaf);
+        return {tree.parent[leaf], known.plays, known.total};
+    }
+    // What a copy draws arms from.
+    void describe(const Tree& tree, const double*, std::size_t copy, const std::vector<std::int32_t>& leaves, Draws& to) {
+        take_copy(tree, copy);
+        const std::size_t n = leaves.size();
+        to.resize(n);
+        for (auto& column : columns) column.resize(n);
+        double *plays = columns[0].data(), *total = columns[1].data(), *around = columns[2].data(), *spread = columns[3].data();
+        double *as_stray = columns[4].data(), *at_best = columns[5].data();
+        for (std::size_t i = 0; i < n; ++i) {
+            const Seen known = seen(leaves[i]);
+            const Logs logs = kind.logs(leaves[i]);
+            const std::size_t parent = cluster(tree, tree.parent[leaves[i]]);
+            plays[i] = known.plays, total[i] = known.total, around[i] = mean[parent], spread[i] = variance[parent];
+            as_stray[i] = logs.alone, at_best[i] = logs.best;
+        }
+        in_vectors([&]() BANDITREE_INLINE {
+            double *const __restrict x = to.mean.data(), *const __restrict y = to.sd.data(), *const __restrict share = to.share.data();
+            for (std::size_t i = 0; i < n; ++i) {
+                const Seen known{plays[i], total[i]};
+                double m, v;
+                believe(k_arms, known, around[i], spread[i], m, v);
+                const Drawn follows = drawn_following(m, v), alone = drawn_alone(known);
+                const double strays = stray({as_stray[i], at_best[i]}, known, around[i]);
+                x[i] = follows.x, x[i + n] = alone.x, y[i] = follows.y, y[i + n] = alone.y;
+                share[i] = 1.0 - strays, share[i + n] = strays;
+            }
+        });
     }
 
     // Learns `count` rewards with sum `total` of the arm at the end of a path.
@@ -140,7 +177,7 @@ struct AdaptiveRows {
         variance[0] = 1.0 / (n_root + Kind::one);
         for (std::size_t c = 1; c < above.size(); ++c) {
             const double k = set.concentration[height_of[c] * copies() + copy];
-            believe(k, sum(c, 0, copy), sum(c, 1, copy), above[c], mean[c], variance[c]);
+            believe(k, {sum(c, 0, copy), sum(c, 1, copy)}, above[c], mean[c], variance[c]);
         }
         const auto n_arms = static_cast<double>(tree.n_arms);
         plays_per_arm = kind.plays(0, weight_of_evidence) / n_arms;
@@ -166,16 +203,20 @@ struct AdaptiveRows {
     std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
 
     // What the copy drawn last believes about a child of a cluster with this evidence.
-    BANDITREE_INLINE void believe(double k, double n, double t, std::size_t parent, double& m, double& v) const {
-        const double per_play = 1.0 / (k + n), share = k * per_play;
-        m = share * mean[parent] + t * per_play;
-        v = 1.0 / (k + n + Kind::one) + share * share * variance[parent];
+    BANDITREE_INLINE void believe(double k, const Seen& of, double around, double spread, double& m, double& v) const {
+        const double per_play = 1.0 / (k + of.plays), share = k * per_play;
+        m = share * around + of.total * per_play;
+        v = 1.0 / (k + of.plays + Kind::one) + share * share * spread;
+    }
+    void believe(double k, const Seen& of, std::size_t parent, double& m, double& v) const {
+        believe(k, of, mean[parent], variance[parent], m, v);
     }
 
     // The chance that an arm does not follow its cluster.
-    double stray(std::int32_t leaf, const Seen& known, std::size_t parent) const {
-        const double factor = known.plays > 0.0 ? kind.log_factor(leaf, known, k_arms, mean[parent], stray_prior) : 0.0;
-        const double odds = chance / (1.0 - chance) * exp(std::min(factor, set.largest_factor));
+    double stray(std::int32_t leaf, const Seen& known, double around) const { return stray(kind.logs(leaf), known, around); }
+    BANDITREE_INLINE double stray(const Logs& logs, const Seen& known, double around) const {
+        const double own = kind.log_factor(logs, known, k_arms, around, stray_prior), factor = known.plays > 0.0 ? own : 0.0;
+        const double odds = chance / (1.0 - chance) * exp_lane(std::min(factor, set.largest_factor));
         return odds / (1.0 + odds);
     }
 
@@ -200,6 +241,7 @@ struct AdaptiveRows {
     // last two are the log likelihood, of normal rewards without what is to be divided by their variance, and that.
     std::vector<double> sums;  // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
     std::vector<double> log_likelihood, apart, log_weight, cumulative;
+    std::array<std::vector<double>, 6> columns;                          // scratch: (arms,)
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
     std::int32_t leaf_at(std::int32_t at) const { return touched[static_cast<std::size_t>(at)].leaf; }
@@ -360,6 +402,7 @@ struct AdaptiveRows {
         double total = 0.0;
         for (std::size_t c = 0; c < copies(); ++c) cumulative[c] = total += exp(log_weight[c] - top);
         weighed = true;
+        ++version;
     }
 };
 

@@ -39,11 +39,16 @@ struct Stray {
     double mean, plays;
 };
 
+// Logs of the likelihood of an arm's rewards: as a stray, and at their own mean.
+struct Logs {
+    double alone, best;
+};
+
 struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
     static constexpr double one = 1.0;     // ONE
     static constexpr double edge = 1e-12;  // EDGE in adaptive_kinds.py
-    BetaRows::Node* nodes;  // the scales of an arm hold the logs of its likelihood: as a stray, and at its own mean
+    BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
     double rarer = 0.0, level = 0.0;  // see AdaptiveBetaRows.level()
@@ -102,13 +107,15 @@ struct AdaptiveBeta {
         const double n = of.seen.plays, off = of.seen.total - n * around;
         return k * off * off > (limit - of.room) * (k + n) * n * around * (1.0 - around);
     }
-    double log_factor(std::int32_t leaf, const Seen& seen, double k, double around, const Stray&) const {
-        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays, best = nodes[leaf].scales.b;
-        const double mean = std::clamp(around, edge, 1.0 - edge);
-        const double there = s * ln(mean) + f * ln_one_minus(mean);
-        return nodes[leaf].scales.a - (best - k / (n + k) * (best - there) - 0.5 * ln_one_plus(n / k));
+    // What `remember` kept.
+    Logs logs(std::int32_t leaf) const { return {nodes[leaf].scales.a, nodes[leaf].scales.b}; }
+    BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, double around, const Stray&) const {
+        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays;
+        const double mean = around < edge ? edge : around > 1.0 - edge ? 1.0 - edge : around;
+        const double there = s * ln_lane(mean) + f * ln_one_plus(-mean);
+        return logs.alone - (logs.best - k / (n + k) * (logs.best - there) - 0.5 * ln_one_plus(n / k));
     }
-    Drawn drawn(double mean, double variance) const {
+    BANDITREE_INLINE Drawn drawn(double mean, double variance) const {
         mean = std::clamp(mean, 0.0, 1.0);
         const double below = std::sqrt(mean), above = std::sqrt(1.0 - mean);
         return {below - above, 0.5 * (below + above) * std::sqrt(variance)};
@@ -189,21 +196,22 @@ struct AdaptiveNormal {
         return {root_mean + lift * sd * std::sqrt(variance * spread), 1.0 / (width * width * spread)};
     }
     double remember(std::int32_t, const Seen&) { return 0.0; }
+    Logs logs(std::int32_t) const { return {0.0, 0.0}; }
     // Whether the log factor may be above a limit: ln q <= q - 1 saves the logarithms.
     BANDITREE_INLINE bool may_stray(const Known& of, double k, double around, double limit, const Stray& stray) const {
         const double n = of.seen.plays, away = in_units(of.seen.total / n - around);
         const double tree = 1.0 / n + 1.0 / k, own = 1.0 / n + 1.0 / stray.plays;
         return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree)) > limit;
     }
-    double log_factor(std::int32_t, const Seen& seen, double k, double around, const Stray& stray) const {
+    BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, double around, const Stray& stray) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n;
-        const auto log_density = [&](double mean, double part) {
+        const auto log_density = [&](double mean, double part) BANDITREE_INLINE {
             const double away = in_units(x - mean);
-            return -0.5 * (away * away / (variance * part) + ln(part));
+            return -0.5 * (away * away / (variance * part) + ln_lane(part));
         };
         return log_density(stray.mean, 1.0 / n + 1.0 / stray.plays) - log_density(around, 1.0 / n + 1.0 / k);
     }
-    Drawn drawn(double mean, double part) const { return {mean, sd * std::sqrt(variance * part)}; }
+    BANDITREE_INLINE Drawn drawn(double mean, double part) const { return {mean, sd * std::sqrt(variance * part)}; }
     void at_bar(double bar, double& mean, double& factor) const {
         mean = bar;
         factor = sd * sd * variance;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "beliefs/adaptive_kinds.hpp"
+#include "beliefs/race.hpp"
 #include "numerics/lanes.hpp"
 #include "numerics/math.hpp"
 #include "numerics/vectors.hpp"
@@ -60,7 +61,6 @@ struct AdaptiveLinearRows {
     // Gets ready for a decision in a context: draws a copy, and computes what it believes about the clusters.
     void begin(const Tree& tree, const double* context, Stream& rng) {
         bring_up_to_date(tree);
-        if (!weighed) weigh();
         const double u = rng.random() * cumulative.back();
         const auto at = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
         look(tree, context, std::min(at, set.copies - 1));
@@ -222,16 +222,34 @@ struct AdaptiveLinearRows {
         for (std::size_t i = 0; i < 5; ++i) out[i * stride] = numbers[i];
     }
 
-    void weights(std::vector<double>& weight, std::vector<double>& noise) {
-        if (!weighed) weigh();
-        weight.resize(set.copies);
-        for (std::size_t k = 0; k < set.copies; ++k) weight[k] = (cumulative[k] - (k ? cumulative[k - 1] : 0.0)) / cumulative.back();
+    std::size_t copies() const { return set.copies; }
+    double weight(std::size_t which) const { return (cumulative[which] - (which ? cumulative[which - 1] : 0.0)) / cumulative.back(); }
+    std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
+    Alike alike(const Tree& tree, std::int32_t leaf) const {
+        return {place[static_cast<std::size_t>(leaf)] >= 0 ? leaf : tree.parent[leaf], 0.0, 0.0};
+    }
+    // What a copy draws arms from, in one context.
+    void describe(const Tree& tree, const double* context, std::size_t which, const std::vector<std::int32_t>& leaves, Draws& to) {
+        look_at_all(tree, context, which);
+        const std::size_t n = leaves.size();
+        to.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            const Arm& arm = believed(tree, leaves[i]);
+            to.mean[i] = arm.following.x, to.sd[i] = arm.following.y, to.share[i] = 1.0 - arm.stray;
+            to.mean[i + n] = arm.alone.x, to.sd[i + n] = arm.alone.y, to.share[i + n] = arm.stray;
+        }
+    }
+
+    void weights(std::vector<double>& shares, std::vector<double>& noise) const {
+        shares.resize(set.copies);
+        for (std::size_t k = 0; k < set.copies; ++k) shares[k] = weight(k);
         noise = variance;
     }
 
     void bring_up_to_date(const Tree& tree) {
         fade();
         if (stale) rebuild(tree);
+        if (!weighed) weigh();
     }
     double reward_centre() const { return origin; }
     std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
@@ -636,6 +654,7 @@ struct AdaptiveLinearRows {
         double total_weight = 0.0;
         for (double& weight : cumulative) weight = total_weight += exp(weight - top);
         weighed = true;
+        ++version;
     }
 
     // The inverse (w^-2 + A)^-1 of a cluster in the copy looked at: (p, p). Few are kept of each.

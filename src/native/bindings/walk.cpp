@@ -281,6 +281,18 @@ void bind_walk(nb::module_& m) {
             [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
         .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
         .def("reset", [](BoundWalk& self) { self.walk->reset(); })
+        .def(
+            "wins",
+            [](BoundWalk& self, nb::object within, nb::handle context, std::int32_t arm) -> nb::object {
+                const double* x;
+                const Limits* limits = limits_of(self, within);
+                require(to_context(context, self, x) && arm >= -1 && arm < self.walk->tree.n_arms, "no such arm, or context");
+                require(arm < 0 || !limits || limits->allows(arm), "the arm must be allowed");
+                std::vector<double> chances;
+                if (!self.walk->wins(limits, x, arm, chances)) return nb::none();
+                return doubles_of(chances, {chances.size()});
+            },
+            nb::arg("limits").none(), nb::arg("context").none(), nb::arg("arm") = -1)
         .def("copies",
              [](BoundWalk& self) {
                  std::vector<double> weight, variance;

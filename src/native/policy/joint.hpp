@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "beliefs/adaptive.hpp"
+#include "policy/races.hpp"
 #include "policy/walk.hpp"
 #include "shortcuts/screening.hpp"
 
@@ -27,14 +28,16 @@ struct JointWalker final : CommonWalk<Rows> {
         rows.begin(tree, context, *rng);
         if (!shortcut.covers(tree)) return best(nullptr);
         evaluations += tree.n_arms;
-        return tree.content[shortcut.pick(tree, rows, *rng)];
+        return tree.content[shortcut.pick(tree, rows, nullptr, *rng)];
     }
 
     std::int32_t choose_within(const Limits& limits, const double* context) override {
         if (explores()) return limits.uniform(*rng);
         if (limits.n_allowed == 1) return limits.arm(0);
         rows.begin(tree, context, *rng);
-        return best(&limits);
+        if (limits.only || !shortcut.covers(tree)) return best(&limits);
+        evaluations += limits.n_allowed;
+        return tree.content[shortcut.pick(tree, rows, &limits, *rng)];
     }
 
     bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) override {
@@ -90,10 +93,16 @@ struct JointWalker final : CommonWalk<Rows> {
         return Rows::contextual;
     }
 
+    bool wins(const Limits* limits, const double* context, std::int32_t arm, std::vector<double>& out) override {
+        races.wins(tree, rows, limits, context, arm, out);
+        return true;
+    }
+
     void reset() override { rows.reset(); }
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
   private:
+    Races<Rows> races;
     std::vector<std::int32_t> among;  // scratch: the leaves that compete, in order
     std::vector<double> scores;
 

@@ -42,6 +42,8 @@ struct Walk {
     virtual bool learns_sums(std::size_t) const { return false; }
     // Learns what each arm got: (arms,).
     virtual void learn_sums(const Sum*) {}
+    // The probability that an arm is chosen if it is given, else of every arm, where all compete with each other: (1,) or (arms,).
+    virtual bool wins(const Limits*, const double*, std::int32_t, std::vector<double>&) { return false; }
     // The weight of each copy and the variance of its noise, for beliefs that are kept in copies and take contexts.
     virtual bool copies(std::vector<double>&, std::vector<double>&) { return false; }
     // What one copy believes in a context about n nodes: (5, n) mean and sd, those of a stray, and the chance to be one.

@@ -9,6 +9,7 @@
 
 #include "beliefs/adaptive.hpp"
 #include "numerics/normal.hpp"
+#include "policy/limits.hpp"
 
 namespace banditree {
 
@@ -17,7 +18,7 @@ struct NoShortcut {
     std::int32_t min_wide = 0;
     bool covers(const Tree&) const { return false; }
     template <class Rows>
-    std::int32_t pick(const Tree&, const Rows&, Stream&) {
+    std::int32_t pick(const Tree&, const Rows&, const Limits*, Stream&) {
         return 0;
     }
 };
@@ -34,17 +35,20 @@ struct Screening {
 
     bool covers(const Tree& tree) const { return min_wide != never && tree.n_arms >= min_wide; }
 
-    std::int32_t pick(const Tree& tree, const Rows& rows, Stream& rng) {
+    // Without the arms that the limits exclude, which may be null.
+    std::int32_t pick(const Tree& tree, const Rows& rows, const Limits* limits, Stream& rng) {
         bar = mean_at_bar = lowest;
         winner = -1;
         odds_limit = rows.chance > 0.0 ? ln(often / (1.0 - often)) - ln(rows.chance / (1.0 - rows.chance)) : never;
-        if (!rows.touched.empty()) try_known(rows, rows.touched[rows.leader], rng.random() < often, rng);
+        exclude(tree, rows, limits);
+        const std::size_t first = find_first(rows);
+        if (first < rows.touched.size()) try_known(rows, rows.touched[first], rng.random() < often, rng);
         const double between = ln_one_minus(often);
         double rank = 0.0, next_low = skip(rng, between);
         rows.each_touched([&](std::size_t i) {
             const bool is_low = rank++ == next_low;
             if (is_low) next_low += 1.0 + skip(rng, between);
-            if (i != rows.leader) try_known(rows, rows.touched[i], is_low, rng);
+            if (i != first && !is_excluded(rows.touched[i].leaf)) try_known(rows, rows.touched[i], is_low, rng);
         });
         if (rows.touched.size() < static_cast<std::size_t>(tree.n_arms)) try_untouched(tree, rows, rng);
         return winner;
@@ -55,6 +59,38 @@ struct Screening {
     double bar = 0.0, mean_at_bar = 0.0, factor = 0.0;  // the highest draw so far, and what Kind::at_bar says of it
     std::int32_t winner = -1;                     // its arm, or the cluster of untouched arms that it belongs to
     std::vector<std::int32_t> strays;             // untouched arms that do not follow their clusters in this decision
+    std::vector<std::int32_t> excluded;           // leaves of arms that may not be chosen, in order
+    std::vector<std::int32_t> gone;               // (clusters,) number of untouched ones among them
+    std::int32_t n_gone = 0;                      // in all clusters
+
+    bool is_excluded(std::int32_t leaf) const {
+        return !excluded.empty() && std::binary_search(excluded.begin(), excluded.end(), leaf);
+    }
+    void exclude(const Tree& tree, const Rows& rows, const Limits* limits) {
+        excluded.clear();
+        gone.assign(rows.n_leaves.size(), 0);
+        n_gone = 0;
+        if (!limits) return;
+        for (const std::int32_t arm : limits->arms) {
+            const std::int32_t leaf = tree.node_of[arm];
+            excluded.push_back(leaf);
+            if (!untouched(rows, leaf)) continue;
+            ++gone[rows.cluster(tree, tree.parent[leaf])];
+            ++n_gone;
+        }
+        std::sort(excluded.begin(), excluded.end());
+    }
+
+    // The place of the arm that sets the bar: the one that was played most. If all are excluded, the number of places.
+    std::size_t find_first(const Rows& rows) const {
+        if (rows.touched.empty() || !is_excluded(rows.touched[rows.leader].leaf)) return rows.leader;
+        std::size_t best = rows.touched.size();
+        double most = 0.0;
+        rows.each_touched([&](std::size_t i) {
+            if (rows.touched[i].seen.plays > most && !is_excluded(rows.touched[i].leaf)) best = i, most = rows.touched[i].seen.plays;
+        });
+        return best;
+    }
 
     void raise(const Rows& rows, double draw, std::int32_t node) {
         if (!(draw > bar)) return;
@@ -69,13 +105,13 @@ struct Screening {
         const double around = rows.mean[known.parent];
         if (!is_low && !rows.kind.may_stray(known, rows.concentration(), around, odds_limit, rows.stray_prior)) return true;
         const double u = is_low ? often * rng.random() : often + (1.0 - often) * rng.random();
-        return u >= rows.stray(known.leaf, known.seen, known.parent);
+        return u >= rows.stray(known.leaf, known.seen, around);
     }
 
     void try_known(const Rows& rows, const Known& known, bool is_low, Stream& rng) {
         if (!follows(rows, known, is_low, rng)) return raise(rows, rows.draw(rows.drawn_alone(known.seen), rng), known.leaf);
         double mean, variance;
-        rows.believe(rows.concentration(), known.seen.plays, known.seen.total, known.parent, mean, variance);
+        rows.believe(rows.concentration(), known.seen, known.parent, mean, variance);
         const double away = mean_at_bar - mean;
         if (away > 0.0 && away * away > unheard_of * factor * rows.sharpened_at_most(variance)) return;
         raise(rows, rows.draw(rows.drawn_following(mean, variance), rng), known.leaf);
@@ -87,11 +123,11 @@ struct Screening {
         const Drawn alone = rows.drawn_alone({0.0, 0.0});
         for (const std::int32_t leaf : strays) raise(rows, rows.draw(alone, rng), leaf);
         for (std::size_t c = 0; c < rows.n_leaves.size(); ++c) {
-            std::int32_t members = rows.n_leaves[c] - rows.n_touched[c];
+            std::int32_t members = rows.n_leaves[c] - rows.n_touched[c] - gone[c];
             for (const std::int32_t leaf : strays) members -= rows.cluster(tree, tree.parent[leaf]) == c;
             if (members <= 0) continue;
             double mean, variance;
-            rows.believe(rows.concentration(), 0.0, 0.0, c, mean, variance);
+            rows.believe(rows.concentration(), {0.0, 0.0}, c, mean, variance);
             const double away = mean_at_bar - mean;
             if (away > 0.0 && away * away > unheard_of_by_any * factor * rows.sharpened_at_most(variance)) continue;
             try_equal(rows, rows.drawn_following(mean, variance), members, rows.node_of[c], rng);
@@ -105,11 +141,11 @@ struct Screening {
     void choose_strays(const Tree& tree, const Rows& rows, Stream& rng) {
         strays.clear();
         if (!(rows.chance > 0.0)) return;
-        const double between = ln_one_minus(rows.chance), n_left = tree.n_arms - static_cast<double>(rows.touched.size());
+        const double between = ln_one_minus(rows.chance), n_left = tree.n_arms - n_gone - static_cast<double>(rows.touched.size());
         for (double at = skip(rng, between); at < n_left; at += 1.0 + skip(rng, between)) {
             std::int32_t leaf;
             do leaf = tree.node_of[rng.integers(static_cast<std::uint64_t>(tree.n_arms))];
-            while (!untouched(rows, leaf) || is_stray(leaf));
+            while (!untouched(rows, leaf) || is_stray(leaf) || is_excluded(leaf));
             strays.push_back(leaf);
         }
     }
@@ -117,7 +153,7 @@ struct Screening {
     std::int32_t any_member(const Tree& tree, const Rows& rows, std::int32_t node, Stream& rng) const {
         std::int32_t leaf;
         do leaf = tree.first(node) + static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(tree.n_children(node))));
-        while (tree.content[leaf] < 0 || !untouched(rows, leaf) || is_stray(leaf));
+        while (tree.content[leaf] < 0 || !untouched(rows, leaf) || is_stray(leaf) || is_excluded(leaf));
         return leaf;
     }
 

@@ -1,0 +1,123 @@
+// The probability that an arm has the highest draw, averaged over the copies of a belief. The race of each copy is kept until
+// the next reward; some arms may be excluded from it without a new one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "beliefs/race.hpp"
+#include "policy/limits.hpp"
+#include "tree/shape.hpp"
+
+namespace banditree {
+
+template <class Rows>
+class Races {
+  public:
+    // The probability of an arm if it is given, else of every arm: (1,) or (arms,).
+    void wins(const Tree& tree, Rows& rows, const Limits* limits, const double* context, std::int32_t arm, std::vector<double>& out) {
+        rows.bring_up_to_date(tree);
+        const bool few = limits && !limits->only && limits->arms.size() <= most_excluded;
+        Table& table = limits && !few ? limited : all;
+        prepare(tree, rows, limits && !few ? limits : nullptr, context, table);
+        excluded.clear();
+        if (few)
+            for (const std::int32_t gone : limits->arms) excluded.push_back(table.class_of[static_cast<std::size_t>(gone)]);
+        if (arm >= 0) {
+            out.assign(1, 0.0);
+            const std::size_t of = table.class_of[static_cast<std::size_t>(arm)];
+            for (Copy& copy : table.copies) out[0] += copy.weight * copy.race.win(of, excluded);
+            return;
+        }
+        std::vector<double> won(table.size.size(), 0.0);
+        for (Copy& copy : table.copies) copy.race.add_wins(excluded, copy.weight, won);
+        out.assign(static_cast<std::size_t>(tree.n_arms), 0.0);
+        double total = 0.0;
+        for (std::int32_t i = 0; i < tree.n_arms; ++i)
+            if (!limits || limits->allows(i)) total += out[static_cast<std::size_t>(i)] = won[table.class_of[static_cast<std::size_t>(i)]];
+        for (double& chance : out) chance /= total;
+    }
+
+  private:
+    static constexpr double negligible = 1e-6;  // NEGLIGIBLE in adaptive.py
+    static constexpr double tolerance = 1e-10, worst = 1e-5;  // of the average, and of a copy however little it weighs
+    static constexpr std::size_t most_excluded = 64;
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    struct Copy {
+        double weight;
+        Race race;
+    };
+    struct Table {
+        std::uint64_t version = 0;  // of the evidence
+        bool only = false;
+        std::vector<std::int32_t> named;  // by the limits
+        std::vector<double> context;
+        std::vector<std::size_t> class_of;  // (arms,)
+        std::vector<double> size;           // (classes,) arms that may be chosen
+        std::vector<Copy> copies;
+    };
+    Table all, limited;
+    std::vector<std::size_t> excluded;  // scratch: classes
+    Draws draws;
+
+    void prepare(const Tree& tree, Rows& rows, const Limits* limits, const double* context, Table& table) {
+        static const std::vector<std::int32_t> nobody;
+        const std::vector<std::int32_t>& named = limits ? limits->arms : nobody;
+        const bool only = limits && limits->only;
+        if (table.version == rows.version && table.only == only && table.named == named &&
+            std::equal(table.context.begin(), table.context.end(), context, context + rows.dim()))
+            return;
+        table.version = 0;
+        table.only = only, table.named = named;
+        table.context.assign(context, context + rows.dim());
+        const std::vector<std::int32_t> members = list_classes(tree, rows, limits, table);
+        table.copies.clear();
+        std::vector<std::size_t> order(rows.copies());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rows.weight(i) < rows.weight(j); });
+        double left_out = 0.0, kept = 0.0;
+        for (const std::size_t copy : order) {
+            const double weight = rows.weight(copy);
+            if (left_out + weight <= negligible) {
+                left_out += weight;
+                continue;
+            }
+            rows.describe(tree, context, copy, members, draws);
+            table.copies.push_back({weight, Race(draws, table.size, std::min(tolerance / weight, worst))});
+            kept += weight;
+        }
+        for (Copy& copy : table.copies) copy.weight /= kept;
+        table.version = rows.version;
+    }
+
+    // Finds the classes of the arms that may be chosen; returns a leaf of each.
+    std::vector<std::int32_t> list_classes(const Tree& tree, const Rows& rows, const Limits* limits, Table& table) const {
+        std::size_t places = 64;
+        while (places < 2 * static_cast<std::size_t>(tree.n_arms)) places *= 2;
+        std::vector<std::size_t> found(places, none);  // classes by what is alike: linear probing
+        std::vector<Alike> kinds;
+        std::vector<std::int32_t> members;
+        table.class_of.assign(static_cast<std::size_t>(tree.n_arms), none);
+        table.size.clear();
+        for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) {
+            if (limits && !limits->allows(arm)) continue;
+            const std::int32_t leaf = tree.node_of[arm];
+            const Alike kind = rows.alike(tree, leaf);
+            const std::uint64_t mixed = (to_bits(kind.plays) * 0x9e3779b97f4a7c15 ^ to_bits(kind.total)) * 0xbf58476d1ce4e5b9 ^
+                                        static_cast<std::uint64_t>(kind.node) * 0x94d049bb133111eb;
+            std::size_t at = static_cast<std::size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 20) & (places - 1);
+            while (found[at] != none && !(kinds[found[at]] == kind)) at = (at + 1) & (places - 1);
+            if (found[at] == none) {
+                found[at] = kinds.size();
+                kinds.push_back(kind), members.push_back(leaf), table.size.push_back(0.0);
+            }
+            table.class_of[static_cast<std::size_t>(arm)] = found[at];
+            table.size[found[at]] += 1.0;
+        }
+        return members;
+    }
+};
+
+}  // namespace banditree
