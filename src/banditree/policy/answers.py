@@ -47,7 +47,7 @@ def decide(state: State, limits: AnyLimits | None, context: Floats | None, posit
     return Decision(arm, state.given.path(arm), (1 - explore) * math.prod(steps) + uniform, tuple(steps))
 
 
-def _steps(state: State, limits: AnyLimits | None, context: object, position: int) -> list[float]:
+def _steps(state: State, limits: AnyLimits | None, context: Floats | None, position: int) -> list[float]:
     """Return the probabilities of the steps to an arm."""
     steps = []
     for node, child in pairwise(state.readable.path(position)):
@@ -67,7 +67,7 @@ def propensities(state: State, limits: AnyLimits | None, context: Floats | None,
     return chances
 
 
-def _reached(state: State, limits: AnyLimits | None, context: object) -> Floats:
+def _reached(state: State, limits: AnyLimits | None, context: Floats | None) -> Floats:
     """Return the probability that the walk reaches each arm: (arms,)."""
     shape = state.tree.shape
     chance = np.zeros(shape.n_nodes)
