@@ -374,3 +374,33 @@ def test_rewards_of_almost_nothing_stop_no_decision(engine: str, half_life: floa
             assert policy.propensities().sum() == pytest.approx(1)
             assert set(policy.choose_many(20)) <= set(DEEP.arms)
             policy.update_many(["c1"] * 1073, np.zeros(1073))  # b2's success fades to less than 1e-300, then to 0
+
+
+@needs_native
+@pytest.mark.parametrize("decisions", [100, 1000])
+@pytest.mark.parametrize("prior", [None, bt.Gaussian()])
+def test_intervals_hold_the_truth_and_those_of_draws_do_not(prior: Any, decisions: int) -> None:
+    """95% intervals of the arms that were tried, within three standard errors over worlds."""
+    shares = np.array([covered(prior, seed, decisions) for seed in range(40)])
+    mean, se = shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
+    assert (mean + 3 * se > 0.95).tolist() == [True, False]
+
+
+def covered(prior: Any, seed: int, decisions: int) -> list[float]:
+    """The share of arms tried whose mean is in the interval, and in that of the likeliest copy's draws."""
+    rng, labels = np.random.default_rng(seed), np.repeat(np.arange(6), 10)
+    means = 1.4 * rng.standard_normal(6)[labels] + 0.35 * rng.standard_normal(60)
+    if prior is None:
+        means = special.expit(means - 2)
+    policy = bt.ATS(bt.Tree.from_labels(labels.tolist()), prior=prior, rng=seed)
+    for _ in range(decisions):
+        arm: Any = policy.choose()
+        policy.update(arm, rng.random() < means[arm] if prior is None else means[arm] + rng.standard_normal())
+    rows: Any = policy._state.rows
+    leaves = policy.tree.shape.node_of
+    leaves = leaves[rows.plays(leaves) > 0]
+    truth = means[policy.tree.shape.content[leaves]]
+    mean, variance, _ = (part[:, 0] for part in rows.believed(leaves, [int(np.argmax(rows.collect().log_weight))]))
+    variance = rows.variance_of_draws(variance, rows.HINT, rows.sharpest()) * rows.reward_variance(mean)
+    ends = rows.interval(leaves, None), rows.ends(mean, rows.sd_unit * np.sqrt(variance))
+    return [float(np.mean((low <= truth) & (truth <= high))) for low, high in ends]

@@ -22,6 +22,7 @@ from banditree.tree.shape import Shape
 RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
+INTERVAL_FALL = 0.7  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
 LOOSE = 0.6  # how plain draws are at least where arms have been played more often than their likeness is worth
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
@@ -35,6 +36,18 @@ FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hund
 def or_none(evidence: Floats) -> Floats:
     """Return evidence of arms, with what is negligible as 0: (k,)."""
     return np.where(evidence < LEAST_EVIDENCE, 0.0, evidence)
+
+
+def weights_for_intervals(weight: Floats, steps: Floats) -> Floats:
+    """Return the weights of copies that intervals go by: (..., steps), the last axis from coarse to fine.
+
+    Copies with less difference between siblings count less, and half of each weight goes to the next copies on either
+    side: the truth lies between two copies, but many rewards leave a single one, as if it were known exactly.
+    """
+    weight = weight * np.exp(-INTERVAL_FALL * steps)
+    padded = np.concatenate([weight[..., :1], weight, weight[..., -1:]], axis=-1)
+    shared = 0.5 * weight + 0.25 * (padded[..., :-2] + padded[..., 2:])
+    return np.asarray(shared / shared.sum())
 
 
 class Sums(NamedTuple):
@@ -403,7 +416,9 @@ class AdaptiveRows(Rows):
         mean, variance, _ = self.believed(nodes, slice(None))
         variance = variance * self.reward_variance(mean)
         centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
-        variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * weight).sum(axis=1)
+        steps = np.maximum(self.steps + self.shift(), 0.0)
+        wider = weights_for_intervals(*(part.reshape(len(RATIOS), -1) for part in (weight, steps)))
+        variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * wider.ravel()).sum(axis=1)
         return centre, self.sd_unit * np.sqrt(variance)
 
     def likeness(self) -> Floats:
