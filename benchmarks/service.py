@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from banditree.service.engine import Engine, Plan
-from banditree.service.events import ARMS, DECISION, REWARD, Event, new_id
+from banditree.service.events import Event, Kind, new_id
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
 from banditree.tree import Tree
@@ -191,15 +191,15 @@ def starts(folder: Path, events: int = EVENTS) -> list[str]:
     names = list(arms)
     log = open_log(store)
     log.begin()
-    log.append([Event(1, ARMS, body={"add": arms}, n=1)])
+    log.append([Event(1, Kind.ARMS, body={"add": arms}, n=1)])
     n, rng = 1, np.random.default_rng(0)
     while n < events:
         part = []
         for i, clicked in zip(rng.integers(1000, size=5000), rng.random(5000) < 0.1, strict=True):
             id_, arm, at = new_id(n * 1000), names[i], n * 1000
             body = {"request": {}, "arms": [arm], "path": [*arms[arm], arm], "propensity": 0.001, "steps": [0.02, 0.05]}
-            part.append(Event(at, DECISION, id_, arm=arm, body=body | {"policy": n, "tree": 1}, n=n + 1))
-            part.append(Event(at, REWARD, id_, arm=arm, value=float(clicked), learned=True, n=n + 2))
+            part.append(Event(at, Kind.DECISION, id_, arm=arm, body=body | {"policy": n, "tree": 1}, n=n + 1))
+            part.append(Event(at, Kind.REWARD, id_, arm=arm, value=float(clicked), learned=True, n=n + 2))
             n += 2
         log.append(part)
     log.commit()

@@ -30,8 +30,9 @@ what it said. "none": it states none, so that its log cannot be used to evaluate
 
 Every library plays with its defaults and with the settings that its documentation recommends for such problems; if it
 names none, it is *told the noise* of the rewards, from which the theory derives the right amount of exploration.
-LinATS and ATS are told nothing and have nothing to set. `meTS` is the algorithm of the mixed-effect paper, told
-exactly how the world was made, which nobody knows in practice: a yardstick, outside of the ranking.
+LinATS and ATS are told nothing and have nothing to set. `meTS` is the algorithm of the mixed-effect paper, written by
+us from the paper, and told exactly how the world was made, which nobody knows in practice: a yardstick, outside of the
+ranking. The covariances of the mixed-effect worlds, which it is told, are our choice and not the paper's.
 """
 
 HOW = """## Run it yourself

@@ -32,7 +32,7 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 CONTEXTS = ((np.arange(600) * 97 % 600) / 256 - 1).reshape(200, 3)
 
 DIGESTS = {
-    "ATS": "f3e2f606670ffeb7",
+    "ATS": "4265b82b09899e5f",
     "draws": "7bf0520425bd7eac",
     "TS": "cd71fcf5d8fe3fee",
     "TSC": "5d8aeda7d15ea7b9",
@@ -41,7 +41,7 @@ DIGESTS = {
     "UCBC": "ce7dff39556813df",
     "UCT": "affc94ff8575f019",
     "TSMax": "b03747f3ee9d160e",
-    "LinATS": "e33e8baf9449798c",
+    "LinATS": "611a12a0cef5bde5",
     "LinTS": "651e7509588aacd8",
     "LinTSC": "b4132a82cfd51a35",
     "LinHTS": "b45495505858882f",

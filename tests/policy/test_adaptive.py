@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import banditree as bt
-from banditree.beliefs.adaptive import FALL, AdaptiveRows
+from banditree.beliefs.adaptive import FALL, LOOSE, AdaptiveRows
 from banditree.errors import InvalidType
 from banditree.policy import engines
 from tests.support.adaptive_law import arms_law
@@ -108,8 +108,7 @@ def test_beliefs_by_hand() -> None:
     assert np.allclose(around[:, 0], cluster)
     v_cluster = 1 / (17 + w_arm) + (16 / (16 + w_arm)) ** 2 / (2 + w_cluster)
     assert np.allclose(variance[:, 0], [1 / 21 + (16 / 20) ** 2 * v_cluster, 1 / 17 + v_cluster])
-    rarer = 2.0**-1.5  # 3.5 successes and 1.5 failures with the prior: 0.3, in steps of the root of 2
-    steps = np.tile(np.arange(10), 3) + np.log(4 * rarer * (1 - rarer)) / np.log(4)
+    steps = np.tile(np.arange(10), 3)  # most rewards are 1, so what is usual at a level of 1/2 is usual here
     beyond = np.maximum(-steps, 0) + np.maximum(steps - 6, 0)
     log_weight = -FALL * np.maximum(steps, 0) - 4 * beyond  # a single child tells nothing about how alike children are
     assert np.allclose(rows.collect().log_weight, log_weight - special.logsumexp(log_weight))
@@ -194,10 +193,42 @@ def test_draws_become_plainer_where_an_arm_has_had_less_than_the_others() -> Non
     assert rows.sharpest() == pytest.approx(sharpest)
     policy.update_many(["b1"], [9 * 60], plays=[9 * 100])
     variance = np.array([1e-9, 0.05, 0.2, 1.0])
-    plain = np.clip(rows.HINT * np.log1p(100 * variance), 1 / sharpest, 1)
-    assert plain[-1] == 1 > plain[1] > plain[0]
-    assert rows.variance_of_draws(variance, rows.HINT, rows.sharpest()) == pytest.approx(variance * plain)
-    assert np.array_equal(bt.ATS(bt.Tree(5), rng=1)._state.rows.variance_of_draws(np.ones(1), 0.3, 4.0), [0.25])  # type: ignore[attr-defined]
+    least = 1 / sharpest + (LOOSE - 1 / sharpest) * 100 / 116  # arms of copy 2 are as alike as 16 plays of each say
+    assert rows.least_plain(2) == pytest.approx(least)
+    assert rows.least_plain(9) < 1.01 / sharpest < rows.least_plain(0) < LOOSE
+    plain = np.clip(rows.HINT * np.log1p(100 * variance), least, 1)
+    assert plain[-1] > plain[2] > plain[0]
+    assert rows.variance_of_draws(variance, rows.HINT, least) == pytest.approx(variance * plain)
+    assert np.array_equal(rows_of(bt.ATS(bt.Tree(5), rng=1)).variance_of_draws(np.ones(1), 0.3, 0.25), [0.25])
+
+
+def test_rates_are_drawn_as_from_a_beta() -> None:
+    """The normal draws of rates pass the quantiles of the Beta that they stand for about as often as this does."""
+    rows = rows_of(bt.ATS(bt.Tree(5), rng=1))
+    for a, b in ((4, 28), (28, 4), (3, 300), (30, 3000), (300, 300), (1, 100), (2, 2)):
+        m, v = np.array([a / (a + b)]), np.array([1 / (a + b + 1)])
+        mean, sd = rows.drawn(m, v)
+        for tail in (0.5, 0.1, 0.01):
+            at = rows.drawn(stats.beta.isf([tail], a, b), np.zeros(1) + 1e-300)[0]
+            assert stats.norm.sf((at - mean) / sd)[0] / tail == pytest.approx(1, abs=0.12)
+        assert rows.as_reward(mean + 0 * sd)[0] == pytest.approx(stats.beta.median(a, b), rel=0.1)
+
+
+def test_no_arm_is_passed_over_that_could_win() -> None:
+    """The bound by which the native engine leaves out arms that are too far below the highest draw so far."""
+    rows = rows_of(bt.ATS(bt.Tree(5), rng=1))
+    variance = np.geomspace(1e-9, 1, 300)
+    for x in (1e-4, 1e-3, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999):
+        bar = 3 * (x ** (1 / 3) - (1 - x) ** (1 / 3)) - 0.7 * (x - 0.5)
+        means = np.append(x * np.geomspace(1e-9, 1, 200), x - x * np.geomspace(1e-6, 1, 200))
+        m, v = (grid.ravel() for grid in np.meshgrid(means, variance))
+        mean, sd = rows.drawn(m, v)
+        width = (1 + x) * (x * (1 - x) if x < 0.5 else 0.25)
+        for square in (80, 120):  # what no random number reaches, and the highest of a million does not
+            left_out = (x - m) ** 2 > square * width * v
+            assert left_out.any()
+            assert (bar - mean[left_out] > np.sqrt(square) * sd[left_out]).all()
+            assert not (bar - mean > np.sqrt(2 * square) * sd)[~left_out].all()  # the bound is not empty
 
 
 def test_rare_rewards_move_the_copies_and_the_strays() -> None:
@@ -343,3 +374,33 @@ def test_rewards_of_almost_nothing_stop_no_decision(engine: str, half_life: floa
             assert policy.propensities().sum() == pytest.approx(1)
             assert set(policy.choose_many(20)) <= set(DEEP.arms)
             policy.update_many(["c1"] * 1073, np.zeros(1073))  # b2's success fades to less than 1e-300, then to 0
+
+
+@needs_native
+@pytest.mark.parametrize("decisions", [100, 1000])
+@pytest.mark.parametrize("prior", [None, bt.Gaussian()])
+def test_intervals_hold_the_truth_and_those_of_draws_do_not(prior: Any, decisions: int) -> None:
+    """95% intervals of the arms that were tried, within three standard errors over worlds."""
+    shares = np.array([covered(prior, seed, decisions) for seed in range(40)])
+    mean, se = shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
+    assert (mean + 3 * se > 0.95).tolist() == [True, False]
+
+
+def covered(prior: Any, seed: int, decisions: int) -> list[float]:
+    """The share of arms tried whose mean is in the interval, and in that of the likeliest copy's draws."""
+    rng, labels = np.random.default_rng(seed), np.repeat(np.arange(6), 10)
+    means = 1.4 * rng.standard_normal(6)[labels] + 0.35 * rng.standard_normal(60)
+    if prior is None:
+        means = special.expit(means - 2)
+    policy = bt.ATS(bt.Tree.from_labels(labels.tolist()), prior=prior, rng=seed)
+    for _ in range(decisions):
+        arm: Any = policy.choose()
+        policy.update(arm, rng.random() < means[arm] if prior is None else means[arm] + rng.standard_normal())
+    rows: Any = policy._state.rows
+    leaves = policy.tree.shape.node_of
+    leaves = leaves[rows.plays(leaves) > 0]
+    truth = means[policy.tree.shape.content[leaves]]
+    mean, variance, _ = (part[:, 0] for part in rows.believed(leaves, [int(np.argmax(rows.collect().log_weight))]))
+    variance = rows.variance_of_draws(variance, rows.HINT, rows.sharpest()) * rows.reward_variance(mean)
+    ends = rows.interval(leaves, None), rows.ends(mean, rows.sd_unit * np.sqrt(variance))
+    return [float(np.mean((low <= truth) & (truth <= high))) for low, high in ends]

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import special
 
 import banditree as bt
 from banditree.policy import engines
 from banditree.stream import native_stream
-from tests.support.adaptive_linear_law import COPIES, dense, standardised
+from tests.support.adaptive_linear_law import moments_law
 from tests.support.helpers import ENGINES, needs_native
 
 DEEP = bt.Tree({"a": ["a1", "a2", "a3"], "d": {"b": ["b1", "b2"], "c": ["c1"]}, "e": ["e1"]})
@@ -39,16 +38,9 @@ def learned(n: int = 60, *, engine: str = "native", seed: int = 0, **options: An
 def test_means_and_intervals_are_those_of_dense_algebra(engine: str) -> None:
     policy = learned(engine=engine)
     x = np.array([0.3, 70.0, -0.1])
-    evidence = standardised(policy, x)
-    copies = [dense(policy, evidence, copy) for copy in COPIES]
-    weight = np.exp(np.array([copy.log_weight for copy in copies]) - special.logsumexp([c.log_weight for c in copies]))
-    z = evidence.z
-    for node, row in enumerate(policy.table(context=x)):
-        means = np.array([z @ copy.mean[node] for copy in copies])
-        variances = np.array([copy.noise * z @ copy.covariance[node, node] @ z for copy in copies])
-        mean = weight @ means
-        sd = np.sqrt(weight @ (variances + (means - mean) ** 2))
-        assert row.mean == pytest.approx(mean + evidence.origin, rel=1e-5)
+    means, sds = moments_law(policy, x)
+    for row, mean, sd in zip(policy.table(context=x), means, sds, strict=True):
+        assert row.mean == pytest.approx(mean, rel=1e-5)
         assert row.interval == pytest.approx((row.mean - 1.96 * sd, row.mean + 1.96 * sd), rel=1e-4)
 
 
@@ -270,3 +262,38 @@ def test_memory_of_a_played_arm_is_below_ten_kilobytes() -> None:
     rows: Any = bt.LinATS(bt.Tree(10), dim=10)._state.rows
     per_node = rows.table.shape[1] * 8
     assert 2 * per_node < 2_000
+
+
+@needs_native
+@pytest.mark.parametrize("decisions", [100, 600])
+def test_intervals_hold_the_truth_where_its_widths_are_between_those_of_the_copies(decisions: int) -> None:
+    """95% intervals within three standard errors; those of the likeliest copy alone, and those of draws, are not."""
+    problem = bt.problems.mixed_effects(60, 6, 3, cluster_sd=(1.4, 0.3), arm_sd=(0.35, 0.1))
+    shares = np.array([covered(problem, seed, decisions) for seed in range(60)])
+    mean, se = shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
+    assert (mean + 3 * se > 0.95).tolist() == [True, False, False]
+
+
+def covered(problem: Any, seed: int, decisions: int) -> list[float]:
+    """The share of arms tried whose mean is in the interval, in one copy's, and in one copy's of sharp draws."""
+    rng = np.random.default_rng(seed)
+    instance = problem.instance(rng)
+    policy = bt.LinATS(instance.tree, dim=3, rng=seed)
+    for _ in range(decisions):
+        x = instance.context(rng)
+        arm = policy.choose(x)
+        policy.update(arm, instance.reward(arm, rng, x), x)
+    rows: Any = policy._state.rows
+    tried = np.flatnonzero(rows.plays(policy.tree.shape.node_of) > 0)
+    leaves, likeliest = policy.tree.shape.node_of[tried], [int(np.argmax(rows.weights()[0]))]
+    held = []
+    for _ in range(10):
+        x = instance.context(rng)
+        truth = np.array([instance.expected(policy.tree.arms[arm], x) for arm in tried])
+        ends = [rows.interval(leaves, x[None])]
+        for sharp in (False, True):
+            one = rows.believed(leaves, x, likeliest, sharp=sharp)[0]
+            centre = one.mean + rows.standard().origin
+            ends.append((centre - 1.96 * one.sd, centre + 1.96 * one.sd))
+        held.append([np.mean((low <= truth) & (truth <= high)) for low, high in ends])
+    return list(np.mean(held, axis=0))

@@ -21,7 +21,7 @@ import pytest
 from banditree.service import engine as engine_module
 from banditree.service import stream
 from banditree.service.engine import Engine, Plan
-from banditree.service.events import DECISION, DEFAULT, MAIN, REWARD, Event, now
+from banditree.service.events import MAIN, Event, Kind, now
 from banditree.service.metrics import Metrics
 from banditree.service.serve import open_log
 from banditree.service.settings import Settings
@@ -47,20 +47,22 @@ def running(store: Path | str, settings: Settings | None = None) -> Engine:
 
 def decision_event(id_: str, at: int, arm: str = "a") -> Event:
     body = {"request": {}, "arms": [arm], "path": [*TREE[arm], arm], "propensity": 0.5, "steps": [0.5]}
-    return Event(at, DECISION, id_, arm=arm, body=body | {"policy": 1, "tree": 1})
+    return Event(at, Kind.DECISION, id_, arm=arm, body=body | {"policy": 1, "tree": 1})
 
 
 def append(store: Path | str, events: list[Event]) -> None:
     with closing(open_log(str(store))) as log:
         last = log.begin()
-        log.append([event.numbered(last + place) for place, event in enumerate(events, 1)])
+        log.append([event._replace(n=last + place) for place, event in enumerate(events, 1)])
         log.commit()
 
 
 # Rewards that cannot be folded
 
 
-@pytest.mark.parametrize("options", [("--reward-sd", "1"), ("--policy", "UCB1"), ("--policy", "LinTS", "--dim", "1")])
+@pytest.mark.parametrize(
+    "options", [("--reward-sd", "1"), ("--rewards", "real"), ("--policy", "UCB1"), ("--policy", "LinTS", "--dim", "1")]
+)
 def test_a_reward_that_cannot_be_learned_is_refused_before_it_is_stored(tmp_path: Path, options: Any) -> None:
     asked = {"context": [1.0]} if "--dim" in options else {}
     with serving(tmp_path, *options) as server:
@@ -78,7 +80,7 @@ def test_a_log_with_an_event_that_does_not_fit_starts_without_it_and_says_so(
     running(store, Settings(policy="TSC", reward_sd=1.0)).stop()
     events = [decision_event("d1", now()), decision_event("d2", now())]
     events += [
-        Event(now(), REWARD, id_, arm="a", value=value, learned=True) for id_, value in (("d1", 1e101), ("d2", 1))
+        Event(now(), Kind.REWARD, id_, arm="a", value=value, learned=True) for id_, value in (("d1", 1e101), ("d2", 1))
     ]
     append(store, events)
     engine = running(store, Settings(policy="TSC", reward_sd=1.0))
@@ -104,7 +106,7 @@ def test_default_rewards_do_not_depend_on_the_order_of_clocks(tmp_path: Path) ->
     until(lambda: state.policy["a"].plays == 100, 30)
     engine.stop()
     with closing(open_log(str(store))) as log:
-        assert sum(event.kind == DEFAULT for event in log.tail(0, whole=False)) == 100
+        assert sum(event.kind == Kind.DEFAULT for event in log.tail(0, whole=False)) == 100
 
 
 def test_a_clock_that_was_set_back_over_a_restart_loses_no_default_reward(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ def test_a_paused_process_loses_its_turn_and_nothing_else(tmp_path: Path) -> Non
             assert server.http.post("/v1/decisions", json={"id": "during"}).status_code == 201
             assert time.monotonic() - began < 9
             with pytest.raises(StoreUnavailable):  # it comes back: its turn has passed, and it stores nothing
-                paused.append([decision_event("doubled", now()).numbered(head + 1)])
+                paused.append([decision_event("doubled", now())._replace(n=head + 1)])
             paused.rollback()
             assert paused.begin() == head + 1
             paused.rollback()
@@ -160,7 +162,7 @@ def test_a_listener_that_never_reads_costs_little(tmp_path: Path) -> None:
     import asyncio
 
     body: dict[str, Any] = {"request": {}, "arms": ["a" * 1000] * 100, "path": ["a"], "propensity": 1.0, "steps": [1.0]}
-    events = [Event(0, DECISION, f"d{n}", arm="a", body=body, n=n) for n in range(1, 201)]  # 100 kB each
+    events = [Event(0, Kind.DECISION, f"d{n}", arm="a", body=body, n=n) for n in range(1, 201)]  # 100 kB each
 
     async def listen() -> None:
         hub = stream.Hub()
@@ -331,7 +333,7 @@ def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: st
     store, settings = tmp_path / "decisions.db", Settings(policy="TSC")
     running(store).stop()
     events = [decision_event(f"d{i}", now()) for i in range(20)]
-    events += [Event(now(), REWARD, f"d{i}", arm="a", value=1.0, learned=True) for i in range(20)]
+    events += [Event(now(), Kind.REWARD, f"d{i}", arm="a", value=1.0, learned=True) for i in range(20)]
     append(store, events)
     engine = running(store)
     whole = engine.states[MAIN].to_bytes()

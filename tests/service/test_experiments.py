@@ -15,13 +15,13 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
-from banditree.service import archive, engine
+from banditree.service import archive, engine, refold
 from banditree.service.config import Source, read_config
 from banditree.service.engine import Plan
-from banditree.service.events import MAIN, iso, now
+from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
 from banditree.service.settings import Settings, parse_context
-from banditree.service.state import State
+from banditree.service.state import State, Voids
 from banditree.tree import Tree
 from tests.support.serving import ITEMS, inside, until
 
@@ -136,12 +136,13 @@ def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     from banditree.service.engine import Queue, Waiting
 
     queue, future = Queue(), Any
+    calm = Waiting(Decide("calm", {}), future, bool)  # type: ignore[arg-type]
     for place in range(500):
-        queue.put(Waiting(Decide(f"busy{place}", {}), future, bool))  # type: ignore[arg-type]
-    queue.put(Waiting(Decide("calm", {}, experiment="calm"), future, bool))  # type: ignore[arg-type]
+        queue.put(Waiting(Decide(f"busy{place}", {}), future, bool), "busy")  # type: ignore[arg-type]
+    queue.put(calm, "calm")
     batch = queue.take(256, 0.0, 0)
     assert len(batch) == 256
-    assert [waiting.command.experiment for waiting in batch].index("calm") <= 1
+    assert batch.index(calm) <= 1
 
 
 # Who may
@@ -211,9 +212,12 @@ def test_while_it_is_paused_the_control_policy_decides_and_nothing_is_learned(tm
 
 
 @pytest.mark.parametrize("policy", ["ATS", "TSC"])
-@pytest.mark.parametrize("way", ["ids", "unit", "time"])
-def test_what_is_voided_has_never_been(tmp_path: Path, way: str, policy: str) -> None:
+@pytest.mark.parametrize(("way", "events_for_a_process"), [("ids", 50_000), ("unit", 50_000), ("time", 0)])
+def test_what_is_voided_has_never_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, events_for_a_process: int, policy: str
+) -> None:
     """Two services see the same decisions and rewards, one of them also bots, which are then voided."""
+    monkeypatch.setattr(refold, "MIN_EVENTS", events_for_a_process)
     settings = Settings(policy=policy, half_life=1000)
     rng = random.Random(3)
     rewards = [(f"d{i}", rng.choice(list(ARMS)), rng.randrange(2)) for i in range(40)]
@@ -266,6 +270,82 @@ def test_what_is_voided_has_never_been(tmp_path: Path, way: str, policy: str) ->
 def test_a_void_must_say_what(tmp_path: Path, asked: Any) -> None:
     with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
         assert http.post("/v1/void", json=asked).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/ofrep/v1/evaluate/flags/main", "[" * 200_000),
+        ("POST", "/ofrep/v1/evaluate/flags", '{"context": ' + "[" * 200_000),
+        ("POST", "/v1/void", "[" * 200_000),
+        ("POST", "/v1/pause", '{"now": true}'),
+        ("GET", "/v1/tree?under=" + "[" * 20_000, ""),
+        ("PUT", "/v1/experiments/new", '{"arms": {"a": []}, "control": 0.5, "control_policy": "item:b"}'),
+        ("PUT", "/v1/experiments/new", '{"arms": {"a": []}, "rewards": "money"}'),
+        ("PUT", "/v1/experiments/new", '{"arms": {"a": []}, "context": {"features": 5}}'),
+        ("PUT", "/v1/decisions//reward", '{"reward": 1}'),
+        ("POST", "/v1/experiments/nobody/decisions", "{}"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence_and_changes_nothing(
+    tmp_path: Path, method: str, path: str, body: str
+) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, http):
+        before = service.engine.n
+        answer = http.request(method, path, content=body)
+        assert 400 <= answer.status_code < 500, answer.text
+        assert answer.json().keys() & {"error", "errorDetails"}
+        assert service.engine.n == before
+
+
+def test_after_a_thousand_voids_another_one_counts_only_what_is_new(tmp_path: Path) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, http):
+        play(http, 5, unit="bot")
+        ids = play(http, 2, unit="human")
+        log = service.engine.log.reading()
+        voids = [({"unit": f"u{i}"} if i % 2 else {"from": 10 * i, "to": 10 * i + 9}) for i in range(2500)]
+        service.engine.states[MAIN].voids = Voids(Event(0, Kind.VOID, body=body, n=9) for body in voids)
+        assert http.post("/v1/void", json={"ids": ids[:1]}).json() == {"voided": 1}
+        assert http.post("/v1/void", json={"unit": "bot"}).json() == {"voided": 5}
+        span = {"from": "2020-01-01", "to": iso(now())}
+        assert http.post("/v1/void", json=span).json() == {"voided": 1}
+        assert http.post("/v1/void", json=span).json() == {"voided": 0}
+        log.close()
+
+
+def test_what_was_voided_before_it_was_archived_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
+    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
+    plan, store = Plan(ARMS, TSC), tmp_path / "decisions.db"
+
+    def move_all_to_the_archive() -> None:
+        with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
+            until(lambda: service.engine._deleted == service.engine.n)
+
+    with inside(plan, store=store) as (_, http):
+        play(http, 30)
+    move_all_to_the_archive()
+    with inside(plan, store=store) as (service, http):
+        http.post("/v1/void", json={"ids": play(http, 30)})
+        play(http, 5)
+        policy = service.engine.states[MAIN].policy.to_bytes()
+    move_all_to_the_archive()
+    with inside(plan, store=store) as (service, http):
+        http.post("/v1/void", json={"ids": play(http, 3)})  # folds again, from what was archived
+        assert service.engine.states[MAIN].policy.to_bytes() == policy
+
+
+def test_decisions_are_not_archived_before_their_windows_have_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
+    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
+    plan, store = Plan(ARMS, Settings(policy="TSC", reward_window=2, default_reward=0)), tmp_path / "decisions.db"
+    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, http):
+        for _ in range(40):
+            http.post("/v1/decisions")
+        until(lambda: service.engine.log.archived >= 40)
+        until(lambda: service.engine.states[MAIN].policy[()].plays == 40)
 
 
 def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

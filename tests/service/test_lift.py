@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditree.service import lift
 from banditree.service.engine import Plan
-from banditree.service.events import CONTROL, POLICY
+from banditree.service.events import Cohort
 from banditree.service.lift import Account, Moments, compare, in_control
 from banditree.service.settings import Settings
 from tests.support.serving import inside
@@ -140,14 +140,14 @@ def test_sums_over_units_are_those_of_the_definition() -> None:
     account, by_unit = Account(None), dict[str, list[float]]()
     for step in range(300):
         unit = f"u{rng.randrange(40)}"
-        account.decide(step, f"d{step}", POLICY, unit, is_slate=False)
+        account.decide(step, f"d{step}", Cohort.POLICY, unit, is_slate=False)
         d = by_unit.setdefault(unit, [0.0, 0.0])
         d[0] += 1
         if rng.random() < 0.3:
             value = rng.random()
-            account.reward(f"d{step}", POLICY, unit, value, is_default=False)
+            account.reward(f"d{step}", Cohort.POLICY, unit, value, is_default=False)
             d[1] += value
-    found = account.moments(POLICY)
+    found = account.moments(Cohort.POLICY)
     rows = list(by_unit.values())
     assert found.units == len(rows)
     assert found.d == sum(d for d, _ in rows) == 300
@@ -162,22 +162,22 @@ def test_sums_over_units_are_those_of_the_definition() -> None:
 
 def test_decisions_whose_window_is_open_are_left_out_of_both_groups() -> None:
     account = Account(10.0)
-    for place, cohort in enumerate((POLICY, CONTROL)):
+    for place, cohort in enumerate((Cohort.POLICY, Cohort.CONTROL)):
         account.decide(0, f"old{place}", cohort, None, is_slate=False)
         account.decide(9_000_000, f"new{place}", cohort, None, is_slate=False)
         account.reward(f"old{place}", cohort, None, 1.0, is_default=False)
         account.reward(f"new{place}", cohort, None, 1.0, is_default=False)
     later = account.moments_at(12_000_000)
-    assert [later[cohort].d for cohort in (POLICY, CONTROL)] == [1, 1]
-    assert account.moments(POLICY).d == 0  # looking has changed nothing
+    assert [later[cohort].d for cohort in (Cohort.POLICY, Cohort.CONTROL)] == [1, 1]
+    assert account.moments(Cohort.POLICY).d == 0  # looking has changed nothing
     account.close(12_000_000)
-    assert account.moments(POLICY) == later[POLICY]
-    account.reward("old0", POLICY, None, 5.0, is_default=False)  # too late
-    assert account.moments(POLICY).r == 1
+    assert account.moments(Cohort.POLICY) == later[Cohort.POLICY]
+    account.reward("old0", Cohort.POLICY, None, 5.0, is_default=False)  # too late
+    assert account.moments(Cohort.POLICY).r == 1
     restored = Account.from_dict(account.to_dict(), 10.0)
     assert restored.to_dict() == account.to_dict()
     restored.close(20_000_000)
-    assert restored.moments(CONTROL).d == 2
+    assert restored.moments(Cohort.CONTROL).d == 2
 
 
 def test_a_unit_is_always_in_the_same_group_and_the_share_is_right() -> None:

@@ -302,9 +302,15 @@ def test_contexts_and_rewards_of_any_size(tmp_path: Path) -> None:
         assert nodes(server) == before
     other = tmp_path / "other"
     other.mkdir()
-    with serving(other, "--reward-sd", "3") as server:
+    with serving(other, "--rewards", "real") as server:  # their standard deviation is learned
         id_ = server.http.post("/v1/decisions").json()["id"]
         assert put(server, id_, reward=-12.5) == (200, {"status": "applied"})
+        before = nodes(server)
+        server.stop()
+    with serving(other, "--rewards", "real") as server:
+        assert nodes(server) == before
+    with serving(other, "--reward-sd", "3") as server:
+        assert nodes(server) != before
 
 
 def test_a_token_is_asked_for(tmp_path: Path) -> None:
@@ -334,6 +340,7 @@ def test_a_server_that_cannot_be_says_why(tmp_path: Path) -> None:
     assert "does not take --dim; leave it out" in refused(tmp_path, "--dim", "3")
     assert "LinTS needs --dim" in refused(tmp_path, "--policy", "LinTS")
     assert "--half-life=0.0 must be at least 1" in refused(tmp_path, "--half-life", "0")
+    assert "--rewards 'money' must be rates" in refused(tmp_path, "--rewards", "money")
     assert "--reward-sd=0.0 must be above 0" in refused(tmp_path, "--reward-sd", "0")
     assert "there is no folder" in refused(tmp_path, "--store", "nowhere/decisions.db")
     assert "it is a folder" in refused(tmp_path, "--store", ".")

@@ -46,10 +46,9 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
         sd, unit = 0.0, 1.0
         root = (float(rows.a[0] + rows.b[0]), float(rows.a[0]))
         known = {int(v): (first[v] + second[v] + rows.a[v] + rows.b[v], first[v] + rows.a[v]) for v in shape.node_of}
-        rate = (first[0] + rows.a[0]) / (first[0] + second[0] + rows.a[0] + rows.b[0])
-        rarer = 2.0 ** (-math.floor(0.5 - 2 * math.log2(min(rate, 1 - rate))) / 2)
-        level = rarer if rate <= 0.5 else 0.5
-        steps, shift, below = range(10), math.log(4 * rarer * (1 - rarer), 4), 4.0
+        rate = (first[0] + sum(rows.a)) / (first[0] + second[0] + sum(rows.a) + sum(rows.b))
+        level = 2.0 ** (-math.floor(0.5 - 2 * math.log2(rate)) / 2) if rate <= 0.5 else 0.5
+        steps, shift, below = range(10), math.log(4 * level * (1 - level), 4), 4.0
     one = 0.0 if gaussian else 1.0
     before = {}  # what is known of clusters beforehand
     for v in set(range(1, shape.n_nodes)) - set(known):
@@ -176,15 +175,22 @@ def _drawn(
         factor = special.betaln(a + total, b + failures) - special.betaln(a, b) - tree
     odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
     both = []
-    sharpest = ((0.3, 3.0), (0.3, 4.0)) if sd else ((0.3, 1 + 0.8 * math.log(max(world.n_arms, 2))), (0.2, 6.0))
+    most = 3.0 if sd else 1 + 0.8 * math.log(max(world.n_arms, 2))
+    least = 1 / most + max(0.6 - 1 / most, 0) * world.per_arm / (world.per_arm + k[leaf])
+    plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.2, least), (0.2, 1 / 3))
     alone = (plays * centre + total) / (plays + n), 1 / (plays + n + (0 if sd else 1))
-    for (m, v), (hint, most) in zip(((mean, variance), alone), sharpest, strict=True):
-        plain = min(1.0, max(hint * math.log1p(v * world.per_arm), 1 / most))
-        if sd:
-            both.append((m, sd * math.sqrt(v * plain)))
-        else:
-            both.append((math.sqrt(m) - math.sqrt(1 - m), (math.sqrt(m) + math.sqrt(1 - m)) / 2 * math.sqrt(v * plain)))
+    for (m, v), (hint, least_plain) in zip(((mean, variance), alone), plainness, strict=True):
+        v_drawn = v * min(1.0, max(hint * math.log1p(v * world.per_arm), least_plain))
+        both.append((m, sd * math.sqrt(v_drawn)) if sd else _on_scale(m, v_drawn))
     return odds / (1 + odds), both[0], both[1]
+
+
+def _on_scale(m: float, v: float) -> tuple[float, float]:
+    """Mean and standard deviation of a rate on the scale z with dz/dp = p^(-2/3) + q^(-2/3) - 0.7."""
+    p = min(max(m, v / 2), 1 - v / 2)
+    slope, bend = p ** (-2 / 3) + (1 - p) ** (-2 / 3) - 0.7, (1 - p) * p ** (-2 / 3) - p * (1 - p) ** (-2 / 3)
+    z = 3 * p ** (1 / 3) - 3 * (1 - p) ** (1 / 3) - 0.7 * (p - 0.5)
+    return z - v / 3 * bend, slope * math.sqrt(v * p * (1 - p)) * (1 + 0.6 * v)
 
 
 def wins_on_a_grid(parts: Any) -> Floats:

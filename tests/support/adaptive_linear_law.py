@@ -20,7 +20,7 @@ from tests.support.adaptive_law import wins_on_a_grid
 Floats = NDArray[np.float64]
 COPIES = [
     (2.0 ** (2 - i), factor, share, -0.3 * i)
-    for factor in (1.0, 2.0, 4.0)
+    for factor in (0.1, 1.0, 3.0)
     for i in range(8)
     for share in (0.02, 0.3, 1.0, 8.0)
 ]
@@ -53,10 +53,10 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any], context: Any) -> Float
     shape = policy.tree.shape
     evidence = standardised(policy, np.asarray(context, float))
     n_arms = len(shape.node_of)
+    chance = _stray_chance(evidence, n_arms)
     positions = [i for i, arm in enumerate(policy.tree.arms) if arm in set(allowed)]
-    chance = min(0.1, 1 / max(2, n_arms) * (1 + evidence.plays / (10 * n_arms)))
     length = math.log1p(evidence.plays / n_arms)
-    sharp = min(5.0, length / (length - math.log(15)) if length > math.log(15) else 5.0)
+    sharp = min(5.0, length / (length - math.log(10)) if length > math.log(10) else 5.0)
     parts, weights = [], []
     for copy in COPIES:
         posterior = dense(policy, evidence, copy)
@@ -69,6 +69,41 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any], context: Any) -> Float
         if share > 1e-8:
             chances[positions] += share * (wins_on_a_grid(part) if len(part) > 1 else np.ones(1))
     return np.asarray(chances / chances.sum())
+
+
+def moments_law(policy: bt.Policy, context: Any) -> tuple[Floats, Floats]:
+    """The mean and standard deviation of each node's expected reward, as intervals have them: (nodes,) each."""
+    shape = policy.tree.shape
+    evidence = standardised(policy, np.asarray(context, float))
+    chance, z = _stray_chance(evidence, len(shape.node_of)), evidence.z
+    posteriors = [dense(policy, evidence, copy) for copy in COPIES]
+    logs = np.array([posterior.log_weight for posterior in posteriors])
+    weight = dict(zip(COPIES, np.exp(logs - special.logsumexp(logs)), strict=True))
+    wider = dict.fromkeys(COPIES, 0.0)
+    for (tau, factor, share, log), part in weight.items():  # intervals: a prior that falls by 1 with each halving
+        for step, portion in ((-1, 0.25), (0, 0.5), (1, 0.25)):
+            to = (tau / 2.0**step, factor, share, log - 0.3 * step)
+            to = next((copy for copy in COPIES if np.allclose(copy, to)), (tau, factor, share, log))
+            wider[to] += portion * part * tau ** (0.7 / math.log(2))
+    parts = np.empty((len(COPIES), shape.n_nodes, 5))
+    for i, (copy, posterior) in enumerate(zip(COPIES, posteriors, strict=True)):
+        for node in range(shape.n_nodes):
+            if shape.content[node] >= 0:
+                stray, follows, alone = _drawn(node, shape, evidence, posterior, copy, chance, 1.0)
+            else:
+                sd = math.sqrt(posterior.noise * (z @ posterior.covariance[node, node] @ z))
+                stray, follows = 0.0, (z @ posterior.mean[node], sd)
+                alone = follows
+            parts[i, node] = stray, *follows, *alone
+    strays, means, sds, stray_means, stray_sds = parts.transpose(2, 0, 1)
+    centre = np.array(list(weight.values())) @ ((1 - strays) * means + strays * stray_means)
+    squares = (1 - strays) * (sds**2 + (means - centre) ** 2) + strays * (stray_sds**2 + (stray_means - centre) ** 2)
+    widened = np.array(list(wider.values()))
+    return centre + evidence.origin, np.sqrt(widened @ squares / widened.sum())
+
+
+def _stray_chance(evidence: Evidence, n_arms: int) -> float:
+    return float(min(0.1, 1 / max(2, n_arms) * (1 + evidence.plays / (10 * n_arms))))
 
 
 def standardised(policy: bt.Policy, context: Floats) -> Evidence:
@@ -116,7 +151,7 @@ def widths(policy: bt.Policy, copy: Any, p: int) -> dict[int, Floats]:
     tau, factor, share, _ = copy
 
     def width(h: int) -> tuple[float, float]:
-        level = min(float(tau * factor**h), 16.0)
+        level = min(max(float(tau * factor**h), 1e-3), 16.0)
         return level, max(float(level * share), 1e-3)
 
     found = {v: width(height[v]) for v in range(1, shape.n_nodes)}

@@ -21,8 +21,9 @@ from typing import Any
 import httpx
 
 from banditree.service import engine
+from banditree.service.archive import first_state
 from banditree.service.commands import answer
-from banditree.service.events import DECISION, MAIN, POLICY, REWARD, VOID, Event
+from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Settings
 from banditree.service.state import State, Voids
@@ -138,9 +139,8 @@ class ClientThread(threading.Thread):
             self.decide(http, rng.choice(list(ledger.asked)))  # again
         elif ledger.answered and rng.random() < 0.03:
             self.void(http, rng.sample(list(ledger.answered), min(3, len(ledger.answered))))
-        elif rng.random() < 0.03:
-            where = rng.choice(["/v1", f"/v1/experiments/{OTHER}"])
-            http.post(f"{where}/{rng.choice(['pause', 'resume', 'resume'])}")
+        elif rng.random() < 0.05:
+            self.change(http)
         else:
             self.decide(http, f"{self.prefix}-{len(ledger.asked)}{rng.choice(['', '-other'])}")
 
@@ -169,6 +169,23 @@ class ClientThread(threading.Thread):
             ledger.faults.append(f"the reward of {id_} was applied twice")
         else:
             ledger.accepted[id_] = value
+
+    def change(self, http: httpx.Client) -> None:
+        """Change a whole experiment: pause it, go on, move an arm, or void a visitor or a moment."""
+        rng, moment = self.rng, now()
+        where = rng.choice(["/v1", f"/v1/experiments/{OTHER}"])
+        changes: list[tuple[str, Any]] = [
+            ("pause", {}),
+            ("resume", {}),
+            ("resume", {}),
+            ("arms", {"move": {"hats0": [rng.choice(["hats", "shoes"])]}}),
+            ("void", {"unit": f"visitor-{rng.randrange(50)}"}),
+            ("void", {"from": iso(moment - 20_000), "to": iso(moment - 10_000)}),
+        ]
+        route, body = rng.choice(changes)
+        got = http.post(f"{where}/{route}", json=body)
+        if got.status_code not in (200, 503):
+            self.ledger.faults.append(f"{route}: {got.status_code} {got.text}")
 
     def void(self, http: httpx.Client, ids: list[str]) -> None:
         for where in {at(id_) for id_ in ids}:
@@ -204,30 +221,34 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     for ledger in ledgers:
         known = find(log, ledger.asked)
         for id_, said in ledger.answered.items():
-            kept = [event for event in known.get(id_, ()) if event.kind == DECISION]
+            kept = [event for event in known.get(id_, ()) if event.kind == Kind.DECISION]
             if [answer(event) for event in kept] != [said]:
                 faults.append(f"decision {id_} was answered, and is not in the log as it was answered")
         for id_, value in ledger.accepted.items():
-            kept = [event for event in known.get(id_, ()) if event.kind == REWARD]
+            kept = [event for event in known.get(id_, ()) if event.kind == Kind.REWARD]
             if [event.value for event in kept] != [value]:
                 faults.append(f"the reward of {id_} was accepted, and is in the log {len(kept)} times")
         for id_, events in known.items():
             if len(events) > 1 and events[1].value != ledger.sent.get(id_):
                 faults.append(f"the reward of {id_} was never sent")
-    ids = {id_ for event in log.of_kinds(VOID) for id_ in (event.body or {})["ids"]}
-    return faults + [f"{id_} was voided, and is not" for ledger in ledgers for id_ in ledger.voided - ids]
+    voids = Voids(log.of_kinds(Kind.VOID))
+    for ledger in ledgers:
+        kept = [event for events in find(log, ledger.voided).values() for event in events[:1]]
+        faults += [f"{event.id} was voided, and is not" for event in kept if not voids.cover(event)]
+    return faults
 
 
 def compare_states(log: EventLog, name: str) -> list[str]:
     """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts."""
     settings = PLANS[name].settings
-    voids = [event for event in log.of_kinds(VOID) if event.experiment == name]
-    whole, plays, skipped = State(name, settings, voids), 0, set()
+    whole, plays, skipped = first_state(log, name, settings), 0, set()
     for event in log.tail(0, whole=False, experiment=name):
         whole.apply(event)
-        if event.kind == DECISION and Voids(voids).cover(event):
+        if event.kind == Kind.DECISION and whole.voids.cover(event):
             skipped.add(event.id)
-        plays += event.kind == REWARD and event.learned and event.cohort == POLICY and event.id not in skipped
+        plays += (
+            event.kind == Kind.REWARD and event.learned and event.cohort == Cohort.POLICY and event.id not in skipped
+        )
     if whole.is_empty:
         return []
     faults = []

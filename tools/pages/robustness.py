@@ -24,7 +24,7 @@ N_RANDOM, N_SHOPS, DRAWN_SEEDS = 24, 12, 12  # worlds of each kind, and seeds of
 END, GROWTH_SEEDS = 1_000_000, 10
 SHARE = 0.3  # of the seeds that the worlds of the paper name: enough, with a budget of about 25 minutes on two cores
 QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
-COVERAGE_SEEDS = 2  # runs in which intervals are looked at
+COVERAGE_SEEDS = 6  # runs in which intervals are looked at
 SECONDS_PER_STEP = 2e-6  # of a plain policy, about, on two cores; for the bar
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
 

@@ -22,7 +22,9 @@ from banditree.tree.shape import Shape
 RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
+INTERVAL_FALL = 0.7  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
+LOOSE = 0.6  # how plain draws are at least where arms have been played more often than their likeness is worth
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
@@ -34,6 +36,18 @@ FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hund
 def or_none(evidence: Floats) -> Floats:
     """Return evidence of arms, with what is negligible as 0: (k,)."""
     return np.where(evidence < LEAST_EVIDENCE, 0.0, evidence)
+
+
+def weights_for_intervals(weight: Floats, steps: Floats) -> Floats:
+    """Return the weights of copies that intervals go by: (..., steps), the last axis from coarse to fine.
+
+    Copies with less difference between siblings count less, and half of each weight goes to the next copies on either
+    side: the truth lies between two copies, but many rewards leave a single one, as if it were known exactly.
+    """
+    weight = weight * np.exp(-INTERVAL_FALL * steps)
+    padded = np.concatenate([weight[..., :1], weight, weight[..., -1:]], axis=-1)
+    shared = 0.5 * weight + 0.25 * (padded[..., :-2] + padded[..., 2:])
+    return np.asarray(shared / shared.sum())
 
 
 class Sums(NamedTuple):
@@ -109,6 +123,7 @@ class AdaptiveRows(Rows):
             FINEST,
             self.HINT,
             self.sharpest(),
+            LOOSE,
             self.STRAY_HINT,
             self.STRAY_SHARPEST,
             self.STRAYS,
@@ -293,28 +308,31 @@ class AdaptiveRows(Rows):
         constant, per_log = self.SHARPEST
         return constant + per_log * float(np.log(max(len(self.shape.node_of), 2)))
 
-    def variance_of_draws(self, variance: Floats, hint: float, sharpest: float) -> Floats:
+    def least_plain(self, copy: int) -> float:
+        """Return how plain draws of arms that follow their cluster are at least: plainer where arms are less alike."""
+        sharpest, plays = 1 / self.sharpest(), self.plays_per_arm()
+        return sharpest + max(LOOSE - sharpest, 0.0) * plays / (plays + float(self.concentration[0, copy]))
+
+    def variance_of_draws(self, variance: Floats, hint: float, least: float) -> Floats:
         """Return the variance of draws, given that of beliefs.
 
-        An arm whose belief is worth more plays than arms have had on average is drawn up to ``sharpest`` times as
-        sharply as it is believed; one whose belief is worth far fewer, plainly, so that a poor start is made good.
+        An arm whose belief is worth more plays than arms have had on average is drawn more sharply than it is believed,
+        with as little as ``least`` of the variance; one whose belief is worth far fewer, plainly, so that a poor start
+        is made good.
         """
         if not self.sharpened:
             return variance
-        plainness = np.maximum(hint * np.log1p(variance * self.plays_per_arm()), 1 / sharpest)
+        plainness = np.maximum(hint * np.log1p(variance * self.plays_per_arm()), least)
         return np.asarray(variance * np.minimum(plainness, 1.0))
 
-    def components(self, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
+    def components(self, arms: Arms, copy: int) -> tuple[Floats, Floats, Floats, Floats]:
         """Return mean and standard deviation of the draws of arms that follow their cluster, and of those that do not.
 
-        (k,) each.
+        (k,) each, for what one copy believes about them.
         """
-        return (
-            *self.drawn(arms.mean, self.variance_of_draws(arms.variance, self.HINT, self.sharpest())),
-            *self.drawn(
-                arms.stray_mean, self.variance_of_draws(arms.stray_variance, self.STRAY_HINT, self.STRAY_SHARPEST)
-            ),
-        )
+        following = self.variance_of_draws(arms.variance, self.HINT, self.least_plain(copy))
+        alone = self.variance_of_draws(arms.stray_variance, self.STRAY_HINT, 1 / self.STRAY_SHARPEST)
+        return (*self.drawn(arms.mean, following), *self.drawn(arms.stray_mean, alone))
 
     # What every belief can do
 
@@ -325,7 +343,7 @@ class AdaptiveRows(Rows):
         for decision in range(m):
             copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
             arms = self._remembered(("arms", copy, np.asarray(nodes).tobytes()), lambda c=copy: self._one(nodes, c))
-            mean, sd, stray_mean, stray_sd = self.components(arms)
+            mean, sd, stray_mean, stray_sd = self.components(arms, copy)
             stray = rng.random(len(found)) < arms.stray
             normal = rng.standard_normal(len(found))
             found[:, decision] = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * normal
@@ -342,7 +360,7 @@ class AdaptiveRows(Rows):
         for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
             if n:
                 arms = self._one(nodes, chosen)
-                mean, sd, stray_mean, stray_sd = (part[:, None] for part in self.components(arms))
+                mean, sd, stray_mean, stray_sd = (part[:, None] for part in self.components(arms, chosen))
                 stray = rng.random((len(mean), n)) < arms.stray[:, None]
                 draws = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * rng.standard_normal(
                     stray.shape
@@ -379,7 +397,7 @@ class AdaptiveRows(Rows):
         arms = self.arms(one_each, kept)
         for at, copy in enumerate(kept):
             of_copy = Arms(*(np.ascontiguousarray(part[:, at]) for part in arms))
-            found += weight[copy] * self.winning.normal_mixed_wins(*self.components(of_copy), of_copy.stray, size)
+            found += weight[copy] * self.winning.normal_mixed_wins(*self.components(of_copy, copy), of_copy.stray, size)
         return np.asarray((found / (found @ size))[kind])
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
@@ -398,7 +416,9 @@ class AdaptiveRows(Rows):
         mean, variance, _ = self.believed(nodes, slice(None))
         variance = variance * self.reward_variance(mean)
         centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
-        variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * weight).sum(axis=1)
+        steps = np.maximum(self.steps + self.shift(), 0.0)
+        wider = weights_for_intervals(*(part.reshape(len(RATIOS), -1) for part in (weight, steps)))
+        variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * wider.ravel()).sum(axis=1)
         return centre, self.sd_unit * np.sqrt(variance)
 
     def likeness(self) -> Floats:

@@ -20,7 +20,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.adaptive import heights_of
+from banditree.beliefs.adaptive import heights_of, weights_for_intervals
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
@@ -32,13 +32,13 @@ from banditree.tree.shape import Shape
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths
 # are standard deviations in units of the noise.
 LEVEL_WIDTHS = 2.0 ** np.arange(2, -6, -1)  # of arms around their cluster
-WIDER_ABOVE = (1.0, 2.0, 4.0)  # factor by which widths grow with each level up
+WIDER_ABOVE = (0.1, 1.0, 3.0)  # factor by which widths grow with each level up; 0.1: clusters hardly differ
 SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
 SHARPNESS = 5.0  # draws have the variance of this many times the evidence: plain draws explore too much
-AT_STAKE = 15.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
+AT_STAKE = 10.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
 STRAYS = 1.0  # how many arms are expected to have a level that does not follow their cluster, before any reward
 GROWTH = 10.0  # plays per arm after which as many strays again are expected
 MOST_STRAY = 0.1  # the largest chance that an arm is a stray, before its own rewards are considered
@@ -216,9 +216,10 @@ class AdaptiveLinearRows(Rows):
         self.height = heights_of(shape)
         widths, shares = (grid.ravel() for grid in np.meshgrid(LEVEL_WIDTHS, SLOPE_SHARES, indexing="ij"))
         factor = np.repeat(WIDER_ABOVE, KINDS)  # (copies,)
-        up = np.arange(self.height[0] + 1)[:, None]
-        level = np.tile(widths, len(WIDER_ABOVE)) * factor**up
-        self.level_width = np.minimum(level, LARGEST_WIDTH)  # (heights, copies)
+        factors = np.tile(factor, (self.height[0] + 1, 1))
+        factors[0] = np.tile(widths, len(WIDER_ABOVE))
+        level = np.cumprod(factors, axis=0)  # and not powers, whose last bit may differ between machines
+        self.level_width = np.clip(level, LEAST_WIDTH, LARGEST_WIDTH)  # (heights, copies)
         self.slope_width = np.maximum(self.level_width * np.tile(shares, len(WIDER_ABOVE)), LEAST_WIDTH)
         falls = -FALL * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
         self.log_prior = np.tile(falls, len(WIDER_ABOVE)).astype(np.float64)
@@ -615,13 +616,17 @@ class AdaptiveLinearRows(Rows):
 
     def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()[0]
-        rising = np.argsort(weight)
-        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
-        arms = self.believed(nodes, context, kept, sharp=False)
-        share = weight[kept] / weight[kept].sum()
-        mean, sd = np.stack([part.mean for part in arms]), np.stack([part.sd for part in arms])  # (copies, k)
-        centre = share @ mean
-        return centre + self.standard().origin, np.sqrt(share @ (sd**2 + (mean - centre) ** 2))
+        grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES)).swapaxes(1, 2)
+        wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))))
+        wider = wider.swapaxes(1, 2).ravel()
+        rising = np.argsort(wider)
+        kept = rising[np.cumsum(wider[rising]) > NEGLIGIBLE]
+        parts = np.stack(self.believed(nodes, context, kept, sharp=False))  # (copies, 5, k)
+        mean, sd, stray_mean, stray_sd, stray = parts.swapaxes(0, 1)
+        weight, wider = weight[kept] / weight[kept].sum(), wider[kept] / wider[kept].sum()
+        centre = weight @ (mean + stray * (stray_mean - mean))
+        apart, stray_apart = sd**2 + (mean - centre) ** 2, stray_sd**2 + (stray_mean - centre) ** 2
+        return centre + self.standard().origin, np.sqrt(wider @ (apart + stray * (stray_apart - apart)))
 
     def draw_coefficients(self, rng: Any) -> tuple[Floats, float]:
         """Draw the level and the slopes of all arms, for contexts as given, and the noise: (arms, 1 + dim), a number.

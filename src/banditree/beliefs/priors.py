@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.beliefs.base import Belief, Rows
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.tree import Tree
+from banditree.tree.shape import Floats
 
 Prior = Belief | Mapping[Any, Belief]
 
@@ -119,9 +119,6 @@ def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:
     """Yield (path, node) of every cluster except the root."""
     for node in tree.shape.inner.tolist()[1:]:
         yield tree.nodes.path(node), node
-
-
-Floats = NDArray[np.float64]
 
 
 class Siblings(NamedTuple):

@@ -34,13 +34,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.report.intervals import chance_below, student
 from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
+from banditree.tree.shape import Floats
 
-Floats = NDArray[np.float64]
 MIN_CHANCE = 0.9  # the data can tell if one policy is better with at least this probability
 MIN_SHARE = 0.02  # a smaller saving that the data cannot tell from none does not justify a tree, or a deeper one
 CLOSE = 0.05  # within this share, the policy that loses less per decision at the end is preferred

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.beliefs import Gaussian
 from banditree.beliefs.adaptive_linear import AdaptiveLinear, AdaptiveLinearRows
@@ -44,8 +43,8 @@ from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
 from banditree.stream import Rng, Seed, generator
 from banditree.tree import Tree
+from banditree.tree.shape import Floats
 
-Floats = NDArray[np.float64]
 N_DRAWS = 200  # of all coefficients, for an inspection
 MIN_EIGENVALUE = 1e-9  # of the largest: directions in which contexts do not vary are left out
 WITH_CONTEXTS, WITHOUT_CONTEXTS, WITHOUT_TREE = LinATS.__name__, ATS.__name__, LinTS.__name__

@@ -21,9 +21,9 @@ from banditree.stream import Seed, generator
 from banditree.theory import Quality
 from banditree.theory.cluster_quality import find_branches, quality_of
 from banditree.tree import Tree
+from banditree.tree.shape import Floats
 from banditree.tree.text import outline
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 MAX_DRAWN_NUMBERS = 6_000_000  # so that larger catalogues get fewer worlds
 N_TOP = 10  # best arms that are listed

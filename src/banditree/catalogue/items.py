@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.beliefs import Gaussian
 from banditree.catalogue.posterior import NormalPosterior, Posterior
@@ -21,8 +20,8 @@ from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng, Seed
 from banditree.tree import Tree
 from banditree.tree.lookup import by_arm
+from banditree.tree.shape import Floats
 
-Floats = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)
 # The combinations of data that a catalogue may have.
 WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))

@@ -40,8 +40,8 @@ from banditree.problems import rewards as families
 from banditree.problems.rewards import Rewards
 from banditree.stream import Rng
 from banditree.tree import Tree
+from banditree.tree.shape import Floats
 
-Floats = NDArray[np.float64]
 GRID = np.linspace(0.0, 2.5, 51)  # spreads to try, as standard deviations in units of the spread of all arms
 COMMON_PLAYS = 10.0  # plays that the pooled variance counts for in the estimate of an arm's own variance
 EDGE = 1e-12  # means stay this far from 0 and 1, where Beta has no density

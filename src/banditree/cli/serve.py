@@ -25,6 +25,7 @@ def _option(text: str, metavar: str | None = None, name: str | None = None, **li
 
 
 def serve_command(
+    ctx: typer.Context,
     items: Annotated[
         Path | None, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")
     ] = None,
@@ -93,7 +94,12 @@ def serve_command(
         _option("What requests tell: device=phone|tablet,age=18..90,returning=bool, or a JSON file.", "FEATURES"),
     ] = None,
     dim: Annotated[int | None, _option("Length of contexts that are lists of numbers.", "N", min=1)] = None,
-    reward_sd: Annotated[float | None, _option("Standard deviation of rewards that are not rates.", "SD")] = None,
+    rewards: Annotated[
+        str, typer.Option(metavar="KIND", help="What rewards are: rates, from 0 to 1, or real: any numbers.")
+    ] = "rates",
+    reward_sd: Annotated[
+        float | None, _option("Standard deviation of real rewards, if it is known; else it is learned.", "SD")
+    ] = None,
     plays: Annotated[str | None, _option("Column of past plays to start from.", "COLUMN")] = None,
     successes: Annotated[str | None, _option("Column of past successes to start from.", "COLUMN")] = None,
     weight: Annotated[float, typer.Option(metavar="W", help="What a past play counts, compared with a new one.")] = 1.0,
@@ -127,10 +133,10 @@ def serve_command(
             raise InvalidValue("give --update-catalogue or --keep-catalogue, not both")
         catalogue = "update" if update_catalogue else "keep" if keep_catalogue else "refuse"
         from banditree.service.archive import Archive
-        from banditree.service.config import Source, read_config, read_context, seconds
+        from banditree.service.config import OPTIONS, make_plan, read_config, seconds
+        from banditree.service.events import MAIN
         from banditree.service.guard import Access
         from banditree.service.serve import serve
-        from banditree.service.settings import Settings
 
         if config is not None:
             if items is not None:
@@ -139,36 +145,11 @@ def serve_command(
         else:
             if items is None or arm is None:
                 raise InvalidValue("give a file of items with --arm and --path, or --config")
-            settings = Settings(
-                policy=policy,
-                explore=explore,
-                half_life=half_life,
-                dim=dim,
-                features=None if context is None else read_context(context),
-                reward_sd=reward_sd,
-                reward_window=None if reward_window is None else seconds(reward_window, "--reward-window"),
-                default_reward=default_reward,
-                learn_late=learn_late,
-                shadow=shadow,
-                control=control,
-                control_policy=control_policy,
-                learn_control=learn_control,
-                sticky=None if sticky is None else seconds(sticky, "--sticky"),
-                stop_at=stop_at,
-            )
-            source = Source(
-                items,
-                ",".join(options.split_names("--arm", [arm])),
-                options.split_names("--path", path or []),
-                plays,
-                successes,
-                weight,
-                log,
-                log_arm,
-                log_reward,
-                options.split_names("--log-context", log_context or []),
-            )
-            plans = [source.plan("main", settings, catalogue)]
+            given = {name: value for name, value in ctx.params.items() if name in OPTIONS and value is not None}
+            given |= {"arm": ",".join(options.split_names("--arm", [arm]))}
+            given |= {"path": options.split_names("--path", path or [])}
+            given |= {"log_context": options.split_names("--log-context", log_context or [])}
+            plans = [make_plan(MAIN, given, Path(), catalogue)]
         access = Access.of(
             token if token is not None else os.environ.get("BANDITREE_TOKEN") or None,
             None if tokens is None else str(tokens),

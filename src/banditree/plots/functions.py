@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from banditree.plots.lines import add_legend, new_axes
 from banditree.plots.style import BLACK, BLUE, GREY, ORANGE, house_style
+from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 def function(

@@ -7,17 +7,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.plots.style import GREY, Look, house_style, looks
 from banditree.report.words import count
+from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}

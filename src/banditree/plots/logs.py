@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.plots.lines import add_legend, draw_mean, label, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 from banditree.report.intervals import Z95, normal_interval
 from banditree.report.words import count
+from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 MAX_ARMS = 30  # the most arms in a picture
 
 

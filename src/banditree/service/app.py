@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -37,7 +38,20 @@ from banditree.service.commands import (
 from banditree.service.config import SECONDS, check_experiment_name, seconds
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
-from banditree.service.guard import GONE, WRONG, Access, Guard, TooLarge, TooSlow, answered, busy, failed
+from banditree.service.guard import (
+    GONE,
+    WRONG,
+    Access,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    TooLarge,
+    TooSlow,
+    busy_response,
+    error_response,
+    json_response,
+)
 from banditree.service.metrics import Metrics
 from banditree.service.settings import Settings, features_of, parse_context
 from banditree.service.state import State
@@ -48,6 +62,8 @@ T = TypeVar("T", bound=BaseModel)
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
+BUSY_PATH = re.compile(r"/v1/(?:experiments/(?P<experiment>[^/]+)/)?decisions(?:/(?P<id>[^/]+)/reward)?")
+ANSWERED_ERRORS = (Refused, StoreUnavailable, TooLarge, TooSlow)
 
 
 class Service:
@@ -64,7 +80,7 @@ class Service:
         self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
         self.app = self._app()
-        self.guarded = Guard(self.app, self.access, self.metrics)
+        self.guarded = Guard(self._route, self.access, self.metrics)
 
     def _watch(self, events: Sequence[Event], own: bool) -> None:
         if own:
@@ -93,15 +109,37 @@ class Service:
             redirect_slashes=False,
             lifespan=self._lifespan,
         )
-        app.exception_handler(Refused)(lambda _, error: failed(error.code, str(error)))
-        app.exception_handler(StoreUnavailable)(lambda _, error: failed(503, str(error), **{"retry-after": "1"}))
-        app.exception_handler(TooLarge)(lambda _, error: failed(413, str(error)))
-        app.exception_handler(TooSlow)(lambda _, error: failed(408, str(error), connection="close"))
-        app.exception_handler(Exception)(lambda _, __: failed(500, WRONG))
-        app.exception_handler(RequestValidationError)(lambda _, error: failed(422, describe_errors(error.errors())))
+        for kind in ANSWERED_ERRORS:
+            app.exception_handler(kind)(lambda _, error: _error_response(error))
+        app.exception_handler(Exception)(lambda _, __: error_response(500, WRONG))
+        app.exception_handler(RequestValidationError)(
+            lambda _, error: error_response(422, describe_errors(error.errors()))
+        )
         app.exception_handler(StarletteHTTPException)(_http_error)
         openapi.add_routes(app, self)
         return app
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle decisions and rewards; leave the rest to FastAPI, whose way to a route is long."""
+        action = self._busy_action(scope) if scope["type"] == "http" else None
+        if action is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            response = await action(Request(scope, receive))
+        except ANSWERED_ERRORS as error:
+            response = _error_response(error)
+        await response(scope, receive, send)
+
+    def _busy_action(self, scope: Scope) -> Callable[[Request], Awaitable[Response]] | None:
+        """Return what handles a request for a decision or with a reward, in any experiment; None for other requests."""
+        match = BUSY_PATH.fullmatch(scope["path"])
+        if match is None:
+            return None
+        scope["path_params"] = {name: value for name, value in match.groupdict().items() if value is not None}
+        if "id" in scope["path_params"]:
+            return self.reward if scope["method"] == "PUT" else None
+        return self.decide if scope["method"] == "POST" else None
 
     # Decisions and rewards
 
@@ -114,7 +152,7 @@ class Service:
     async def look_up(self, request: Request) -> Response:
         id_, name = _decision_id(request), self._state(request).name
         known = await self._read(lambda log: log.find(name, [id_])[id_])
-        return answered(200, describe_decision(known, id_))
+        return json_response(200, describe_decision(known, id_))
 
     async def withdraw(self, request: Request) -> Response:
         return await self._do(request, Withdraw(_decision_id(request), experiment=_experiment(request)))
@@ -130,7 +168,7 @@ class Service:
         if self.engine.unavailable is not None:
             raise StoreUnavailable(self.engine.unavailable)
         outcome = await self.engine.do(command, lambda: GONE in request.scope)
-        return answered(outcome.code, outcome.answer)
+        return json_response(outcome.code, outcome.answer)
 
     def _state(self, request: Request) -> State:
         """Return the state of the experiment that a request names."""
@@ -165,7 +203,7 @@ class Service:
             raise Refused(422, str(error)) from None
         name = self._state(request).name
         response = await self._do(request, Void(what, experiment=name))
-        while self.engine.is_refolding(name):
+        while self.engine.is_refolding(name) and GONE not in request.scope:
             await asyncio.sleep(0.02)
         return response
 
@@ -183,7 +221,7 @@ class Service:
 
     async def experiments(self) -> Response:
         states = [state for state in list(self.engine.states.values()) if not state.is_empty]
-        return answered(200, {"experiments": [views.describe(state) for state in states]})
+        return json_response(200, {"experiments": [views.describe(state) for state in states]})
 
     # OpenFeature's remote evaluation protocol: https://github.com/open-feature/protocol
 
@@ -191,7 +229,7 @@ class Service:
         key = request.path_params["key"]
         try:
             context = await _flag_context(request)
-            return answered(200, await self._evaluate(request, key, context))
+            return json_response(200, await self._evaluate(request, key, context))
         except Refused as error:
             return _flag_error(error, key=key)
 
@@ -200,12 +238,14 @@ class Service:
             context = await _flag_context(request)
         except Refused as error:
             return _flag_error(error)
-        flags = []
-        for key in list(self.engine.states):
+
+        async def flag(key: str) -> dict[str, Any]:
             try:
-                flags.append(await self._evaluate(request, key, context))
+                return await self._evaluate(request, key, context)
             except Refused as error:
-                flags.append({"key": key, "errorCode": "INVALID_CONTEXT", "errorDetails": str(error)})
+                return {"key": key, "errorCode": "INVALID_CONTEXT", "errorDetails": str(error)}
+
+        flags = await asyncio.gather(*map(flag, list(self.engine.states)))
         body = json.dumps({"flags": flags}).encode()
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         if request.headers.get("if-none-match") == tag:
@@ -241,7 +281,7 @@ class Service:
         state = self._state(request)
         try:
             path = json.loads(under)
-        except ValueError:
+        except (ValueError, RecursionError):
             path = None
         if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
             raise Refused(422, 'under: give a JSON list of names, such as ["clothes", "hats"]')
@@ -267,11 +307,11 @@ class Service:
 
     async def traffic(self, request: Request) -> Response:
         state = self._state(request)
-        return answered(200, await self.engine.look(lambda: views.traffic(state)))
+        return json_response(200, await self.engine.look(lambda: views.traffic(state)))
 
     async def report(self, request: Request) -> Response:
         """Say what the experiment is worth, with an interval that stays valid however often one looks."""
-        return answered(200, await self._report(self._state(request)))
+        return json_response(200, await self._report(self._state(request)))
 
     async def _report(self, state: State) -> dict[str, Any]:
         report: dict[str, Any] = await self.engine.look(lambda: views.report(state))
@@ -314,7 +354,7 @@ class Service:
 
     async def events(self, request: Request) -> Response:
         if self.hub.is_full:
-            return busy()
+            return busy_response()
         text = request.headers.get("last-event-id", "")
         last = int(text) if text.isdecimal() and len(text) < 19 else None
 
@@ -346,12 +386,12 @@ class Service:
     # Operations and pages
 
     async def healthz(self) -> Response:
-        return answered(200, {"status": "alive"})
+        return json_response(200, {"status": "alive"})
 
     async def readyz(self) -> Response:
         if self.engine.unavailable is not None:
             raise StoreUnavailable(self.engine.unavailable)
-        return answered(200, {"status": "ready", "events": self.engine.n})
+        return json_response(200, {"status": "ready", "events": self.engine.n})
 
     async def read_metrics(self) -> Response:
         engine = self.engine
@@ -372,6 +412,17 @@ class Service:
         return HTMLResponse(text, headers=pages.headers(text))
 
 
+def _error_response(error: Exception) -> Response:
+    """Make the response of a request that was refused."""
+    if isinstance(error, Refused):
+        return error_response(error.code, str(error))
+    if isinstance(error, StoreUnavailable):
+        return error_response(503, str(error), **{"retry-after": "1"})
+    if isinstance(error, TooSlow):
+        return error_response(408, str(error), connection="close")
+    return error_response(413, str(error))
+
+
 async def read(request: Request, kind: type[T]) -> T:
     """Read the body of a request; an empty one means {}."""
     body = await request.body()
@@ -387,7 +438,7 @@ async def _flag_context(request: Request) -> dict[str, Any]:
     """Read the context of an OFREP request."""
     try:
         body = json.loads(await request.body() or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FlagRefused("the body is not JSON", "PARSE_ERROR") from None
     context = body.get("context") if isinstance(body, dict) else None
     if not isinstance(context, dict):
@@ -411,9 +462,9 @@ class FlagRefused(Refused):
 def _flag_error(error: Refused, **key: str) -> Response:
     """Answer as the protocol does for a flag that does not exist, or a context that does not fit."""
     if error.code == 404:
-        return answered(404, key | {"errorCode": "FLAG_NOT_FOUND", "errorDetails": str(error)})
+        return json_response(404, key | {"errorCode": "FLAG_NOT_FOUND", "errorDetails": str(error)})
     code = error.flag_code if isinstance(error, FlagRefused) else "INVALID_CONTEXT"
-    return answered(400, key | {"errorCode": code, "errorDetails": str(error)})
+    return json_response(400, key | {"errorCode": code, "errorDetails": str(error)})
 
 
 def _experiment(request: Request) -> str:
@@ -444,7 +495,7 @@ def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException | StarletteHTTPException)
     sentences = {404: "there is nothing here; /docs lists the routes", 405: "this route does not take this method"}
     sentence = sentences.get(error.status_code, str(error.detail))
-    return failed(error.status_code, sentence, **(error.headers or {}))
+    return error_response(error.status_code, sentence, **(error.headers or {}))
 
 
 def _in_chunks(lines: Iterator[str]) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.service.events import VOID, now
+from banditree.service.events import Event, Kind, now
 from banditree.service.settings import Settings
-from banditree.service.state import State
+from banditree.service.state import State, Voids
 from banditree.service.store import COLUMNS, PAGE, EventLog
 
 MIN_EVENTS = 1_000  # that are old enough before they are moved
@@ -33,12 +33,12 @@ class Archive:
         if not self.folder.is_dir():
             raise BadPath(f"--archive {self.folder}: there is no such folder; make it first")
 
-    def end(self, log: EventLog) -> int:
-        """Return the last event to move now; 0 if there are too few."""
-        first, last = log.archived, log.last()
-        young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (now() - round(self.keep * 1e6),))[0][0]
-        end = last if young is None else int(young) - 1
-        return end if end - first >= MIN_EVENTS else 0
+    def end(self, log: EventLog, windows: Iterable[float], limit: int) -> int:
+        """Return the last event to move now; 0 if there are too few. Decisions whose window is open are not moved."""
+        oldest = now() - round(max([self.keep, *windows]) * 1e6)
+        young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (oldest,))[0][0]
+        end = limit if young is None else min(limit, int(young) - 1)
+        return end if end - log.archived >= MIN_EVENTS else 0
 
     def write(self, log: EventLog, end: int) -> Path:
         """Write the events up to this one that were not written before; the file appears when it is complete."""
@@ -48,16 +48,16 @@ class Archive:
         after = log.archived
         file = self.folder / f"events-{after + 1:012d}-{end:012d}.parquet"
         text, whole, real = pa.string(), pa.int64(), pa.float64()
-        kinds = [whole, whole, text, text, whole, text, real, whole, text, text, text, text]
-        schema = pa.schema(list(zip(COLUMNS.split(", "), kinds, strict=True)))
+        kinds = {"at": whole, "position": whole, "value": real, "learned": whole, "n": whole}
+        schema = pa.schema([(name, kinds.get(name, text)) for name in Event._fields])
         scratch = file.with_suffix(".part")
         try:
             with pq.ParquetWriter(scratch, schema) as writer:
                 statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? AND n <= ? ORDER BY n LIMIT {PAGE}"
                 while rows := log.run(statement, (after, end)):
-                    columns = list(zip(*rows, strict=True))
-                    writer.write_table(pa.table([list(column) for column in columns], schema=schema))
-                    after = int(rows[-1][0])
+                    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+                    writer.write_table(table)
+                    after = table["n"][-1].as_py()
             scratch.replace(file)
         finally:
             scratch.unlink(missing_ok=True)
@@ -66,11 +66,7 @@ class Archive:
 
 def fold_base(log: EventLog, experiments: Mapping[str, Settings], end: int) -> dict[str, State]:
     """Fold the events of all experiments up to this one, from the last base on."""
-    voids = log.of_kinds(VOID)
-    states = {
-        name: load_base(log, name, settings) or State(name, settings, [e for e in voids if e.experiment == name])
-        for name, settings in experiments.items()
-    }
+    states = {name: first_state(log, name, settings) for name, settings in experiments.items()}
     for event in log.tail(log.archived, whole=False):
         if event.n > end:
             break
@@ -86,7 +82,17 @@ def base_key(name: str, settings: Settings) -> str:
     return f"base/{name}/{settings.key}"
 
 
-def load_base(log: EventLog, name: str, settings: Settings) -> State | None:
+def first_state(log: EventLog, name: str, settings: Settings) -> State:
+    """Return the state that an experiment's log begins with: nothing, or the fold of what was archived.
+
+    It leaves out all decisions that were voided, also those that were voided since then.
+    """
+    state = _load_base(log, name, settings) or State(name, settings)
+    state.voids = Voids(event for event in log.of_kinds(Kind.VOID) if event.experiment == name)
+    return state
+
+
+def _load_base(log: EventLog, name: str, settings: Settings) -> State | None:
     """Load the fold of an experiment's archived events, or None if it has none."""
     if log.archived == 0:
         return None

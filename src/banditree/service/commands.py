@@ -6,36 +6,18 @@ A command changes nothing itself. The engine stores the events of its outcome, a
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.policy import Policy, inputs
 from banditree.report.words import count
-from banditree.service.events import (
-    ARMS,
-    CONTROL,
-    DECISION,
-    DEFAULT,
-    EXPERIMENT,
-    MAIN,
-    PAUSE,
-    PAUSED,
-    POLICY,
-    RESUME,
-    REWARD,
-    VOID,
-    VOIDED,
-    WITHDRAWAL,
-    Event,
-    group,
-    iso,
-    new_id,
-)
+from banditree.service.events import MAIN, Cohort, Event, Kind, group, iso, new_id
 from banditree.service.lift import in_control
 from banditree.service.settings import ITEM, Settings, check_reward
-from banditree.service.state import State, changed, digest
+from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
 
 _random = random.SystemRandom()
@@ -60,23 +42,19 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(ABC):
     """What a request asks of one experiment."""
 
     experiment: str = field(default=MAIN, kw_only=True)
+    changes_all: ClassVar[bool] = False  # whether later commands depend on its events, and must wait for its fold
 
     def ids(self, state: State) -> tuple[str, ...]:
         """Return the ids of the decisions whose events `run` needs."""
         return ()
 
+    @abstractmethod
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         """Compute the outcome from the state, the events of the decisions in `ids`, and the time."""
-        raise NotImplementedError
-
-    @property
-    def changes_all(self) -> bool:
-        """Whether later commands depend on its events, so that they must wait until it is folded."""
-        return False
 
 
 # Decisions
@@ -110,7 +88,7 @@ class Decide(Command):
         arms = body["arms"]
         event = Event(
             at,
-            DECISION,
+            Kind.DECISION,
             self.id or new_id(at),
             arm=arms[0],
             value=float(len(arms)) if len(arms) > 1 else None,
@@ -129,24 +107,24 @@ class Decide(Command):
         arms = (decision.body or {})["arms"]
         only, exclude = self.request.get("only"), self.request.get("exclude") or ()
         is_allowed = all(arm in state.policy.tree and arm not in exclude and (not only or arm in only) for arm in arms)
-        is_withdrawn = any(event.kind == WITHDRAWAL for event in known)
+        is_withdrawn = any(event.kind == Kind.WITHDRAWAL for event in known)
         return is_allowed and not is_withdrawn and len(arms) == self.request.get("k", 1)
 
     def _decide(self, state: State) -> tuple[str | None, dict[str, Any]]:
         """Choose the group, and then the arms; return the cohort and the body of the event."""
         request, settings = self.request, state.settings
-        context = checked_context(state, request.get("context"))
+        context = check_context(state, request.get("context"))
         cohort: str | None = None
         if state.is_paused:
-            cohort = PAUSED
+            cohort = Cohort.PAUSED
         elif settings.control > 0:
             unit = request.get("unit")
             if unit is None:
                 is_control = _random.random() < settings.control
             else:
                 is_control = in_control(state.name, self.salt, unit, settings.control)
-            cohort = CONTROL if is_control else POLICY
-        policy = state.control if cohort in (CONTROL, PAUSED) else state.policy
+            cohort = Cohort.CONTROL if is_control else Cohort.POLICY
+        policy = state.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else state.policy
         limits = {"only": request.get("only"), "exclude": _existing(state, request.get("exclude"))}
         k = request.get("k", 1)
         if k > 1:
@@ -169,7 +147,7 @@ class Decide(Command):
         return cohort, body | ({"shadow": True} if settings.shadow else {})
 
 
-def checked_context(state: State, context: Any) -> Any:
+def check_context(state: State, context: Any) -> Any:
     """Check a context against the features of the experiment; return it as the policy takes it."""
     features = state.features
     if features is None:
@@ -246,10 +224,10 @@ class GiveReward(AboutDecision):
         decision = _decision(known, self.id)
         body = decision.body or {}
         position, arm = self._earned_by(state, body)
-        if any(event.kind == WITHDRAWAL for event in known):
+        if any(event.kind == Kind.WITHDRAWAL for event in known):
             raise Refused(409, f"the decision {self.id!r} was withdrawn; it cannot earn a reward")
         for event in known:
-            if event.kind == REWARD and event.position == position:
+            if event.kind == Kind.REWARD and event.position == position:
                 if (event.value, event.arm) != (self.reward, arm):
                     raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
                 return Outcome(200, {"status": "duplicate"})
@@ -257,18 +235,18 @@ class GiveReward(AboutDecision):
             check_reward(state.policy, arm, self.reward)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
-        is_late = any(event.kind == DEFAULT and event.position == position for event in known)
+        is_late = any(event.kind == Kind.DEFAULT and event.position == position for event in known)
         window = state.settings.reward_window
         is_late = is_late or (window is not None and at - decision.at > window * 1e6)
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
         learned = is_there and not is_void and not state.is_paused and (not is_late or state.settings.learn_late)
-        event = _about(decision, REWARD, at)._replace(
+        event = _about(decision, Kind.REWARD, at)._replace(
             position=position,
             arm=arm,
             value=self.reward,
             learned=learned,
             body=_context(body),
-            cohort=VOIDED if is_void else decision.cohort,
+            cohort=Cohort.VOIDED if is_void else decision.cohort,
         )
         first = EarnDefaults(self.id).run(state, known, at, log).events if is_late else ()
         return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*first, event))
@@ -299,11 +277,11 @@ class Withdraw(AboutDecision):
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         decision = _decision(known, self.id)
         done = {"id": self.id, "status": "withdrawn"}
-        if any(event.kind == WITHDRAWAL for event in known):
+        if any(event.kind == Kind.WITHDRAWAL for event in known):
             return Outcome(200, done)
-        if any(event.kind in (REWARD, DEFAULT) for event in known):
+        if any(event.kind in (Kind.REWARD, Kind.DEFAULT) for event in known):
             raise Refused(409, f"the decision {self.id!r} has earned a reward; it cannot be withdrawn")
-        return Outcome(200, done, (_about(decision, WITHDRAWAL, at),))
+        return Outcome(200, done, (_about(decision, Kind.WITHDRAWAL, at),))
 
 
 @dataclass(frozen=True)
@@ -314,11 +292,11 @@ class EarnDefaults(AboutDecision):
         value = state.settings.default_reward
         decision = _decision(known, self.id)
         body = decision.body or {}
-        is_withdrawn = any(event.kind == WITHDRAWAL for event in known)
+        is_withdrawn = any(event.kind == Kind.WITHDRAWAL for event in known)
         if value is None or body.get("shadow") or is_withdrawn or state.voids.cover(decision):
             return Outcome(200, {})
-        has = {event.position for event in known if event.kind in (REWARD, DEFAULT)}
-        about, context = _about(decision, DEFAULT, at), _context(body)
+        has = {event.position for event in known if event.kind in (Kind.REWARD, Kind.DEFAULT)}
+        about, context = _about(decision, Kind.DEFAULT, at), _context(body)
         events = (
             about._replace(
                 position=position,
@@ -343,10 +321,7 @@ class ChangeArms(Command):
     add: dict[str, list[str]] = field(default_factory=dict)
     move: dict[str, list[str]] = field(default_factory=dict)
     remove: list[str] = field(default_factory=list)
-
-    @property
-    def changes_all(self) -> bool:
-        return True
+    changes_all = True
 
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         tree = state.policy.tree
@@ -362,13 +337,13 @@ class ChangeArms(Command):
         }
         body = {what: value for what, value in body.items() if value}
         try:
-            after = changed(tree, body)
+            after = change_tree(tree, body)
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
         done = {
             f"{what}{'d' if what[-1] == 'e' else 'ed'}": len(body.get(what, ())) for what in ("add", "move", "remove")
         }
-        events = (Event(at, ARMS, body=body, experiment=state.name),) if after != tree else ()
+        events = (Event(at, Kind.ARMS, body=body, experiment=state.name),) if after != tree else ()
         return Outcome(200, done | {"arms": after.n_arms}, events)
 
 
@@ -377,14 +352,11 @@ class Pause(Command):
     """Let the control policy decide for everybody and learn nothing, or go on."""
 
     paused: bool = True
-
-    @property
-    def changes_all(self) -> bool:
-        return True
+    changes_all = True
 
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
-        events = () if state.is_paused == self.paused else (Event(at, PAUSE if self.paused else RESUME),)
-        return Outcome(200, {"paused": self.paused}, tuple(event._replace(experiment=state.name) for event in events))
+        event = Event(at, Kind.PAUSE if self.paused else Kind.RESUME, experiment=state.name)
+        return Outcome(200, {"paused": self.paused}, () if state.is_paused == self.paused else (event,))
 
 
 @dataclass(frozen=True)
@@ -392,37 +364,30 @@ class Void(Command):
     """Leave some decisions and their rewards out of everything that was learned."""
 
     what: dict[str, Any] = field(default_factory=dict)  # ids, or unit, or from and to in microseconds
-
-    @property
-    def changes_all(self) -> bool:
-        return True
+    changes_all = True
 
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         n = self._count(state, log)
-        events = (Event(at, VOID, body=self.what, experiment=state.name),) if n else ()
+        events = (Event(at, Kind.VOID, body=self.what, experiment=state.name),) if n else ()
         return Outcome(200, {"voided": n}, events)
 
     def _count(self, state: State, log: EventLog) -> int:
         """Count the decisions that are covered and were not voided before."""
         if "ids" in self.what:
-            events = log.find(state.name, self.what["ids"])
-            return sum(
-                bool(known) and known[0].kind == DECISION and not state.voids.cover(known[0])
-                for known in events.values()
-            )
-        where, values = state.voids.uncovered_sql()
+            decisions = [known[0] for known in log.find(state.name, self.what["ids"]).values()]
+            return sum(event.kind == Kind.DECISION and not state.voids.cover(event) for event in decisions)
         if "unit" in self.what:
-            where, values = f"unit = ? AND {where}", [self.what["unit"], *values]
+            where, values = "unit = ?", [self.what["unit"]]
         else:
-            where, values = f"at BETWEEN ? AND ? AND {where}", [self.what["from"], self.what["to"], *values]
-        n = log.count(f"kind = '{DECISION}' AND experiment = ? AND {where}", [state.name, *values])
-        by_id = log.find(state.name, state.voids.ids).values()
-        return n - sum(state.voids.only_by_id(known[0]) and self._covers(known[0]) for known in by_id if known)
-
-    def _covers(self, decision: Event) -> bool:
-        if "unit" in self.what:
-            return bool(decision.unit == self.what["unit"])
-        return bool(self.what["from"] <= decision.at <= self.what["to"])
+            where, values = "at BETWEEN ? AND ?", [self.what["from"], self.what["to"]]
+        where, values = f"kind = '{Kind.DECISION}' AND experiment = ? AND {where}", [state.name, *values]
+        voided: set[int] = set()
+        for condition, more in state.voids.conditions():
+            statement = f"SELECT n, at, id, unit FROM banditree_events WHERE {where} AND {condition}"
+            for n, at, id_, unit in log.run(statement, [*values, *more]):
+                if state.voids.cover(Event(at, Kind.DECISION, id_, n=n, unit=unit)):
+                    voided.add(n)
+        return log.count(where, values) - len(voided)
 
 
 @dataclass(frozen=True)
@@ -431,24 +396,21 @@ class PutExperiment(Command):
 
     settings: Settings = field(default_factory=Settings)
     arms: dict[str, list[str]] = field(default_factory=dict)
+    changes_all = True
 
-    @property
-    def changes_all(self) -> bool:
-        return True
-
-    def run(self, state: State | None, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
         described = {"name": self.experiment, "policy": self.settings.policy, "arms": len(self.arms)}
-        if state is not None:
-            same = state.settings == self.settings and state.catalogue == digest(self.arms)
-            if not same:
+        if not state.is_empty:
+            if state.settings != self.settings or state.catalogue != digest(self.arms):
                 raise Refused(409, f"the experiment {self.experiment!r} exists with other arms or settings")
             return Outcome(200, described)
         try:
-            self.settings.build(changed(None, {"add": self.arms}))
+            self.settings.check_control(self.arms)
+            self.settings.build(change_tree(None, {"add": self.arms}))
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
         body = {"settings": self.settings.to_dict(), "add": self.arms}
-        return Outcome(201, described, (Event(at, EXPERIMENT, body=body, experiment=self.experiment),))
+        return Outcome(201, described, (Event(at, Kind.EXPERIMENT, body=body, experiment=self.experiment),))
 
 
 # Answers
@@ -472,19 +434,21 @@ def describe_decision(known: list[Event], id_: str) -> dict[str, Any]:
     fields["reward"] = rewards.get(0)
     if len(fields["arms"]) > 1:
         fields["rewards"] = [rewards.get(position) for position in range(len(fields["arms"]))]
-    if any(event.kind == WITHDRAWAL for event in known):
+    if any(event.kind == Kind.WITHDRAWAL for event in known):
         fields["withdrawn"] = True
     return fields
 
 
 def rewards_of(known: list[Event]) -> dict[int, float | None]:
     """Return the rewards of a decision by position; a given reward replaces a default one."""
-    ordered = sorted((event for event in known if event.kind in (DEFAULT, REWARD)), key=lambda e: e.kind == REWARD)
+    ordered = sorted(
+        (event for event in known if event.kind in (Kind.DEFAULT, Kind.REWARD)), key=lambda e: e.kind == Kind.REWARD
+    )
     return {event.position: event.value for event in ordered}
 
 
 def _decision(known: list[Event], id_: str) -> Event:
-    if not known or known[0].kind != DECISION:
+    if not known or known[0].kind != Kind.DECISION:
         raise Refused(404, f"there is no decision {id_!r}")
     return known[0]
 

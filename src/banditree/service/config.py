@@ -90,6 +90,9 @@ class Source:
         return _counts(names, np.bincount(codes), np.bincount(codes, log.rewards), self.weight)
 
 
+OPTIONS = {part.name for kind in (Settings, Source) for part in fields(kind)} - {"features"} | {"context"}
+
+
 def _counts(arms: Sequence[str], plays: Any, rewards: Any, weight: float) -> dict[str, Any]:
     tried = np.flatnonzero(np.asarray(plays) > 0).tolist()
     return {
@@ -120,25 +123,25 @@ def read_config(file: Path, catalogue: str) -> list[Plan]:
     plans = []
     for name, table in tables.items():
         try:
-            plans.append(_plan(str(name), dict(table), file.parent, catalogue))
+            plans.append(make_plan(str(name), table, file.parent, catalogue))
         except (BanditreeError, TypeError) as error:
             raise InvalidValue(f"{file}, [experiments.{name}]: {error}") from None
     return plans
 
 
-def _plan(name: str, table: dict[str, Any], folder: Path, catalogue: str) -> Plan:
+def make_plan(name: str, given: Mapping[str, Any], folder: Path, catalogue: str) -> Plan:
+    """Read an experiment's settings and its files, named relative to a folder; options are as on the command line."""
     check_experiment_name(name)
-    table = {key.replace("-", "_"): value for key, value in table.items()}
-    context = table.pop("context", None)
-    features = read_context(context, folder) if isinstance(context, str) else features_of(context)
-    known = {part.name for part in fields(Settings)} | {part.name for part in fields(Source)}
-    for key in table:
-        if key not in known or key == "features":
-            raise InvalidValue(f"there is no option {key!r}; there are context, {', '.join(sorted(known))}")
+    options = {key.replace("-", "_"): value for key, value in given.items()}
+    for key in options:
+        if key not in OPTIONS:
+            raise InvalidValue(f"there is no option {key!r}; there are {', '.join(sorted(OPTIONS))}")
     for key in ("items", "arm"):
-        if key not in table:
+        if key not in options:
             raise InvalidValue(f"{key} is missing")
-    of_source: dict[str, Any] = {p.name: table.pop(p.name) for p in fields(Source) if p.name in table}
+    context = options.pop("context", None)
+    features = read_context(context, folder) if isinstance(context, str) else features_of(context)
+    of_source: dict[str, Any] = {part.name: options.pop(part.name) for part in fields(Source) if part.name in options}
     for key in ("items", "log"):
         if key in of_source:
             of_source[key] = folder / str(of_source[key])
@@ -146,10 +149,10 @@ def _plan(name: str, table: dict[str, Any], folder: Path, catalogue: str) -> Pla
         if isinstance(of_source.get(key), str):
             of_source[key] = [part.strip() for part in of_source[key].split(",")]
     for key in SECONDS:
-        if isinstance(table.get(key), str):
-            table[key] = seconds(table[key], key)
-    _check_types(table)
-    return Source(**of_source).plan(name, Settings(**table, features=features), catalogue)
+        if isinstance(options.get(key), str):
+            options[key] = seconds(options[key], f"--{key.replace('_', '-')}")
+    _check_types(options)
+    return Source(**of_source).plan(name, Settings(**options, features=features), catalogue)
 
 
 def _check_types(table: Mapping[str, Any]) -> None:

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.report.words import count
-from banditree.service.archive import DELETED_AT_ONCE, Archive, base_key, fold_base, load_base
+from banditree.service.archive import DELETED_AT_ONCE, Archive, base_key, first_state, fold_base
 from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
-from banditree.service.events import ARMS, EVIDENCE, EXPERIMENT, MAIN, VOID, Event, now, say, say_failure
+from banditree.service.events import MAIN, Event, Kind, now, say, say_failure
+from banditree.service.refold import fold_again
 from banditree.service.settings import Settings
-from banditree.service.state import State, Voids, changed, digest
+from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog, StoreUnavailable
 
 BATCH = 256  # commands in one transaction, at most
@@ -47,40 +48,38 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Look(Command):
-    """Look at the states; no events, and no store, are involved."""
-
-    view: Callable[[], Any] = dict
-
-    def result(self) -> Any:
-        """Return what is seen, or the error."""
-        try:
-            return self.view()
-        except Exception as error:
-            return error
-
-
-@dataclass(frozen=True)
 class Waiting:
     """A command whose request waits for its outcome."""
 
     command: Command
-    future: asyncio.Future[Any]
+    future: asyncio.Future[Outcome]
     is_gone: Callable[[], bool]  # whether its client has disconnected
 
 
+@dataclass(frozen=True)
+class Look:
+    """A request to look at the states; no events, and no store, are involved."""
+
+    view: Callable[[], Any]
+    future: asyncio.Future[Any]
+
+
 class Queue:
-    """The waiting commands: in order within an experiment, and taken from all experiments in turn."""
+    """What waits for the thread: in order within an experiment, and taken from all experiments in turn."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: dict[str, deque[Waiting]] = {}
+        self._waiting: dict[str, deque[Waiting | Look]] = {}
+        self._size = 0
+        self._wanted = 1  # size that the thread waits for: it is woken once for a crowd, not for each of it
         self._is_closed = False
 
-    def put(self, waiting: Waiting) -> None:
+    def put(self, item: Waiting | Look, experiment: str) -> None:
         with self._changed:
-            self._waiting.setdefault(waiting.command.experiment, deque()).append(waiting)
-            self._changed.notify()
+            self._waiting.setdefault(experiment, deque()).append(item)
+            self._size += 1
+            if self._size >= self._wanted:
+                self._changed.notify()
 
     def close(self) -> None:
         """Let `take` return what is left, and then nothing."""
@@ -93,27 +92,25 @@ class Queue:
         """Whether it was closed, and nothing is left."""
         return self._is_closed and not self._waiting
 
-    def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
-        """Collect waiting commands. With some there, wait briefly until there are as many as ``crowd``."""
+    def take(self, most: int, timeout: float, crowd: int) -> list[Waiting | Look]:
+        """Collect what waits. With something there, wait briefly until there are as many as ``crowd``."""
         with self._changed:
-            if not self._waiting and not self._is_closed:
-                self._changed.wait(timeout)
-            end = time.monotonic() + LINGER_SECONDS
-            while self._waiting and self._size() < crowd and not self._is_closed:
-                left = end - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
-                    break
-            batch: list[Waiting] = []
+            self._wait_for(1, timeout)
+            if self._waiting:
+                self._wait_for(crowd, LINGER_SECONDS)
+            batch: list[Waiting | Look] = []
             while self._waiting and len(batch) < most:
                 for name in list(self._waiting):
-                    commands = self._waiting[name]
-                    batch.append(commands.popleft())
-                    if not commands:
+                    items = self._waiting[name]
+                    batch.append(items.popleft())
+                    if not items:
                         del self._waiting[name]
+            self._size -= len(batch)
             return batch
 
-    def _size(self) -> int:
-        return sum(map(len, self._waiting.values()))
+    def _wait_for(self, wanted: int, timeout: float) -> None:
+        self._wanted = wanted
+        self._changed.wait_for(lambda: self._size >= wanted or self._is_closed, timeout)
 
 
 class Engine:
@@ -178,23 +175,15 @@ class Engine:
 
     def _load(self) -> None:
         """Make the states of all experiments, from their snapshots where those are sound."""
-        created = {event.experiment: event for event in self.log.of_kinds(EXPERIMENT)}
-        voids = self.log.of_kinds(VOID)
-        trees = self.log.of_kinds(ARMS, EXPERIMENT)
+        created = {event.experiment: event for event in self.log.of_kinds(Kind.EXPERIMENT)}
+        trees = self.log.of_kinds(Kind.ARMS, Kind.EXPERIMENT)
         for name in [*self._plans, *(name for name in created if name not in self._plans)]:
             plan = self._plans.get(name)
             settings = plan.settings if plan else Settings(**(created[name].body or {})["settings"])
-            mine = [event for event in voids if event.experiment == name]
             state = self._restore(name, settings, [event for event in trees if event.experiment == name])
-            self.states[name] = state or self._begin(self.log, name, settings, mine)
+            self.states[name] = state or first_state(self.log, name, settings)
             self._stored[name] = self.states[name].changed_at
         self.n = self._snapshot = min((state.n for state in self.states.values()), default=0)
-
-    def _begin(self, log: EventLog, name: str, settings: Settings, voids: Sequence[Event]) -> State:
-        """Return the state that an experiment's log begins with: nothing, or the fold of what was archived."""
-        state = load_base(log, name, settings) or State(name, settings)
-        state.voids = Voids(voids)
-        return state
 
     def _restore(self, name: str, settings: Settings, trees: Sequence[Event]) -> State | None:
         """Restore a snapshot, or return None if there is none that fits the log."""
@@ -226,7 +215,7 @@ class Engine:
         tree = None
         for event in trees:
             if event.n <= n:
-                tree = changed(tree, event.body or {})
+                tree = change_tree(tree, event.body or {})
         if tree != state.policy.tree:
             raise InvalidValue("its tree is not that of the log")
         if not state.voids and not archived:
@@ -238,10 +227,11 @@ class Engine:
         """Return the events that bring the log in line with a plan: its catalogue, and what was known before."""
         state, at, events = self.states[plan.name], self._now(), []
         if state.is_empty:
+            plan.settings.check_control(plan.arms)
             body = {"add": plan.arms, "source": plan.source}
-            events.append(Event(at, ARMS, body=body, experiment=plan.name))
+            events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
         elif state.catalogue != digest(plan.arms) and (body := catalogue_changes(state, plan)):
-            events.append(Event(at, ARMS, body=body, experiment=plan.name))
+            events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
         if plan.evidence is not None and state.evidence != digest(plan.evidence):
             if state.evidence:
                 raise InvalidValue(
@@ -249,7 +239,7 @@ class Engine:
                     "counts are in the store already, or give another --store"
                 )
             body = plan.evidence | {"digest": digest(plan.evidence)}
-            events.append(Event(at, EVIDENCE, body=body, experiment=plan.name))
+            events.append(Event(at, Kind.EVIDENCE, body=body, experiment=plan.name))
         return events
 
     def stop(self) -> None:
@@ -268,13 +258,13 @@ class Engine:
     async def do(self, command: Command, is_gone: Callable[[], bool] = lambda: False) -> Outcome:
         """Run a command; returns once its events are stored."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._queue.put(Waiting(command, future, is_gone))
+        self._queue.put(Waiting(command, future, is_gone), command.experiment)
         return await future
 
     async def look(self, view: Callable[[], T]) -> T:
         """Compute something from the states between two commands, while nothing changes them."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._queue.put(Waiting(Look(view), future, lambda: False))
+        self._queue.put(Look(view, future), MAIN)
         result: T = await future
         return result
 
@@ -299,17 +289,17 @@ class Engine:
                 say_failure("engine", error)
                 self._refuse(batch, error)
 
-    def _work(self, batch: list[Waiting]) -> None:
+    def _work(self, batch: list[Waiting | Look]) -> None:
         part: list[Waiting] = []
-        for waiting in batch:
-            if isinstance(waiting.command, Look):
-                self._answer([(waiting, waiting.command.result())])
-            elif waiting.command.changes_all:
+        for item in batch:
+            if isinstance(item, Look):
+                self._answer([(item, _result(item.view))])
+            elif item.command.changes_all:
                 self._commit(part)
-                self._commit([waiting])
+                self._commit([item])
                 part = []
             else:
-                part.append(waiting)
+                part.append(item)
         self._commit(part)
 
     def _commit(self, part: list[Waiting]) -> None:
@@ -357,13 +347,13 @@ class Engine:
         for command in commands:
             if results and time.monotonic() > end:
                 break
-            state = self.states.get(command.experiment)
+            name = command.experiment
             try:
-                if state is None and not isinstance(command, PutExperiment):
-                    raise Refused(404, f"there is no experiment {command.experiment!r}")
-                ids = [] if state is None else command.ids(state)
-                its_events = [e for id_ in ids for e in known.get((command.experiment, id_), ())]
-                outcome = command.run(state, its_events, at, self.log)  # type: ignore[arg-type]
+                if name not in self.states and not isinstance(command, PutExperiment):
+                    raise Refused(404, f"there is no experiment {name!r}")
+                state = self.states.get(name) or State(name, Settings())
+                its_events = [e for id_ in command.ids(state) for e in known.get((name, id_), ())]
+                outcome = command.run(state, its_events, at, self.log)
             except Refused as refused:
                 results.append(refused)
                 continue
@@ -385,7 +375,7 @@ class Engine:
 
     def _keep(self, events: Sequence[Event]) -> None:
         """Number events and commit them, and only then learn from them."""
-        numbered = [event.numbered(self.n + place) for place, event in enumerate(events, 1)]
+        numbered = [event._replace(n=self.n + place) for place, event in enumerate(events, 1)]
         self.log.append(numbered)
         self.log.commit()
         for event in numbered:
@@ -419,7 +409,7 @@ class Engine:
     def _fold(self, event: Event) -> None:
         """Apply one event to its experiment, unless the experiment's snapshot holds it."""
         state = self.states.get(event.experiment)
-        if state is None and event.kind == EXPERIMENT:
+        if state is None and event.kind == Kind.EXPERIMENT:
             settings = Settings(**(event.body or {})["settings"])
             state = self.states[event.experiment] = State(event.experiment, settings)
             self._stored[event.experiment] = 0
@@ -431,12 +421,12 @@ class Engine:
         if self.watch is not None and events and self._thread.is_alive():
             self.watch(events, own)
 
-    def _answer(self, pairs: list[tuple[Waiting, Result]]) -> None:
+    def _answer(self, pairs: Sequence[tuple[Waiting | Look, Any]]) -> None:
         """Pass the results to the waiting requests, with one call into their event loop."""
         if pairs:
             pairs[0][0].future.get_loop().call_soon_threadsafe(_resolve, pairs)
 
-    def _refuse(self, batch: list[Waiting], error: Exception) -> None:
+    def _refuse(self, batch: Sequence[Waiting | Look], error: Exception) -> None:
         self._answer([(waiting, error) for waiting in batch])
 
     # From time to time
@@ -467,11 +457,7 @@ class Engine:
         Times in the log need not be in order, because processes have different clocks: each decision waits for its own
         time.
         """
-        windows = {
-            name: round(state.settings.reward_window * 1e6)
-            for name, state in self.states.items()
-            if state.settings.default_reward is not None and state.settings.reward_window is not None
-        }
+        windows = self._default_windows()
         if not windows:
             return False
         end = min(self._scanned + DUE, self.n)
@@ -491,6 +477,14 @@ class Engine:
                 del self._undue[n]
             commands = commands[done:]
         return self._scanned < self.n or bool(self._due and self._due[0][0] < time_now)
+
+    def _default_windows(self) -> dict[str, int]:
+        """Return the reward windows, in microseconds, of the experiments that have a default reward."""
+        return {
+            name: round(state.settings.reward_window * 1e6)
+            for name, state in self.states.items()
+            if state.settings.default_reward is not None and state.settings.reward_window is not None
+        }
 
     @property
     def _swept(self) -> int:
@@ -537,11 +531,7 @@ class Engine:
     def _fold_again(self, name: str, settings: Settings) -> None:
         """Fold an experiment from the beginning without the decisions that were voided; runs in a thread of its own."""
         try:
-            with closing(self.log.reading()) as log:
-                state = self._begin(log, name, settings, [e for e in log.of_kinds(VOID) if e.experiment == name])
-                for event in log.tail(state.n, whole=False, experiment=name):
-                    state.apply(event)
-            self._refolded[name] = state
+            self._refolded[name] = fold_again(self.log.reader(), name, settings)
         except Exception as error:
             say_failure("folding again", error)
             self._refolding.pop(name, None)  # it is tried again
@@ -565,17 +555,19 @@ class Engine:
         elif self._archiving is None and time.monotonic() >= self._archive_next:
             self._archive_next = time.monotonic() + ARCHIVE_SECONDS
             settings = {name: state.settings for name, state in self.states.items()}
+            limit = self._swept if self._default_windows() else self.n
             self._archiving = threading.Thread(
-                target=self._write_archive, args=(settings,), name="banditree-archive", daemon=True
+                target=self._write_archive, args=(settings, limit), name="banditree-archive", daemon=True
             )
             self._archiving.start()
 
-    def _write_archive(self, settings: dict[str, Settings]) -> None:
-        """Write old events and fold them; runs in a thread of its own."""
+    def _write_archive(self, settings: dict[str, Settings], limit: int) -> None:
+        """Write old events up to a limit, and fold them; runs in a thread of its own."""
         assert self.archive is not None
         try:
             with closing(self.log.reading()) as log:
-                end = self.archive.end(log)
+                windows = [its_settings.reward_window or 0.0 for its_settings in settings.values()]
+                end = self.archive.end(log, windows, limit)
                 if end:
                     states = fold_base(log, settings, end)
                     file = self.archive.write(log, end)
@@ -654,7 +646,15 @@ def catalogue_changes(state: State, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _resolve(pairs: list[tuple[Waiting, Result]]) -> None:
+def _result(view: Callable[[], Any]) -> Any:
+    """Return what a view returns, or the error that it raises."""
+    try:
+        return view()
+    except Exception as error:
+        return error
+
+
+def _resolve(pairs: Sequence[tuple[Waiting | Look, Any]]) -> None:
     for waiting, result in pairs:
         if waiting.future.done():  # the client has disconnected
             continue

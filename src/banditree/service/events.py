@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
-DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"  # about a decision
-ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
 
-# The part of the traffic that a decision, and so its reward, belongs to; None where there is no control group.
-POLICY, CONTROL = "policy", "control"
-PAUSED = "paused"  # decided by the control policy while the experiment was paused; in neither group
-VOIDED = "void"  # a reward that came in after its decision was voided
+
+class Kind:
+    """What an event is about: the first four about a decision, the others about a whole experiment."""
+
+    DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"
+    ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
+
+
+class Cohort:
+    """The part of the traffic that a decision, and so its reward, belongs to."""
+
+    ALL = "all"  # there is no control group; None in the log
+    POLICY, CONTROL = "policy", "control"
+    PAUSED = "paused"  # decided by the control policy while the experiment was paused; in neither group
+    VOIDED = "void"  # a reward that came in after its decision was voided
 
 
 class Event(NamedTuple):
@@ -43,45 +52,35 @@ class Event(NamedTuple):
     unit: str | None = None  # whom the decision was made for
     cohort: str | None = None
 
-    def numbered(self, n: int) -> Event:
-        """Return the event with its number."""
-        return self._replace(n=n)
-
     def row(self) -> tuple[Any, ...]:
         """Convert to a row of the table."""
         body = None if self.body is None else _COMPACT.encode(self.body)
-        return (
-            *(self.n, self.at, self.kind, self.id, self.position, self.arm, self.value, int(self.learned), body),
-            *(self.experiment, self.unit, self.cohort),
-        )
+        return self._replace(body=body, learned=int(self.learned))  # type: ignore[arg-type]
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Event:
-        n, at, kind, id_, position, arm, value, learned, body, experiment, unit, cohort = row
-        details = None if body is None else json.loads(body)
-        return cls(at, kind, id_, position, arm, value, bool(learned), details, n, experiment, unit, cohort)
+        """Convert from a row of the table."""
+        event = cls._make(row)
+        return event if event.body is None else event._replace(body=json.loads(event.body))  # type: ignore[arg-type]
 
     def shown(self) -> dict[str, Any]:
         """Return the fields that the live stream shows."""
         fields: dict[str, Any] = {"n": self.n, "at": iso(self.at), "experiment": self.experiment}
         body = self.body or {}
-        if self.kind == DECISION:
+        if self.kind == Kind.DECISION:
             fields |= {"id": self.id, "arm": self.arm, "group": group(self.cohort)}
             fields |= {key: body[key] for key in ("arms", "path", "propensity")}
-        elif self.kind in (REWARD, DEFAULT):
+        elif self.kind in (Kind.REWARD, Kind.DEFAULT):
             fields |= {"id": self.id, "arm": self.arm, "reward": self.value, "position": self.position}
-            fields |= {"learned": self.learned, "default": self.kind == DEFAULT}
-        elif self.kind == ARMS:
+            fields |= {"learned": bool(self.learned), "default": self.kind == Kind.DEFAULT}
+        elif self.kind == Kind.ARMS:
             fields |= {what: len(body.get(what, ())) for what in ("add", "move", "remove")}
         return fields
 
 
-NAMES = {kind: kind for kind in (DECISION, REWARD, ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID)} | {DEFAULT: REWARD}
-
-
 def group(cohort: str | None) -> str:
     """Name the group of a decision as its answer does."""
-    return CONTROL if cohort in (CONTROL, PAUSED) else POLICY
+    return Cohort.CONTROL if cohort in (Cohort.CONTROL, Cohort.PAUSED) else Cohort.POLICY
 
 
 def now() -> int:

@@ -34,6 +34,7 @@ EXPERIMENT = re.compile(r"^/v1/experiments/[^/]+/")
 DECIDE, READ, ADMIN = "decide", "read", "admin"
 ROLES = (DECIDE, READ, ADMIN)
 GONE = "banditree.gone"  # set in the scope of a request whose client has disconnected
+COMPLETE = "banditree.complete"  # set in the scope of a request whose body has arrived
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -51,7 +52,7 @@ class Access:
     @classmethod
     def of(cls, token: str | None = None, file: str | None = None, hosts: tuple[str, ...] = ()) -> Access:
         """Combine a token that may do all, a file of tokens with their roles, and names beside those of loopback."""
-        tokens = {} if token is None else {_checked(token): frozenset(ROLES)}
+        tokens = {} if token is None else {_check_token(token): frozenset(ROLES)}
         if file is not None:
             for secret, roles in _read_tokens(file).items():
                 tokens[secret] = tokens.get(secret, frozenset()) | roles
@@ -96,14 +97,14 @@ def _read_tokens(file: str) -> dict[str, frozenset[str]]:
         role, _, secret = line.strip().partition(" ")
         if role not in ROLES or not secret.strip():
             raise InvalidValue(f"--tokens {file}, line {number}: write decide, read or admin, a space, and the secret")
-        secret = _checked(secret.strip())
+        secret = _check_token(secret.strip())
         tokens[secret] = tokens.get(secret, frozenset()) | {role}
     if not tokens:
         raise InvalidValue(f"--tokens {file} holds no token; write lines such as: decide SECRET")
     return tokens
 
 
-def _checked(token: str) -> str:
+def _check_token(token: str) -> str:
     if not (token and token.isascii() and token.isprintable() and token.strip() == token):
         raise InvalidValue("the token must be printable ASCII characters without spaces around them")
     return token
@@ -157,17 +158,17 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, send_noting)
             elif endless or scope["path"] in UNCOUNTED:
-                await self.app(scope, _limited(receive), send_noting)
+                await self.app(scope, _limit(scope, receive), send_noting)
             else:
                 self._in_flight += 1
                 try:
-                    await self.app(scope, _limited(receive), send_noting)
+                    await self.app(scope, _limit(scope, receive), send_noting)
                 finally:
                     self._in_flight -= 1
         except Exception as error:
             say_failure(f"{scope['method']} {scope['path']}", error)
             if code == 0:
-                await failed(500, WRONG)(scope, receive, send_noting)
+                await error_response(500, WRONG)(scope, receive, send_noting)
         finally:
             if not endless:
                 self.metrics.count_request(scope["method"], scope["path"], code, time.perf_counter() - began)
@@ -178,29 +179,33 @@ class Guard:
         headers = {name: value for name, value in scope["headers"] if name in names}
         host, origin, path = headers.get(b"host"), headers.get(b"origin"), scope["path"]
         if not self.access.knows_host(host):
-            return failed(400, "this service does not go by that Host; start it with --allow-host to name it")
+            return error_response(400, "this service does not go by that Host; start it with --allow-host to name it")
         if origin is not None and origin.lower() not in (
             b"http://" + (host or b"").lower(),
             b"https://" + (host or b"").lower(),
         ):
-            return failed(403, "requests from pages of another site are refused; call the service from your own server")
+            return error_response(
+                403, "requests from pages of another site are refused; call the service from your own server"
+            )
         if path not in OPEN:
             roles = self.access.roles(headers.get(b"authorization"))
             if not roles:
                 needs = {"www-authenticate": "Bearer"}
-                return failed(401, "this needs the service's token: Authorization: Bearer ...", **needs)
+                return error_response(401, "this needs the service's token: Authorization: Bearer ...", **needs)
             needed = needed_roles(scope["method"], path)
             if not roles & needed:
-                return failed(403, f"this token may not do that; it needs the role {' or '.join(sorted(needed))}")
+                return error_response(
+                    403, f"this token may not do that; it needs the role {' or '.join(sorted(needed))}"
+                )
         if path not in UNCOUNTED and self._in_flight >= MAX_IN_FLIGHT:
-            return busy()
+            return busy_response()
         length = headers.get(b"content-length", b"0")
         if len(length) > 18 or int(length) > MAX_BODY_BYTES:
-            return failed(413, str(TooLarge()))
+            return error_response(413, str(TooLarge()))
         return None
 
 
-def _limited(receive: Receive) -> Receive:
+def _limit(scope: Scope, receive: Receive) -> Receive:
     """Limit the size of a body, and the time that it may take."""
     received, complete, deadline = 0, False, asyncio.get_running_loop().time() + REQUEST_SECONDS
 
@@ -208,11 +213,14 @@ def _limited(receive: Receive) -> Receive:
         nonlocal received, complete
         if complete:
             return await receive()
-        try:
-            async with asyncio.timeout_at(deadline):
-                message = await receive()
-        except TimeoutError:
-            raise TooSlow from None
+        if COMPLETE in scope:
+            message = await receive()
+        else:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow from None
         received += len(message.get("body", b""))
         complete = not message.get("more_body", False)
         if received > MAX_BODY_BYTES:
@@ -248,6 +256,8 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
+            if not self.cycle.more_body:
+                self.cycle.scope[COMPLETE] = True
         else:
             self._wait_for_request()
 
@@ -288,16 +298,16 @@ def connection_limit() -> int:
     return MAX_CONNECTIONS if files < 0 else max(1, min(MAX_CONNECTIONS, files - SPARE_FILES))
 
 
-def answered(code: int, content: dict[str, Any], **headers: str) -> Response:
+def json_response(code: int, content: dict[str, Any], **headers: str) -> Response:
     """Make a response with a JSON body."""
     return Response(json.dumps(content), code, headers, "application/json")
 
 
-def failed(code: int, sentence: str, **headers: str) -> Response:
+def error_response(code: int, sentence: str, **headers: str) -> Response:
     """Make the response of a request that failed."""
-    return answered(code, {"error": sentence}, **headers)
+    return json_response(code, {"error": sentence}, **headers)
 
 
-def busy() -> Response:
+def busy_response() -> Response:
     """Make the response of a request that is refused because of too many others."""
-    return failed(503, BUSY, **{"retry-after": str(RETRY_SECONDS)})
+    return error_response(503, BUSY, **{"retry-after": str(RETRY_SECONDS)})

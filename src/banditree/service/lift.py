@@ -177,9 +177,9 @@ class Group:
     """
 
     moments: Moments = field(default_factory=Moments)
-    sums: dict[int, tuple[float, float]] = field(default_factory=dict)  # hash of the unit -> decisions and reward
+    sums: dict[str, tuple[float, float]] = field(default_factory=dict)  # unit -> decisions and reward
 
-    def add(self, unit: int | None, d: float, r: float) -> None:
+    def add(self, unit: str | None, d: float, r: float) -> None:
         """Add decisions and their reward to a unit; None is a decision without one."""
         alone = (0.0, 0.0) if d > 0 else (1.0, 0.0)
         before = alone if unit is None else self.sums.get(unit, (0.0, 0.0))
@@ -199,16 +199,17 @@ class Account:
         self.window = None if window is None else round(window * 1e6)
         self.groups: dict[str, Group] = {}
         self._open: list[tuple[int, str]] = []  # heap of (time, id) of decisions whose window is open
-        self._pending: dict[str, tuple[str, int | None, float]] = {}  # id -> cohort, unit, reward so far
+        self._pending: dict[str, tuple[str, str | None, float]] = {}  # id -> cohort, unit, reward so far
 
     def decide(self, at: int, id_: str, cohort: str, unit: str | None, *, is_slate: bool) -> None:
         """Count a decision, now or when its window closes."""
-        key = unit_hash(unit) if unit is not None else unit_hash(f"\0{id_}") if is_slate else None
+        if unit is None and is_slate:
+            unit = _slate_unit(id_)
         if self.window is None:
-            self._group(cohort).add(key, 1.0, 0.0)
+            self._group(cohort).add(unit, 1.0, 0.0)
         else:
             heapq.heappush(self._open, (at, id_))
-            self._pending[id_] = (cohort, key, 0.0)
+            self._pending[id_] = (cohort, unit, 0.0)
 
     def reward(self, id_: str, cohort: str, unit: str | None, value: float, *, is_default: bool) -> None:
         """Add a reward to its decision; one that comes after the window has closed counts only if it is a default."""
@@ -216,26 +217,25 @@ class Account:
         if pending is not None:
             self._pending[id_] = (*pending[:2], pending[2] + value)
         elif self.window is None or is_default:
-            self._group(cohort).add(self._key(cohort, id_, unit), 0.0, value)
+            self._group(cohort).add(unit or self._slate(cohort, id_), 0.0, value)
 
     def withdraw(self, id_: str, cohort: str, unit: str | None) -> None:
         """Leave out a decision that was never shown."""
         if self._pending.pop(id_, None) is None and self.window is None:
-            self._group(cohort).add(self._key(cohort, id_, unit), -1.0, 0.0)
+            self._group(cohort).add(unit or self._slate(cohort, id_), -1.0, 0.0)
 
-    def _key(self, cohort: str, id_: str, unit: str | None) -> int | None:
-        if unit is not None:
-            return unit_hash(unit)
-        key = unit_hash(f"\0{id_}")  # of a slate, which has several rewards
-        return key if key in self._group(cohort).sums else None
+    def _slate(self, cohort: str, id_: str) -> str | None:
+        """Return the unit of a slate that was made for nobody by name; None if the decision was not a slate."""
+        unit = _slate_unit(id_)
+        return unit if unit in self._group(cohort).sums else None
 
     def close(self, at: int) -> None:
         """Count the decisions whose window had closed at this time."""
         while self._open and self.window is not None and self._open[0][0] + self.window < at:
             _, id_ = heapq.heappop(self._open)
             if (pending := self._pending.pop(id_, None)) is not None:
-                cohort, key, reward = pending
-                self._group(cohort).add(key, 1.0, reward)
+                cohort, unit, reward = pending
+                self._group(cohort).add(unit, 1.0, reward)
 
     def moments(self, cohort: str) -> Moments:
         """Return the sums of a group."""
@@ -247,7 +247,7 @@ class Account:
         Nothing changes: windows close by the times of events, so that every process folds the same.
         """
         sums = {cohort: replace(group.moments) for cohort, group in self.groups.items()}
-        moved: dict[tuple[str, int], tuple[float, float]] = {}
+        moved: dict[tuple[str, str], tuple[float, float]] = {}
         places = [0]
         while places and self.window is not None:
             place = places.pop()
@@ -255,12 +255,12 @@ class Account:
                 continue  # in a heap, all below it are later
             places += [2 * place + 1, 2 * place + 2]
             if (pending := self._pending.get(self._open[place][1])) is not None:
-                cohort, key, reward = pending
+                cohort, unit, reward = pending
                 before = (0.0, 0.0)
-                if key is not None:
+                if unit is not None:
                     known = self.groups[cohort].sums if cohort in self.groups else {}
-                    before = moved.get((cohort, key), known.get(key, before))
-                    moved[cohort, key] = before[0] + 1.0, before[1] + reward
+                    before = moved.get((cohort, unit), known.get(unit, before))
+                    moved[cohort, unit] = before[0] + 1.0, before[1] + reward
                 sums.setdefault(cohort, Moments()).move(*before, 1.0, reward)
         return sums
 
@@ -275,10 +275,10 @@ class Account:
     def to_dict(self) -> dict[str, Any]:
         groups = {}
         for cohort, group in self.groups.items():
-            keys, sums = array("Q", group.sums), array("d", (x for pair in group.sums.values() for x in pair))
+            sums = array("d", (x for pair in group.sums.values() for x in pair))
             groups[cohort] = {
                 "moments": vars(group.moments),
-                "units": base64.b64encode(keys.tobytes()).decode(),
+                "units": list(group.sums),
                 "sums": base64.b64encode(sums.tobytes()).decode(),
             }
         pending = [[id_, *values] for id_, values in self._pending.items()]
@@ -288,19 +288,18 @@ class Account:
     def from_dict(cls, saved: dict[str, Any], window: float | None) -> Account:
         account = cls(window)
         for cohort, group in saved["groups"].items():
-            keys, sums = array("Q"), array("d")
-            keys.frombytes(base64.b64decode(group["units"]))
+            sums = array("d")
             sums.frombytes(base64.b64decode(group["sums"]))
             pairs = zip(sums[::2], sums[1::2], strict=True)
-            account.groups[cohort] = Group(Moments(**group["moments"]), dict(zip(keys, pairs, strict=True)))
+            account.groups[cohort] = Group(Moments(**group["moments"]), dict(zip(group["units"], pairs, strict=True)))
         account._open = [(at, id_) for at, id_ in saved["open"]]  # sorted, which is a heap
         account._pending = {id_: (cohort, unit, reward) for id_, cohort, unit, reward in saved["pending"]}
         return account
 
 
-def unit_hash(unit: str) -> int:
-    """Return a number of 64 bits for a unit, which takes less memory than its name."""
-    return int.from_bytes(hashlib.blake2b(unit.encode(), digest_size=8).digest(), "little")
+def _slate_unit(id_: str) -> str:
+    """Return a unit for a slate without one, which has several rewards; no unit of a request can have this name."""
+    return f"\0{id_}"
 
 
 def in_control(experiment: str, salt: str, unit: str, share: float) -> bool:

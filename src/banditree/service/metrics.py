@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from banditree.service.events import DECISION, DEFAULT, REWARD, Event
+from banditree.service.events import Event, Kind
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
@@ -35,11 +35,11 @@ class Metrics:
     def count_events(self, events: Sequence[Event]) -> None:
         """Count events that this process has added to the log, so that the sum over processes is right."""
         for event in events:
-            if event.kind == DECISION:
+            if event.kind == Kind.DECISION:
                 self.decisions += 1
-            elif event.kind in (REWARD, DEFAULT):
+            elif event.kind in (Kind.REWARD, Kind.DEFAULT):
                 learned = "learned" if event.learned else "recorded"
-                self.rewards["default" if event.kind == DEFAULT else learned] += 1
+                self.rewards["default" if event.kind == Kind.DEFAULT else learned] += 1
 
     def text(self, *, events: int, lag: int, arms: int, ready: bool) -> str:
         """Write all metrics as text."""

@@ -126,6 +126,7 @@ class ExperimentAsked(Asked):
     context: dict[str, Any] | str | None = Field(
         None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
     )
+    rewards: Name = Field("rates", description="rates, from 0 to 1, or real: any numbers.")
     reward_sd: float | None = None
     reward_window: float | str | None = Field(None, description="Seconds, or a time such as 30m.")
     default_reward: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -19,6 +19,7 @@ from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"
 DEFAULT_CONTEXT_POLICY = "LinATS"
+RATES, REAL = "rates", "real"
 RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm, or always the same one
 FORMAT = 2  # of snapshots
 MAX_SECONDS = 1e9
@@ -33,7 +34,8 @@ class Settings:
     half_life: float | None = None
     dim: int | None = None  # length of the contexts, for the linear policies
     features: Mapping[str, Any] | None = None  # what a request's context is made of, as `bt.Features.to_dict` has it
-    reward_sd: float | None = None  # rewards are any numbers with about this standard deviation; None: from 0 to 1
+    rewards: str = RATES  # rates, from 0 to 1, or real numbers
+    reward_sd: float | None = None  # standard deviation of real rewards, where it is known; else it is learned
     reward_window: float | None = None  # seconds
     default_reward: float | None = None
     learn_late: bool = False
@@ -47,6 +49,10 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.policy:
             object.__setattr__(self, "policy", DEFAULT_CONTEXT_POLICY if self.features else DEFAULT_POLICY)
+        if self.rewards not in (RATES, REAL):
+            raise InvalidValue(f"--rewards {self.rewards!r} must be {RATES}, from 0 to 1, or {REAL}, any numbers")
+        if self.reward_sd is not None:
+            object.__setattr__(self, "rewards", REAL)
         if self.default_reward is not None and self.reward_window is None:
             raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
         for name, seconds in (("--reward-window", self.reward_window), ("--sticky", self.sticky)):
@@ -67,7 +73,9 @@ class Settings:
     @property
     def key(self) -> str:
         """The key of snapshots; those with the same key were folded in the same way."""
-        of_fold = "policy explore half_life dim features reward_sd reward_window control_policy learn_control sticky"
+        of_fold = (
+            "policy explore half_life dim features rewards reward_sd reward_window control_policy learn_control sticky"
+        )
         return json.dumps([FORMAT, __version__, *(getattr(self, name) for name in of_fold.split())])
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +93,12 @@ class Settings:
             return None
         return self._build(self.control_policy, tree, "--control-policy")
 
+    def check_control(self, arms: Container[str]) -> None:
+        """Refuse an item that does not exist as the control policy; if it is removed later, any arm takes its place."""
+        item = self.control_policy.removeprefix(ITEM)
+        if item != self.control_policy and item not in arms:
+            raise InvalidValue(f"--control-policy {self.control_policy}: there is no item {item!r}")
+
     def _build(self, policy: str, tree: Tree, option: str) -> Policy:
         kind, parameters = parse_policy(policy)
         about, name = kind.about, kind.__name__
@@ -98,10 +112,11 @@ class Settings:
             options["dim"] = self.dim
         elif self.dim is not None:
             unused.append("--dim")
-        if self.reward_sd is not None and (about.takes_contexts or not about.takes_prior):
-            unused.append("--reward-sd")
-        elif self.reward_sd is not None:
+        has_prior = about.takes_prior and not about.takes_contexts  # the others take any rewards as they are
+        if self.rewards == REAL and has_prior:
             options["prior"] = Gaussian(sd=self.reward_sd)
+        elif self.reward_sd is not None:
+            unused.append("--reward-sd")
         if unused and option == "--policy":
             raise InvalidValue(f"the policy {name} does not take {' and '.join(unused)}; leave it out")
         return kind(tree, **options)
@@ -118,7 +133,7 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
                 raise
             raise InvalidValue(
                 f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; for other rewards start the "
-                "service with --reward-sd"
+                "service with --rewards real"
             ) from error
 
 

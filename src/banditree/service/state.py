@@ -6,52 +6,35 @@ import hashlib
 import json
 import struct
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from banditree.errors import BadFile, BanditreeError
 from banditree.features import Features
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
-from banditree.service.events import (
-    ARMS,
-    CONTROL,
-    DECISION,
-    DEFAULT,
-    EVIDENCE,
-    EXPERIMENT,
-    PAUSE,
-    PAUSED,
-    POLICY,
-    RESUME,
-    REWARD,
-    VOID,
-    VOIDED,
-    WITHDRAWAL,
-    Event,
-    say,
-)
+from banditree.service.events import Cohort, Event, Kind, say
 from banditree.service.lift import Account, Moments
 from banditree.service.settings import Settings, parse_features
 from banditree.tree import Tree
 
 HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts
 MARK = b"banditr2"
-ALL = "all"  # the cohort of decisions that were made while there was no control group
 MAX_COUNTED_ARMS = 100_000  # arms that are counted one by one in the traffic
 MAX_SAID = 10  # events that do not fit that are said one by one
 BUCKETS = 60  # most pieces of time
+CHUNK = 500  # values in one SQL condition
 
 
 class State:
     """The result of applying an experiment's events in order. The same events give the same state, bit for bit.
 
     Rewards are learned one by one, because a batch may add numbers in another order, which changes the last digit.
-    ``voids`` are those that the log holds, where they are known beforehand: then the decisions that they cover are left
-    out from the start. A void that comes as an event makes the state stale: it has to be folded again.
+    Decisions that ``voids`` covers are left out. A void that comes as an event, and was not known from the start, makes
+    the state stale: it has to be folded again.
     """
 
-    def __init__(self, name: str, settings: Settings, voids: Iterable[Event] = ()) -> None:
+    def __init__(self, name: str, settings: Settings) -> None:
         self.name, self.settings = name, settings
         self.n = 0  # the last event of the log, of any experiment, that the state takes into account
         self.changed_at = 0  # the last event of this experiment
@@ -65,7 +48,7 @@ class State:
         self.evidence = ""  # digest of what it was started from, if anything
         self.is_stale = False
         self.left_out = 0  # events that did not fit, since the process began to fold
-        self.voids = Voids(voids)
+        self.voids = Voids()
         self.traffic = Traffic()
         self.account = Account(settings.reward_window)
         self.recent: dict[str, tuple[int, str]] = {}  # unit -> time and id of the decision that it keeps for a while
@@ -102,23 +85,27 @@ class State:
         kind = event.kind
         if self.account.window is not None:
             self.account.close(event.at)
-        if kind == DECISION:
+        if kind == Kind.DECISION:
             self._decide(event)
-        elif kind in (REWARD, DEFAULT):
+        elif kind in (Kind.REWARD, Kind.DEFAULT):
             if event.id not in self._skipped:
                 self._earn(event)
-        elif kind == WITHDRAWAL:
-            if event.id is not None and event.id not in self._skipped and event.cohort not in (PAUSED, VOIDED):
-                self.account.withdraw(event.id, event.cohort or ALL, event.unit)
-        elif kind in (ARMS, EXPERIMENT):
+        elif kind == Kind.WITHDRAWAL:
+            if (
+                event.id is not None
+                and event.id not in self._skipped
+                and event.cohort not in (Cohort.PAUSED, Cohort.VOIDED)
+            ):
+                self.account.withdraw(event.id, event.cohort or Cohort.ALL, event.unit)
+        elif kind in (Kind.ARMS, Kind.EXPERIMENT):
             self._change(event.body or {})
             self.tree_version = event.n
-        elif kind == EVIDENCE:
+        elif kind == Kind.EVIDENCE:
             self._start_from(event.body or {})
             self.policy_version = event.n
-        elif kind in (PAUSE, RESUME):
-            self.is_paused = kind == PAUSE
-        elif kind == VOID and not self.voids.has(event.n):
+        elif kind in (Kind.PAUSE, Kind.RESUME):
+            self.is_paused = kind == Kind.PAUSE
+        elif kind == Kind.VOID and event not in self.voids:
             self.voids.add(event)
             self.is_stale = True
 
@@ -129,9 +116,11 @@ class State:
             self._skipped.add(event.id)
             return
         self.decisions += 1
-        self.traffic.decide(event.at, event.arm, self.category(event.arm), event.cohort or ALL, self.account)
-        if event.cohort != PAUSED:
-            self.account.decide(event.at, event.id, event.cohort or ALL, event.unit, is_slate=event.value is not None)
+        self.traffic.decide(event.at, event.arm, self.category(event.arm), event.cohort or Cohort.ALL, self.account)
+        if event.cohort != Cohort.PAUSED:
+            self.account.decide(
+                event.at, event.id, event.cohort or Cohort.ALL, event.unit, is_slate=event.value is not None
+            )
         if self.settings.sticky is not None and event.unit is not None:
             oldest = event.at - round(self.settings.sticky * 1e6)
             self.recent.pop(event.unit, None)
@@ -142,18 +131,18 @@ class State:
     def _earn(self, event: Event) -> None:
         assert event.id is not None
         assert event.value is not None
-        if event.cohort == VOIDED:
+        if event.cohort == Cohort.VOIDED:
             return
-        cohort = event.cohort or ALL
-        if cohort != PAUSED:
-            self.account.reward(event.id, cohort, event.unit, event.value, is_default=event.kind == DEFAULT)
+        cohort = event.cohort or Cohort.ALL
+        if cohort != Cohort.PAUSED:
+            self.account.reward(event.id, cohort, event.unit, event.value, is_default=event.kind == Kind.DEFAULT)
             self.traffic.earn(event.at, event.value, cohort)
         if not event.learned or event.arm not in self.policy.tree:
             return
         context = (event.body or {}).get("context")
-        if cohort == CONTROL and self.control is not None:
+        if cohort == Cohort.CONTROL and self.control is not None:
             _learn(self.control, event, context)
-        is_for_policy = cohort not in (CONTROL, PAUSED) or self.settings.learn_control
+        is_for_policy = cohort not in (Cohort.CONTROL, Cohort.PAUSED) or self.settings.learn_control
         if is_for_policy and _learn(self.policy, event, context):
             self.policy_version = event.n
             self.learned += 1
@@ -167,7 +156,7 @@ class State:
         return category
 
     def _change(self, body: dict[str, Any]) -> None:
-        tree = changed(None if self._policy is None else self._policy.tree, body)
+        tree = change_tree(None if self._policy is None else self._policy.tree, body)
         if self._policy is None:
             self._policy, self.control = self.settings.build(tree), self.settings.build_control(tree)
             self.catalogue = digest(body["add"])
@@ -243,7 +232,7 @@ def _learn(policy: Policy, event: Event, context: Any) -> bool:
     return True
 
 
-def changed(tree: Tree | None, body: dict[str, Any]) -> Tree:
+def change_tree(tree: Tree | None, body: dict[str, Any]) -> Tree:
     """Return the tree after a change: arms are added, moved and removed, in this order."""
     if tree is None:
         return Tree.from_paths([(*path, arm) for arm, path in body["add"].items()])
@@ -265,26 +254,22 @@ class Voids:
     """Which decisions no longer count: those in a stretch of time, of a unit, or with certain ids."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._numbers: list[int] = []
+        self._bodies: dict[int, dict[str, Any]] = {}  # n of the void -> its body
         self._spans: list[tuple[int, int, int]] = []  # n of the void, first and last time
         self._units: dict[str, int] = {}  # unit -> n of the last void
         self._ids: set[str] = set()
-        self._bodies: list[dict[str, Any]] = []
         for event in events:
             self.add(event)
 
     def __bool__(self) -> bool:
-        return bool(self._numbers)
+        return bool(self._bodies)
 
-    def has(self, n: int) -> bool:
-        """Whether the void with this number is known."""
-        return n in self._numbers
+    def __contains__(self, event: Event) -> bool:
+        return event.n in self._bodies
 
     def add(self, event: Event) -> None:
         """Add what a void event covers: decisions before it."""
-        body = event.body or {}
-        self._numbers.append(event.n)
-        self._bodies.append(body)
+        body = self._bodies[event.n] = event.body or {}
         if "ids" in body:
             self._ids |= set(body["ids"])
         elif "unit" in body:
@@ -300,35 +285,21 @@ class Voids:
             return True
         return any(decision.n < n and first <= decision.at <= last for n, first, last in self._spans)
 
-    @property
-    def ids(self) -> set[str]:
-        """Ids of the decisions that were voided one by one."""
-        return self._ids
-
-    def only_by_id(self, decision: Event) -> bool:
-        """Whether a decision is voided, but not by its time or its unit."""
-        others = Voids()
-        others._spans, others._units = self._spans, self._units
-        return decision.id in self._ids and not others.cover(decision)
-
-    def uncovered_sql(self) -> tuple[str, list[Any]]:
-        """Return the SQL condition, and its values, for decisions that are not voided by their time or unit."""
-        where: list[str] = ["1 = 1"]
-        values: list[Any] = []
-        for n, first, last in self._spans:
-            where.append("NOT (n < ? AND at BETWEEN ? AND ?)")
-            values += [n, first, last]
-        for unit, n in self._units.items():
-            where.append("NOT (n < ? AND unit IS NOT NULL AND unit = ?)")
-            values += [n, unit]
-        return " AND ".join(where), values
+    def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yield SQL conditions, and their values; every decision that is voided fulfils one of them."""
+        for column, names in (("id", sorted(self._ids)), ("unit", list(self._units))):
+            for start in range(0, len(names), CHUNK):
+                some = names[start : start + CHUNK]
+                yield f"{column} IN ({', '.join('?' * len(some))})", some
+        for _, first, last in self._spans:
+            yield "at BETWEEN ? AND ?", (first, last)
 
     def to_list(self) -> list[Any]:
-        return [[n, body] for n, body in zip(self._numbers, self._bodies, strict=True)]
+        return [[n, body] for n, body in self._bodies.items()]
 
     @classmethod
     def from_list(cls, saved: list[Any]) -> Voids:
-        return cls(Event(0, VOID, body=body, n=n) for n, body in saved)
+        return cls(Event(0, Kind.VOID, body=body, n=n) for n, body in saved)
 
 
 class Traffic:
@@ -368,7 +339,7 @@ class Traffic:
         place = max(at // self.width - self.first, 0)
         if place >= len(self.pieces) and self.pieces and account is not None:
             self.pieces[-1].sums = {
-                cohort: list(vars(account.moments(cohort)).values()) for cohort in (POLICY, CONTROL)
+                cohort: list(vars(account.moments(cohort)).values()) for cohort in (Cohort.POLICY, Cohort.CONTROL)
             }
         while len(self.pieces) <= place:
             self.pieces.append(Piece())

@@ -8,16 +8,17 @@ import sqlite3
 import sys
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from banditree.errors import BadPath, BanditreeError, InvalidValue
-from banditree.service.events import DECISION, Event
+from banditree.service.events import Event, Kind
 
-COLUMNS = "n, at, kind, id, position, arm, value, learned, body, experiment, unit, cohort"
-LIGHT = COLUMNS.replace("body", f"CASE WHEN kind = '{DECISION}' THEN NULL ELSE body END")  # what a fold needs
+COLUMNS = ", ".join(Event._fields)
+LIGHT = COLUMNS.replace("body", f"CASE WHEN kind = '{Kind.DECISION}' THEN NULL ELSE body END")  # what a fold needs
 ADDED = {"experiment": "TEXT NOT NULL DEFAULT 'main'", "unit": "TEXT", "cohort": "TEXT"}  # since version 0.3
 CHUNK = 500  # ids looked up with one statement
 PAGE = 5_000  # events read with one statement
@@ -72,8 +73,12 @@ class EventLog(ABC):
         """Connect again after an error."""
 
     @abstractmethod
+    def reader(self) -> Callable[[], EventLog]:
+        """Return a function that opens another connection, to read from, in this process or in another one."""
+
     def reading(self) -> EventLog:
-        """Open a second connection, to read from."""
+        """Open another connection, to read from."""
+        return self.reader()()
 
     @abstractmethod
     def close(self) -> None:
@@ -135,7 +140,7 @@ class EventLog(ABC):
 
     def append(self, events: Sequence[Event]) -> None:
         """Append events, which already have their numbers."""
-        places = ", ".join("?" * 12)
+        places = ", ".join("?" * len(Event._fields))
         self.run_many(f"INSERT INTO banditree_events ({COLUMNS}) VALUES ({places})", [event.row() for event in events])
         self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (events[-1].n, events[-1].at))
 
@@ -162,8 +167,9 @@ class EventLog(ABC):
         where, values = ("", ()) if experiment is None else ("AND experiment || '' = ? ", (experiment,))
         statement = f"SELECT {columns} FROM banditree_events WHERE n > ? {where}ORDER BY n LIMIT {PAGE}"
         while rows := self.run(statement, (after, *values)):
-            yield from map(Event.from_row, rows)
-            after = rows[-1][0]
+            events = [Event.from_row(row) for row in rows]
+            yield from events
+            after = events[-1].n
 
     def events(self, after: int, most: int, experiment: str | None = None) -> list[Event]:
         """Return at most so many of the events after this one."""
@@ -179,7 +185,7 @@ class EventLog(ABC):
 
     def decisions(self, after: int, most: int) -> list[tuple[int, int, str, str]]:
         """Return n, time, experiment and id of at most so many decisions after this event."""
-        where = f"n > ? AND kind = '{DECISION}' AND n <= ?"
+        where = f"n > ? AND kind = '{Kind.DECISION}' AND n <= ?"
         statement = f"SELECT n, at, experiment, id FROM banditree_events WHERE {where} ORDER BY n"
         return [(int(n), int(at), name, id_) for n, at, name, id_ in self.run(statement, (after, after + most))]
 
@@ -309,8 +315,8 @@ class SqliteLog(EventLog):
         except BadPath as error:
             raise StoreUnavailable(str(error)) from error
 
-    def reading(self) -> EventLog:
-        return SqliteLog(self.path, reads_only=True)
+    def reader(self) -> Callable[[], EventLog]:
+        return partial(SqliteLog, self.path, reads_only=True)
 
     def close(self) -> None:
         self._opened.close()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from banditree.errors import BadPath, missing_extra
@@ -99,8 +100,8 @@ class PostgresLog(EventLog):
         self._connection.close()
         self._connection = self._open()
 
-    def reading(self) -> EventLog:
-        return PostgresLog(self.address, reads_only=True)
+    def reader(self) -> Callable[[], EventLog]:
+        return partial(PostgresLog, self.address, reads_only=True)
 
     def close(self) -> None:
         self._connection.close()

@@ -7,7 +7,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from banditree.service.events import NAMES, Event
+from banditree.service.events import Event, Kind
 
 BEAT_SECONDS = 15.0  # without an event for so long, a comment is sent, so that the connection is not closed
 MAX_QUEUE_BYTES = 2**20  # texts that may wait for a slow listener before it is disconnected
@@ -108,9 +108,10 @@ class Hub:
 
 
 def _texts(events: Sequence[Event]) -> Texts:
-    return [(event.n, text(event)) for event in events if event.kind in NAMES]
+    return [(event.n, text(event)) for event in events if event.kind != Kind.WITHDRAWAL]
 
 
 def text(event: Event) -> str:
     """Format an event to be sent."""
-    return f"id: {event.n}\nevent: {NAMES[event.kind]}\ndata: {json.dumps(event.shown())}\n\n"
+    name = Kind.REWARD if event.kind == Kind.DEFAULT else event.kind
+    return f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n"

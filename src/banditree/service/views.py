@@ -18,9 +18,9 @@ from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold, state_of
 from banditree.service.commands import Refused, rewards_of
-from banditree.service.events import CONTROL, DECISION, POLICY, WITHDRAWAL, Event, group, iso, now
+from banditree.service.events import Cohort, Event, Kind, group, iso, now
 from banditree.service.lift import Moments, compare
-from banditree.service.state import ALL, State, Voids
+from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
 
 ANSWERED = (
@@ -137,15 +137,17 @@ def traffic(state: State) -> dict[str, Any]:
         rest = [piece.categories.total() - sum(piece.categories[name] for name in shown) for piece in pieces]
         lines[f"{len(ranked) - len(shown)} others"] = rest
     groups = {
-        group(None if cohort == ALL else cohort): {
+        group(cohort): {
             "decisions": [piece.decisions[cohort] for piece in pieces],
             "rewards": [float(piece.rewards[cohort]) for piece in pieces],
         }
-        for cohort in (ALL, POLICY, CONTROL)
+        for cohort in (Cohort.ALL, Cohort.POLICY, Cohort.CONTROL)
         if any(piece.decisions[cohort] for piece in pieces)
     }
     lifts = [
-        compare(piece.moments(POLICY), piece.moments(CONTROL)).to_dict() if CONTROL in piece.sums else None
+        compare(piece.moments(Cohort.POLICY), piece.moments(Cohort.CONTROL)).to_dict()
+        if Cohort.CONTROL in piece.sums
+        else None
         for piece in pieces
     ]
     return {
@@ -160,13 +162,13 @@ def traffic(state: State) -> dict[str, Any]:
 def report(state: State) -> dict[str, Any]:
     """Say what the experiment is worth: rewards per decision in each group, and the lift."""
     sums = state.account.moments_at(now())
-    has_control = CONTROL in sums or state.settings.control > 0
-    names = (POLICY, CONTROL) if has_control else (ALL,)
-    groups = {group(None if name == ALL else name): _group(sums.get(name, Moments())) for name in names}
+    has_control = Cohort.CONTROL in sums or state.settings.control > 0
+    names = (Cohort.POLICY, Cohort.CONTROL) if has_control else (Cohort.ALL,)
+    groups = {group(name): _group(sums.get(name, Moments())) for name in names}
     if state.settings.control == 0 and not has_control:
         lift = None
     else:
-        both = sums.get(POLICY, Moments()), sums.get(CONTROL, Moments())
+        both = sums.get(Cohort.POLICY, Moments()), sums.get(Cohort.CONTROL, Moments())
         low, high = state_of(state.policy).rows.support
         bound = max(high - low, *(group.largest for group in both)) if np.isfinite(high - low) else None
         lift = compare(*both, bound).to_dict()
@@ -258,7 +260,7 @@ def log_rows(log: EventLog, experiment: str, features: Sequence[str], voids: Voi
     with closing(log):
         while part := log.events(after, AT_ONCE, experiment):
             after = part[-1].n
-            decisions = [event for event in part if event.kind == DECISION and not voids.cover(event)]
+            decisions = [event for event in part if event.kind == Kind.DECISION and not voids.cover(event)]
             known = log.find(experiment, [event.id for event in decisions if event.id is not None])
             for decision in decisions:
                 yield _row(known.get(decision.id or "", [decision]), features)
@@ -274,7 +276,7 @@ def _row(known: list[Event], features: Sequence[str]) -> dict[str, Any]:
     row["rewards"] = [rewards.get(position) for position in range(len(body["arms"]))]
     shown = [event.arm for event in known[1:] if event.arm is not None] if body.get("shadow") else [decision.arm]
     row["shown"] = shown[0] if shown else None
-    row["withdrawn"] = any(event.kind == WITHDRAWAL for event in known)
+    row["withdrawn"] = any(event.kind == Kind.WITHDRAWAL for event in known)
     row |= {"group": group(decision.cohort), "unit": decision.unit}
     context = request.get("context")
     if features:

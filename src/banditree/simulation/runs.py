@@ -26,11 +26,11 @@ from banditree.report.tables import Table, frame
 from banditree.report.words import count, number
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
+from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from banditree.report.document import Document, Picture
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
 

@@ -14,9 +14,9 @@ from banditree.errors import InvalidValue, MissingExtra, missing_extra
 from banditree.errors.checks import choice, whole
 from banditree.stream import Seed, Stream, generator
 from banditree.tree.build import ids_of
+from banditree.tree.shape import Floats
 from banditree.tree.tree import Tree
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Rng = np.random.Generator | Stream
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import is_native_ready, refuse_masked
 from banditree.tree.build import Name
-from banditree.tree.shape import lazy
+from banditree.tree.shape import Floats, lazy
 
 if TYPE_CHECKING:
     from banditree.tree.tree import Tree
@@ -116,9 +116,6 @@ class Lookup:
     def _counts_up(self) -> bool:
         """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
         return bool((self.ids == np.arange(len(self.arms))).all())
-
-
-Floats = NDArray[np.float64]
 
 
 def by_arm(tree: Tree, what: str, values: object) -> Floats:

@@ -24,7 +24,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* steps;          // (copies,)
     std::size_t copies;
-    double fall, below, finest, hint, sharpest, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
+    double fall, below, finest, hint, sharpest, loose, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
 };
 
 template <class Kind>
@@ -43,6 +43,7 @@ struct AdaptiveRows {
     Stray stray_prior{};                  // what it expects of arms that do not follow their cluster
     double chance = 0.0;                  // that an arm does not, before its own rewards are considered
     double plays_per_arm = 0.0;
+    double least_plain = 0.0;             // of draws of arms that follow their cluster
     std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
@@ -84,19 +85,19 @@ struct AdaptiveRows {
     }
     static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
 
-    BANDITREE_INLINE Drawn drawn_following(double m, double v) const { return kind.drawn(m, sharpened(v, set.hint, set.sharpest)); }
+    BANDITREE_INLINE Drawn drawn_following(double m, double v) const { return kind.drawn(m, sharpened(v, set.hint, least_plain)); }
     BANDITREE_INLINE Drawn drawn_alone(const Seen& known) const {
         const double n = stray_prior.plays + known.plays;
         const double m = (stray_prior.plays * stray_prior.mean + known.total) / n;
-        return kind.drawn(m, sharpened(1.0 / (n + Kind::one), set.stray_hint, set.stray_sharpest));
+        return kind.drawn(m, sharpened(1.0 / (n + Kind::one), set.stray_hint, 1.0 / set.stray_sharpest));
     }
-    BANDITREE_INLINE double sharpened(double v, double hint, double sharpest) const {
-        const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), 1.0 / sharpest);
+    BANDITREE_INLINE double sharpened(double v, double hint, double least) const {
+        const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), least);
         return v * std::min(plainness, 1.0);
     }
     // At least the variance of the draws of an arm that follows its cluster, without a logarithm.
     BANDITREE_INLINE double sharpened_at_most(double v) const {
-        const double x = set.hint * plays_per_arm * v, least = 1.0 / set.sharpest, most = x > least ? x : least;
+        const double x = set.hint * plays_per_arm * v, most = x > least_plain ? x : least_plain;
         return most < 1.0 ? most * v : v;
     }
 
@@ -181,6 +182,8 @@ struct AdaptiveRows {
         }
         const auto n_arms = static_cast<double>(tree.n_arms);
         plays_per_arm = kind.plays(0, weight_of_evidence) / n_arms;
+        const double sharpest = 1.0 / set.sharpest;
+        least_plain = sharpest + std::max(set.loose - sharpest, 0.0) * plays_per_arm / (plays_per_arm + k_arms);
         double spread = 0.0;  // of arms around the root
         for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h) spread += 1.0 / set.concentration[h * copies() + copy];
         stray_prior = kind.stray(mean[0], spread);

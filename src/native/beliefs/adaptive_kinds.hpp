@@ -48,11 +48,13 @@ struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
     static constexpr double one = 1.0;     // ONE
     static constexpr double edge = 1e-12;  // EDGE in adaptive_kinds.py
+    static constexpr double linear_part = 0.7, wider = 0.6;  // LINEAR_PART, WIDER
     BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
-    double rarer = 0.0, level = 0.0;  // see AdaptiveBetaRows.level()
-    double log_own = 0.0;             // ln B of what strays are expected to be
+    double known_successes, known_failures;  // sums of a and b
+    double level = 0.0;    // see AdaptiveBetaRows.level()
+    double log_own = 0.0;  // ln B of what strays are expected to be
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
     Seen seen(std::int32_t leaf, double faded) const {
@@ -78,16 +80,16 @@ struct AdaptiveBeta {
 
     // Takes note of the level of the rewards; true if what strays are expected to be has changed.
     bool note_level(double faded) {
-        const double successes = a[0] + nodes[0].successes * faded, failures = b[0] + nodes[0].failures * faded;
-        const double share = std::max(std::min(successes, failures) / (successes + failures), edge);
-        rarer = exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share)));
+        const double successes = known_successes + nodes[0].successes * faded;
+        const double failures = known_failures + nodes[0].failures * faded;
+        const double share = std::max(successes / (successes + failures), edge);
         const double then = level;
-        level = successes <= failures ? rarer : 0.5;
+        level = successes <= failures ? exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share))) : 0.5;
         if (level == then) return false;
         log_own = log_beta(1.0 / (1.0 - level), 1.0 / level);
         return true;
     }
-    double shift() const { return ln(4.0 * rarer * (1.0 - rarer)) * 0.72134752044448170; }
+    double shift() const { return ln(4.0 * level * (1.0 - level)) * 0.72134752044448170; }
     Stray stray(double, double) const { return {level, 1.0 / (level * (1.0 - level))}; }
 
     static double log_beta(double x, double y) {
@@ -115,18 +117,29 @@ struct AdaptiveBeta {
         const double there = s * ln_lane(mean) + f * ln_one_plus(-mean);
         return logs.alone - (logs.best - k / (n + k) * (logs.best - there) - 0.5 * ln_one_plus(n / k));
     }
-    BANDITREE_INLINE Drawn drawn(double mean, double variance) const {
-        mean = std::clamp(mean, 0.0, 1.0);
-        const double below = std::sqrt(mean), above = std::sqrt(1.0 - mean);
-        return {below - above, 0.5 * (below + above) * std::sqrt(variance)};
+    // See AdaptiveBetaRows.drawn(), which says why this scale.
+    static BANDITREE_INLINE double on_scale(double rate, double low, double high) {
+        return 3.0 * (low - high) - linear_part * (rate - 0.5);
     }
-    // The mean whose draws are at the bar on average, and a factor w such that a draw with a lower mean m and variance v
-    // passes the bar if a normal exceeds a number whose square is at least (mean - m)^2 / (w v).
+    BANDITREE_INLINE Drawn drawn(double mean, double variance) const {
+        const double half = 0.5 * variance, least = half < edge ? edge : half > 0.5 ? 0.5 : half;
+        const double p = mean < least ? least : mean > 1.0 - least ? 1.0 - least : mean, q = 1.0 - p;
+        const double low = cbrt_lane(p), high = cbrt_lane(q), below = 1.0 / (low * low), above = 1.0 / (high * high);
+        const double bend = (q * below - p * above) * variance * (1.0 / 3.0), slope = below + above - linear_part;
+        return {on_scale(p, low, high) - bend, slope * std::sqrt(variance * p * q) * (1.0 + wider * variance)};
+    }
+    // The mean whose draws are at the bar, and a factor w such that a draw with a lower mean m and variance v passes the bar
+    // only if a normal exceeds a number whose square is at least 80, if (mean - m)^2 > 80 w v; the same for 120.
     void at_bar(double bar, double& mean, double& factor) const {
-        const double b = std::clamp(bar, -1.0, 1.0);
-        mean = 0.5 * (1.0 + b * std::sqrt(2.0 - b * b));
-        const double most = mean < 0.5 ? mean * (1.0 - mean) : 0.25;
-        factor = (1.0 + 2.0 * std::sqrt(most)) * most;
+        const double end = on_scale(1.0, 1.0, 0.0), below = -std::min(std::abs(bar), end);
+        double root = (below + end) / 3.4;  // of the rate, by Newton's method
+        for (int step = 0; step < 2; ++step) {
+            const double square = root * root, other = cbrt_lane(1.0 - square * root);
+            const double value = 3.0 * (root - other) - linear_part * (square * root - 0.5) - below;
+            root -= value / (3.0 + 3.0 * square / (other * other) - 3.0 * linear_part * square);
+        }
+        mean = bar > 0.0 ? 1.0 - root * root * root : root * root * root;
+        factor = (1.0 + mean) * (mean < 0.5 ? mean * (1.0 - mean) : 0.25);
     }
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "beliefs/adaptive_linear.hpp"
@@ -82,8 +83,8 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     require(copies > 0, what);
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
     const double* steps = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 13, what);
-    return {height, k, steps, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12]};
+    const double* set = numbers<double>(arrays[from + 3], 14, what);
+    return {height, k, steps, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
 }
 
 // `arrays` are those of Rows.native_arrays().
@@ -111,8 +112,11 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         if (kind == "LearnedGaussian")
             return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), 1.0,
                                                  *numbers<double>(arrays[6], 1, "learned noise needs its centre"), scale}, set);
-        if (kind == "Beta")
-            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), array(1), array(2), scale}, set);
+        if (kind == "Beta") {
+            const double *a = array(1), *b = array(2);
+            const double successes = std::accumulate(a, a + n_nodes, 0.0), failures = std::accumulate(b, b + n_nodes, 0.0);
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, scale, successes, failures}, set);
+        }
     }
     if (belief == "Beta") {
         static_assert(sizeof(BetaRows::Node) == 4 * sizeof(double));

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from banditree.paper.claims.checks import NOT_JUDGED, OPEN, Check, Finding, Missing, needed_errors
 from banditree.paper.figures import DEFAULT
 from banditree.simulation.runs import Runs
-
-Floats = NDArray[np.float64]
+from banditree.tree.shape import Floats
 
 
 class Source(Protocol):

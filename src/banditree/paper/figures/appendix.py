@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from banditree import HTS, TS, TSC, UCT
-from banditree.paper.figures.base import Factory, Figure, Setting
+from banditree.paper.figures.base import Figure, Setting
 from banditree.problems import Problem, bumps, functions, sine_kmeans, surface, unstructured
+from banditree.simulation.one_seed import Factory
 from banditree.simulation.simulator import on
 
 # ---------------------------------------------------------------- functions

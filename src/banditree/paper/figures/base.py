@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from banditree.problems import Problem
-
-Factory = Callable[..., Any]
+from banditree.simulation.one_seed import Factory
 
 DEFAULT = "default"
 

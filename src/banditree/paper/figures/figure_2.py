@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from banditree import HTS, TS, TSC, UCB1, UCBC, UCT, LinTS, LinTSC, LinUCB, LinUCBC, TSMax
-from banditree.paper.figures.base import DEFAULT, Factory, Figure, Setting
+from banditree.paper.figures.base import DEFAULT, Figure, Setting
 from banditree.problems import linear, sine_kmeans
+from banditree.simulation.one_seed import Factory
 
 # ---------------------------------------------------------------- 2a to 2c
 

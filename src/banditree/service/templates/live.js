@@ -143,7 +143,7 @@
   }
   function chart(id, lines) {
     const figure = at(id).parentElement, all = lines.flatMap((line) => [...line.values, ...(line.low || []), ...(line.high || [])]).filter((x) => x !== null && x !== undefined);
-    figure.hidden = all.length < 2;
+    figure.hidden = !lines.some((line) => line.values.filter((x) => x !== null && x !== undefined).length > 1);
     if (figure.hidden) return;
     const WIDTH = 600, HEIGHT = 180, LEFT = 64, size = Math.max(...lines.map((line) => line.values.length), 2);
     let low = Math.min(0, ...all), high = Math.max(0, ...all);

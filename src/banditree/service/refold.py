@@ -1,0 +1,58 @@
+"""Fold an experiment again without what was voided; a long log in a process of its own, beside the traffic."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from contextlib import closing, suppress
+from multiprocessing.connection import Connection
+
+from banditree.service.archive import first_state
+from banditree.service.settings import Settings
+from banditree.service.state import State
+from banditree.service.store import EventLog
+
+MIN_EVENTS = 50_000  # in a log for which it is worth starting a process
+
+Saved = tuple[int, bytes]  # the last event of a state, and the state
+
+
+def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) -> State:
+    """Return the state that an experiment's log folds to."""
+    with closing(open_log()) as log:
+        is_long = log.last() - log.archived >= MIN_EVENTS
+    n, data = (_fold_apart if is_long else _fold)(open_log, name, settings)
+    state = State.from_bytes(data, name, settings)
+    state.n = n
+    return state
+
+
+def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Saved:
+    with closing(open_log()) as log:
+        end = log.last()  # before the voids are read: all that come before the end are known
+        state = first_state(log, name, settings)
+        for event in log.tail(state.n, whole=False, experiment=name):
+            if event.n > end:
+                break
+            state.apply(event)
+    return state.n, state.to_bytes()
+
+
+def _fold_apart(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Saved:
+    """Do it in another process: in this one, reading many rows and answering requests would wait for each other."""
+    spawning = multiprocessing.get_context("spawn")
+    receiver, sender = spawning.Pipe(duplex=False)
+    process = spawning.Process(target=_send_fold, args=(sender, open_log, name, settings), daemon=True)
+    with receiver:
+        with sender:
+            process.start()
+        saved: Saved = receiver.recv()  # an EOFError if the process has died
+    process.join()
+    return saved
+
+
+def _send_fold(sender: Connection, open_log: Callable[[], EventLog], name: str, settings: Settings) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends this process too
+    with sender, suppress(BrokenPipeError):
+        sender.send(_fold(open_log, name, settings))
