@@ -400,7 +400,8 @@ def covered(prior: Any, seed: int, decisions: int) -> list[float]:
     leaves = policy.tree.shape.node_of
     leaves = leaves[rows.plays(leaves) > 0]
     truth = means[policy.tree.shape.content[leaves]]
-    mean, variance, _ = (part[:, 0] for part in rows.believed(leaves, [int(np.argmax(rows.collect().log_weight))]))
-    variance = rows.variance_of_draws(variance, rows.HINT, rows.sharpest()) * rows.reward_variance(mean)
+    copy = int(np.argmax(rows.collect().log_weight))
+    mean, variance, _ = (part[:, 0] for part in rows.believed(leaves, [copy]))
+    variance = rows.variance_of_draws(variance, rows.HINT, rows.least_plain(copy)) * rows.reward_variance(mean)
     ends = rows.interval(leaves, None), rows.ends(mean, rows.sd_unit * np.sqrt(variance))
     return [float(np.mean((low <= truth) & (truth <= high))) for low, high in ends]
