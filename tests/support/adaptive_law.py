@@ -175,7 +175,7 @@ def _drawn(
         factor = special.betaln(a + total, b + failures) - special.betaln(a, b) - tree
     odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
     both = []
-    most = 3.0 if sd else 1 + 0.8 * math.log(max(world.n_arms, 2))
+    most = 2.0 if sd else 1 + 0.8 * math.log(max(world.n_arms, 2))
     least = 1 / most + max(0.6 - 1 / most, 0) * world.per_arm / (world.per_arm + k[leaf])
     plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.2, least), (0.2, 1 / 3))
     alone = (plays * centre + total) / (plays + n), 1 / (plays + n + (0 if sd else 1))
