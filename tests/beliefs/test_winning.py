@@ -159,9 +159,6 @@ def test_mixtures_of_densities_far_apart(engine: Any, far: float) -> None:
     ones, low = np.ones(2), np.full(2, -far)
     found = engine.normal_mixed_wins(np.zeros(2), ones, low, ones, 1 - h, ones)
     assert found == pytest.approx(lone + both / 2, rel=1e-9)
-    high, rare = np.full(2, 600.0), np.full(2, 1e3 * far)
-    found = engine.beta_mixed_wins(high, high, ones, rare, 1 - h, ones)
-    assert found == pytest.approx(lone + both / 2, rel=1e-9)
 
 
 @engines
@@ -206,8 +203,6 @@ def test_children_alike_and_the_order_of_children(engine: Any, pairs: list[tuple
     order = np.random.default_rng(seed).permutation(len(many))
     moved = engine.beta_wins(*map(np.ascontiguousarray, many[order].T))
     assert moved == pytest.approx(found[order], rel=1e-9, abs=1e-13)
-    one = engine.beta_wins_one(*map(np.ascontiguousarray, many.T), len(many) - 1)
-    assert one == found[-1]
 
 
 @engines
@@ -263,8 +258,6 @@ def test_both_engines_agree(pairs: list[tuple[float, float]]) -> None:
     assert found == pytest.approx(twin, rel=1e-8, abs=1e-12)
     mean, sd = np.log(a), b**0.25
     assert native.normal_wins(mean, sd) == pytest.approx(readable.normal_wins(mean, sd), rel=1e-9, abs=1e-13)
-    assert native.normal_wins_one(mean, sd, 0) == native.normal_wins(mean, sd)[0]
-    assert readable.normal_wins_one(mean, sd, 0) == readable.normal_wins(mean, sd)[0]
 
 
 @needs_native
@@ -303,9 +296,6 @@ def test_native_refuses_what_is_not_a_belief() -> None:
             native.normal_wins(two, np.array([1.0, bad]))
     with pytest.raises(ValueError, match="mean=nan must be finite"):
         native.normal_wins(np.array([np.nan]), one)
-    for i in (-1, 2):
-        with pytest.raises(ValueError, match="must be a child, from 0 to 1"):
-            native.beta_wins_one(two, two, i)
 
 
 def test_ties_share() -> None:

@@ -237,36 +237,21 @@ def normal_wins(mean: Floats, sd: Floats) -> Floats:
     return chances[kind_of]
 
 
-def beta_mixed_wins(a: Floats, b: Floats, c: Floats, d: Floats, share: Floats, size: Floats) -> Floats:
+def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats, share: Floats, size: Floats) -> Floats:
     """Return the probability that a member of each class has the highest draw: (classes,).
 
-    A class has ``size`` members, each drawn from Beta(c, d) with probability ``share``, and else from Beta(a, b).
+    A class has ``size`` members, each drawn from N(other, other_sd^2) with probability ``share``, and else from
+    N(mean, sd^2).
 
-    >>> one, two = np.ones(2), np.array([2.0, 1.0])
-    >>> beta_mixed_wins(one, one, two, one, np.array([1.0, 0.0]), np.array([1.0, 3.0])).round(6)
-    array([0.4, 0.2])
+    >>> sure, zeros, ones = np.full(2, 1e-9), np.zeros(2), np.ones(2)
+    >>> normal_mixed_wins(zeros, sure, ones, sure, np.array([0.5, 0.0]), ones).round(6)
+    array([0.75, 0.25])
     """
-    both = BetaLogOdds(np.append(a, c), np.append(b, d))
-    return _wins(both, size, share=share)[0]
-
-
-def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats, share: Floats, size: Floats) -> Floats:
-    """The same for draws from N(other, other_sd^2) with probability ``share``, and else from N(mean, sd^2)."""
     means, sds = np.append(mean, other), np.append(sd, other_sd)
     means = means - means.max()
     sds = np.maximum(sds, NARROWEST * -means)
     densities = Normal(means / sds.max(), np.maximum(sds / sds.max(), LEAST))
     return _wins(densities, size, share=share)[0]
-
-
-def beta_wins_one(a: Floats, b: Floats, i: int) -> float:
-    """Return the probability that the draw of child i from Beta(a, b) is the highest: ``beta_wins(a, b)[i]``."""
-    return float(beta_wins(a, b)[i])
-
-
-def normal_wins_one(mean: Floats, sd: Floats, i: int) -> float:
-    """Return the probability that child i's draw from N(mean, sd^2) is the highest: ``normal_wins(mean, sd)[i]``."""
-    return float(normal_wins(mean, sd)[i])
 
 
 def ties(scores: Floats) -> Floats:

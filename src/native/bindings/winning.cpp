@@ -32,11 +32,6 @@ void check_lengths(const Values& x, const Values& y) {
     if (x.shape(0) == 0) throw nb::value_error("there must be at least one child");
 }
 
-std::size_t checked_child(std::int64_t i, const Values& x) {
-    if (i >= 0 && static_cast<std::uint64_t>(i) < x.shape(0)) return static_cast<std::size_t>(i);
-    throw nb::value_error(("i=" + std::to_string(i) + " must be a child, from 0 to " + std::to_string(x.shape(0) - 1)).c_str());
-}
-
 // Children with the same pair of numbers are one class.
 struct Alike {
     std::vector<double> x, y, size;       // (classes,)
@@ -178,26 +173,6 @@ void bind_winning(nb::module_& m) {
         },
         "a"_a, "b"_a, "Return the probability that each child's draw from Beta(a, b) is the highest.");
     m.def(
-        "beta_wins_one",
-        [](const Values& a, const Values& b, std::int64_t i) {
-            check_beta(a, b);
-            const std::size_t child = checked_child(i, a);
-            const Alike alike(a, b);
-            return beta_shares(alike)[alike.class_of[child]];
-        },
-        "a"_a, "b"_a, "i"_a, "Return the probability that the draw of child i from Beta(a, b) is the highest.");
-    m.def(
-        "beta_mixed_wins",
-        [](const Values& a, const Values& b, const Values& c, const Values& d, const Values& share, const Values& size) {
-            check_beta(a, b), check_beta(c, d), check_lengths(a, c), check_lengths(a, share), check_lengths(a, size);
-            BetaLogOdds each;
-            for (std::size_t i = 0; i < a.shape(0); ++i) each.add(a(i), b(i));
-            for (std::size_t i = 0; i < c.shape(0); ++i) each.add(c(i), d(i));
-            return mixed(std::move(each), share, size);
-        },
-        "a"_a, "b"_a, "c"_a, "d"_a, "share"_a, "size"_a,
-        "Return the probability that a member of each class has the highest draw: from Beta(c, d) with this share.");
-    m.def(
         "normal_mixed_wins",
         [](const Values& mean, const Values& sd, const Values& other, const Values& other_sd, const Values& share,
            const Values& size) {
@@ -228,15 +203,6 @@ void bind_winning(nb::module_& m) {
             return handed_out(normal_shares(alike), alike);
         },
         "mean"_a, "sd"_a, "Return the probability that each child's draw from N(mean, sd^2) is the highest.");
-    m.def(
-        "normal_wins_one",
-        [](const Values& mean, const Values& sd, std::int64_t i) {
-            check_normal(mean, sd);
-            const std::size_t child = checked_child(i, mean);
-            const Alike alike(mean, sd);
-            return normal_shares(alike)[alike.class_of[child]];
-        },
-        "mean"_a, "sd"_a, "i"_a, "Return the probability that the draw of child i from N(mean, sd^2) is the highest.");
 }
 
 }  // namespace banditree

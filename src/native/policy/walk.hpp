@@ -13,9 +13,9 @@
 
 namespace banditree {
 
-constexpr double largest = 1e100, largest_context = 1e30;  // LARGEST and LARGEST_CONTEXT in errors/checks.py
-constexpr double least_scale = 0x1p-20;  // LEAST_SCALE in beliefs/base.py
-constexpr double most_plays = 1e15;  // MOST_PLAYS in errors/checks.py: in one row of a batch
+constexpr double largest = 1e100, largest_context = 1e30;  // MAX_REWARD and MAX_CONTEXT in errors/checks.py
+constexpr double least_scale = 0x1p-20;  // MIN_SCALE in beliefs/base.py
+constexpr double most_plays = 1e15;  // MAX_PLAYS in errors/checks.py: in one row of a batch
 
 // Rewards of an arm or a node: how many, and their sum.
 struct Sum {
