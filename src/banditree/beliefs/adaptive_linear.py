@@ -37,7 +37,9 @@ SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation 
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
-SHARPNESS = 5.0  # draws have the variance of this many times the evidence: plain draws explore too much
+SHARPNESS = 1.1  # draws have a variance smaller by 1 + this times the log of the number of arms: plain ones explore too much
+ALONE = 0.4  # the part of SHARPNESS in copies with the least factor: where clusters are alike, every arm is on its own
+WIDER_ARMS, WIDER_CLUSTERS = 1.5, 2.0  # factor of the widths in draws: what is not known yet is drawn less sharply
 AT_STAKE = 10.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
 STRAYS = 1.0  # how many arms are expected to have a level that does not follow their cluster, before any reward
 GROWTH = 10.0  # plays per arm after which as many strays again are expected
@@ -229,8 +231,8 @@ class AdaptiveLinearRows(Rows):
     def settings(self) -> list[NDArray[Any]]:
         """Return what the native engine needs to know besides the evidence and the prior."""
         numbers = [
-            KINDS, ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH, SHARPNESS, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY,
-            LARGEST_FACTOR, STRAY_WIDTH, STRAY_FACTOR, FADED_STEP, NOISE_SHARE, ORIGIN_STEP,
+            KINDS, ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH, SHARPNESS, ALONE, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY,
+            LARGEST_FACTOR, STRAY_WIDTH, STRAY_FACTOR, FADED_STEP, NOISE_SHARE, ORIGIN_STEP, WIDER_ARMS, WIDER_CLUSTERS,
         ]  # fmt: skip
         return [self.height.astype(np.float64), self.level_width, self.slope_width, self.log_prior, np.array(numbers)]
 
@@ -471,9 +473,11 @@ class AdaptiveLinearRows(Rows):
         shape, sums = self.shape, self.sums()
         standard = sums.standard
         z = np.append(1.0, (context - standard.centre) * standard.per_scale)
-        mean, spread = self._remembered(("clusters", copies.tobytes()), lambda: self._clusters(copies))
+        wider_arms, wider_clusters = (WIDER_ARMS, WIDER_CLUSTERS) if sharp else (1.0, 1.0)
+        clusters = "clusters", wider_clusters, copies.tobytes()
+        mean, spread = self._remembered(clusters, lambda: self._clusters(copies, wider_clusters))
         variance = sums.variance[copies][:, None]  # (copies, 1); below, arrays are (copies, nodes)
-        to_sd = np.sqrt(variance / (self.sharpness() if sharp else 1.0))
+        to_sd = np.sqrt(variance / (self.sharpness(copies)[:, None] if sharp else 1.0))
         leaf = shape.content[nodes] >= 0
         value, unit, other, other_unit, stray = np.zeros((5, len(copies), len(nodes)))
         at = ~shape.content[nodes[~leaf]]
@@ -482,9 +486,10 @@ class AdaptiveLinearRows(Rows):
         leaves, above = nodes[leaf], ~shape.content[shape.parent[nodes[leaf]]]
         m, s = mean[:, above], spread[:, above]
         w = self._widths(self.level_width[0, copies], self.slope_width[0, copies])  # (copies, 1, p)
+        ws = np.maximum(STRAY_WIDTH, STRAY_FACTOR * w[:, :, 0])
+        w = wider_arms * w
         w0 = w[:, :, 0]
-        ws = np.maximum(STRAY_WIDTH, STRAY_FACTOR * w0)
-        key = ("arms", (copies % KINDS).tobytes(), leaves.tobytes())
+        key = ("arms", wider_arms, (copies % KINDS).tobytes(), leaves.tobytes())
         inverse, b = self._remembered(key, lambda: self._inverses(leaves, w, standard))
         share = inverse @ z  # (copies, k, p)
         f = m / w**2 + b
@@ -514,8 +519,8 @@ class AdaptiveLinearRows(Rows):
         """Return the widths of all coefficients: (copies, 1, p)."""
         return np.concatenate([level[:, None], np.repeat(slope[:, None], self.dim, axis=1)], axis=1)[:, None]
 
-    def _clusters(self, copies: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return the coefficients of the clusters, and their covariance in units of the noise.
+    def _clusters(self, copies: NDArray[Any], wider: float) -> tuple[Floats, Floats]:
+        """Return the coefficients of the clusters, their widths times a factor, and their covariance over the noise's.
 
         (copies, clusters, p), (copies, clusters, p, p).
         """
@@ -524,7 +529,8 @@ class AdaptiveLinearRows(Rows):
         root = tuple(width[copies] for width in self._root_widths())
         for node in shape.inner.tolist():
             c, h = ~shape.content[node], self.height[node]
-            w = self._widths(*(root if c == 0 else (self.level_width[h, copies], self.slope_width[h, copies])))[:, 0]
+            below_root = wider * self.level_width[h, copies], wider * self.slope_width[h, copies]
+            w = self._widths(*(root if c == 0 else below_root))[:, 0]
             inverse = _inverse(sums.gram[c, copies], w)
             mean[:, c] = (inverse @ sums.moment[c, copies][:, :, None])[:, :, 0]
             spread[:, c] = inverse
@@ -540,11 +546,12 @@ class AdaptiveLinearRows(Rows):
         gram, moment = self._read(leaves, standard)
         return _inverse(gram, w), moment
 
-    def sharpness(self) -> float:
+    def sharpness(self, copies: NDArray[Any]) -> Floats:
         """Return how sharp draws are: at most what keeps (1 + plays per arm)^(1 - 1/c) at ``AT_STAKE``."""
-        n = float(self.gram[0, 0]) * self.standard().weight
-        length, stake = np.log1p(n / len(self.shape.node_of)), np.log(AT_STAKE)
-        return min(SHARPNESS, length / (length - stake)) if length > stake else SHARPNESS
+        n, n_arms = float(self.gram[0, 0]) * self.standard().weight, len(self.shape.node_of)
+        most = 1 + np.where(copies < KINDS, ALONE, 1.0) * SHARPNESS * np.log(n_arms)
+        length, stake = np.log1p(n / n_arms), np.log(AT_STAKE)
+        return np.minimum(most, length / (length - stake)) if length > stake else most
 
     # What every belief can do
 

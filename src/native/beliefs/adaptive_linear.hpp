@@ -28,15 +28,15 @@ struct AdaptiveLinearSettings {
     const double* slope_width;  // (heights, copies)
     const double* log_prior;    // (copies,)
     std::size_t copies, kinds;  // copies that differ in the widths of arms are of different kinds: copy % kinds
-    double root_level_width, root_slope_width, sharpness, log_at_stake, strays, growth, most_stray, largest_factor, stray_width,
-        stray_factor, faded_step, noise_share, centre_step;
+    double root_level_width, root_slope_width, sharpness, alone, log_at_stake, strays, growth, most_stray, largest_factor, stray_width,
+        stray_factor, faded_step, noise_share, centre_step, wider_arms, wider_clusters;
 };
 
 struct AdaptiveLinearRows {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr bool contextual = true;
     static constexpr std::size_t lanes = 8;   // matrices inverted together
-    static constexpr std::size_t n_slots = 6;  // inverses kept of each arm and cluster
+    static constexpr std::size_t n_slots = 4;  // inverses kept of each cluster, and of each eight arms
     static constexpr std::size_t largest_batch = 256;
     static constexpr std::int64_t refresh = 1 << 16;  // rewards after which all sums are made anew, so that rounding cannot add up
 
@@ -63,7 +63,7 @@ struct AdaptiveLinearRows {
         bring_up_to_date(tree);
         const double u = rng.random() * cumulative.back();
         const auto at = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
-        look(tree, context, std::min(at, set.copies - 1));
+        look(tree, context, std::min(at, set.copies - 1), true);
         for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, false);
     }
 
@@ -112,28 +112,35 @@ struct AdaptiveLinearRows {
         weighed = false;
     }
 
-    // Computes all that one copy believes in one context.
-    void look_at_all(const Tree& tree, const double* context, std::size_t which) {
-        look(tree, context, which);
+    // Computes all that one copy believes in one context; `sharp` as draws are.
+    void look_at_all(const Tree& tree, const double* context, std::size_t which, bool sharp) {
+        look(tree, context, which, sharp);
         for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, true);
     }
 
     // Computes what one copy believes about the clusters, in one context.
-    void look(const Tree& tree, const double* context, std::size_t which) {
+    void look(const Tree& tree, const double* context, std::size_t which, bool sharp) {
         copy = which;
+        view = sharp ? which : which + set.copies;
+        wider = sharp ? set.wider_clusters : 1.0;
+        arm_widths[0] = set.level_width[copy] * (sharp ? set.wider_arms : 1.0);
+        arm_widths[1] = set.slope_width[copy] * (sharp ? set.wider_arms : 1.0);
         z[0] = 1.0;
         for (std::size_t j = 0; j < d; ++j) z[j + 1] = (context[j] - centre[j]) * per_scale[j];
         sigma = std::sqrt(variance[copy]);
         const auto n_arms = static_cast<double>(tree.n_arms);
         const double plays = row(0)[2] * weight_of_evidence;
         chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
-        const double length = ln_one_plus(plays / n_arms);
-        const bool falls = length * (set.sharpness - 1.0) > set.log_at_stake * set.sharpness;
-        sharpness = falls ? length / (length - set.log_at_stake) : set.sharpness;
+        const double part = copy < set.kinds ? set.alone : 1.0;  // the first copies take clusters for alike
+        const double length = ln_one_plus(plays / n_arms), sharpest = 1.0 + part * set.sharpness * ln(n_arms);
+        const bool falls = length * (sharpest - 1.0) > set.log_at_stake * sharpest;
+        const double sharpness = !sharp ? 1.0 : falls ? length / (length - set.log_at_stake) : sharpest;
+        to_sd = sigma / std::sqrt(sharpness);
         mean.resize(above.size() * p);
         along.resize(above.size());
         untouched.resize(above.size());
         arms.resize(parent_of.size());
+        spread.resize(sums.size() / (entries * set.copies) * p * p);
         for (std::size_t c = 0; c < above.size(); ++c) {
             double* m = mean.data() + c * p;
             along[c] = -1.0;
@@ -151,6 +158,7 @@ struct AdaptiveLinearRows {
                 continue;
             }
             multiply(inverse_of_cluster(c), vector.data(), m);
+            if (is_large(c)) in_vectors([&]() BANDITREE_INLINE { spread_out(c); });
         }
     }
 
@@ -166,12 +174,12 @@ struct AdaptiveLinearRows {
         const std::size_t c = cluster(tree, tree.parent[leaf]);
         if (along[c] < 0.0) {  // the same for all arms of the cluster that nothing is known about
             const double* m = mean.data() + c * p;
-            const double v0 = set.level_width[copy] * set.level_width[copy], v1 = set.slope_width[copy] * set.slope_width[copy];
+            const double v0 = arm_widths[0] * arm_widths[0], v1 = arm_widths[1] * arm_widths[1];
             double value = 0.0, own_part = v0;
             for (std::size_t i = 0; i < p; ++i) value += z[i] * m[i];
             for (std::size_t i = 1; i < p; ++i) own_part += v1 * (z[i] * z[i]);
             along[c] = quadratic(c, z.data()) + own_part;
-            const double to_sd = sigma / std::sqrt(sharpness), more = stray_variance() - v0;
+            const double more = stray_variance() - v0;
             untouched[c] = {{value, to_sd * std::sqrt(along[c])}, {value, to_sd * std::sqrt(along[c] + more)}, chance};
         }
         return untouched[c];
@@ -179,36 +187,11 @@ struct AdaptiveLinearRows {
 
     // Computes what the copy looked at believes about eight arms with evidence; `all` also what they are as strays.
     void believe(std::size_t block_of_arms, bool all) {
-        const std::size_t first = block_of_arms * lanes, n = std::min(lanes, parent_of.size() - first);
-        const double w0 = set.level_width[copy], w1 = set.slope_width[copy], v0 = w0 * w0, l0 = 1.0 / v0, l1 = 1.0 / (w1 * w1);
-        const double vs = stray_variance(), more = vs - v0, fewer = l0 - 1.0 / vs, to_sd = sigma / std::sqrt(sharpness);
-        Eight* const y = scratch(2);  // L^-1 z, L^-1 e_0 and L^-1 f, then P z and P e_0: (5, p)
-        double* const numbers = work.data() + work.size() - 4 * lanes;  // value, level, own variance, P_00: (4, lanes)
-        for (std::size_t i = 0; i < p; ++i)
-            for (std::size_t l = 0; l < lanes; ++l)
-                reinterpret_cast<double*>(y + 2 * p + i)[l] = (i ? l1 : l0) * mean[(l < n ? parent_of[first + l] : 0) * p + i];
-        in_vectors([&]() BANDITREE_INLINE { solve(block_of_arms, l0, l1, all, y, numbers); });
-        for (std::size_t l = 0; l < n; ++l) {
-            const std::size_t c = parent_of[first + l];
-            const double value = numbers[l], apart = numbers[lanes + l] - mean[c * p], own_part = numbers[2 * lanes + l], corner = numbers[3 * lanes + l];
-            const auto lane = [&](std::size_t part, std::size_t i) { return reinterpret_cast<const double*>(y + part * p + i)[l]; };
-            Arm& arm = arms[first + l];
-            for (std::size_t i = 0; i < p; ++i) passed[i] = lane(3, i) * (i ? l1 : l0);
-            arm.following = {value, to_sd * std::sqrt(own_part + quadratic(c, passed.data()))};
-            const double explained = 1.0 + more * (v0 - corner) * (l0 * l0), g = apart * l0;
-            const double factor = 0.5 * (more * g * g / explained / variance[copy] - ln(explained));
-            const double odds = chance / (1.0 - chance) * exp(std::min(factor, set.largest_factor));
-            arm.stray = odds / (1.0 + odds);
-            if (!all) continue;
-            const double extra = fewer / (1.0 - fewer * corner), u0 = lane(3, 0);
-            for (std::size_t i = 0; i < p; ++i) passed[i] = (lane(3, i) + extra * u0 * lane(4, i)) * (i ? l1 : 1.0 / vs);
-            arm.alone = {value + u0 * extra * apart, to_sd * std::sqrt(own_part + extra * u0 * u0 + quadratic(c, passed.data()))};
-        }
+        in_vectors([&]() BANDITREE_INLINE { believe_eight(block_of_arms, all); });
     }
 
     // The same of any node, for Python: mean and sd, those of a stray, and the chance to be one, each `stride` apart.
-    void describe(const Tree& tree, std::int32_t node, bool sharp, double* out, std::size_t stride) {
-        const double wider = sharp ? 1.0 : std::sqrt(sharpness);
+    void describe(const Tree& tree, std::int32_t node, double* out, std::size_t stride) {
         Arm arm{};
         if (tree.content[node] >= 0) {
             arm = believed(tree, node);
@@ -216,9 +199,9 @@ struct AdaptiveLinearRows {
             const std::size_t c = cluster(tree, node);
             double value = 0.0;
             for (std::size_t i = 0; i < p; ++i) value += z[i] * mean[c * p + i];
-            arm.following = arm.alone = {value, sigma / std::sqrt(sharpness) * std::sqrt(quadratic(c, z.data()))};
+            arm.following = arm.alone = {value, to_sd * std::sqrt(quadratic(c, z.data()))};
         }
-        const double numbers[] = {arm.following.x, arm.following.y * wider, arm.alone.x, arm.alone.y * wider, arm.stray};
+        const double numbers[] = {arm.following.x, arm.following.y, arm.alone.x, arm.alone.y, arm.stray};
         for (std::size_t i = 0; i < 5; ++i) out[i * stride] = numbers[i];
     }
 
@@ -230,7 +213,7 @@ struct AdaptiveLinearRows {
     }
     // What a copy draws arms from, in one context.
     void describe(const Tree& tree, const double* context, std::size_t which, const std::vector<std::int32_t>& leaves, Draws& to) {
-        look_at_all(tree, context, which);
+        look_at_all(tree, context, which, true);
         const std::size_t n = leaves.size();
         to.resize(n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -269,6 +252,7 @@ struct AdaptiveLinearRows {
     std::vector<std::int32_t> place;                  // (nodes,) of an arm among those with evidence, -1 if it has none
     std::vector<double> of_arm;                       // A and b of arms with evidence, standardised, eight arms side by side
     std::vector<std::size_t> parent_of;               // (arms with evidence,) their clusters
+    std::vector<std::size_t> members;                 // (clusters,) arms with evidence anywhere below; not of the root
     std::vector<std::int32_t> slot;                   // (clusters,) where the sums are, -1 for none
     std::vector<double> sums;                         // (slots, entries, copies) A and b of clusters
     std::vector<double> arm_log, arm_fit;             // (kinds,) sums over arms of ln|M| and of b'Pb
@@ -276,13 +260,15 @@ struct AdaptiveLinearRows {
     std::vector<double> known_fit;                    // one number: what is known beforehand adds to the sum of squares
     std::vector<double> variance, cumulative;         // (copies,) of the noise; weights, added up
     std::vector<double> cluster_inverses;             // (clusters, slots, p, p)
-    Tags cluster_tags;                                // which copies they are of, -1 for none; the last says which is next
+    std::vector<double> arm_inverses;                 // (blocks of arms, slots, triangle, lanes)
+    Tags cluster_tags, arm_tags;                      // which views they are of, -1 for none; the last says which is next
     // Of the decision
-    std::size_t copy = 0;
-    double sigma = 1.0, chance = 0.0, sharpness = 1.0;
-    std::vector<double> z, mean, along;               // (p,), (clusters, p), (clusters,)
+    std::size_t copy = 0, view = 0;                   // a copy has two views: sharp, as for draws, and plain
+    double sigma = 1.0, to_sd = 1.0, chance = 0.0;
+    double wider = 1.0, arm_widths[2] = {};           // how much wider the widths of clusters are; those of arms: level, slopes
+    std::vector<double> z, mean, along, spread;       // (p,), (clusters, p), (clusters,), (slots, p, p) covariances
     std::vector<Arm> arms, untouched;                 // (arms with evidence,), (clusters,) for arms without
-    std::vector<double> vector, passed, step, own, old_own, before, change, work;  // scratch
+    std::vector<double> vector, product, own, old_own, before, change, work;  // scratch
 
     double* row(std::int32_t node) { return table + static_cast<std::size_t>(node) * columns; }
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * entries * set.copies; }
@@ -386,7 +372,8 @@ struct AdaptiveLinearRows {
     Widths widths(std::size_t c) const {
         if (c == 0) return {root_level_precision(), root_slope_precision(copy)};
         const std::size_t at = height_of[c] * set.copies + copy;
-        return {1.0 / (set.level_width[at] * set.level_width[at]), 1.0 / (set.slope_width[at] * set.slope_width[at])};
+        const double level = wider * set.level_width[at], slope = wider * set.slope_width[at];
+        return {1.0 / (level * level), 1.0 / (slope * slope)};
     }
     double root_level_precision() const {
         return prior_plays[0] > 0.0 ? prior_plays[0] : 1.0 / (set.root_level_width * set.root_level_width);
@@ -403,13 +390,19 @@ struct AdaptiveLinearRows {
         if (at < 0) {
             at = static_cast<std::int32_t>(parent_of.size());
             parent_of.push_back(cluster(tree, tree.parent[leaf]));
-            if (static_cast<std::size_t>(at) % lanes == 0) of_arm.resize(of_arm.size() + entries * lanes, 0.0);
+            for (std::size_t c = parent_of.back(); c > 0; c = above[c]) ++members[c];
+            if (static_cast<std::size_t>(at) % lanes == 0) {
+                of_arm.resize(of_arm.size() + entries * lanes, 0.0);
+                arm_inverses.resize(arm_inverses.size() + n_slots * triangle * lanes);
+                arm_tags.resize(arm_tags.size() + n_slots + 1, -1);
+            }
         }
         return static_cast<std::size_t>(at);
     }
     double* of_place(std::size_t at) { return of_arm.data() + at / lanes * entries * lanes + at % lanes; }
     void put(std::size_t at, const double* from) {
         for (std::size_t e = 0; e < entries; ++e) of_place(at)[e * lanes] = from[e];
+        forget_inverses(arm_tags, at / lanes);
     }
     void take(std::size_t at, double* to) {
         for (std::size_t e = 0; e < entries; ++e) to[e] = of_place(at)[e * lanes];
@@ -436,17 +429,18 @@ struct AdaptiveLinearRows {
             height_of.push_back(static_cast<std::size_t>(set.height[node]));
         }
         centre.assign(d, 0.0), per_scale.assign(d, 0.0);
-        for (auto* part : {&z, &vector, &passed, &step}) part->assign(p, 0.0);
-        work.resize((std::max(2 * triangle, triangle + 5 * p) + entries + 4) * lanes);
+        for (auto* part : {&z, &vector}) part->assign(p, 0.0);
+        product.assign(p * p, 0.0);
+        work.resize((2 * triangle + entries + 3 * p) * lanes);
         variance.resize(set.copies), cumulative.resize(set.copies);
     }
 
     void rebuild(const Tree& tree) {
         prepare(tree);
         standardise(row(0));
-        slot.assign(above.size(), -1);
+        slot.assign(above.size(), -1), members.assign(above.size(), 0);
         place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
-        sums.clear(), of_arm.clear(), parent_of.clear();
+        sums.clear(), of_arm.clear(), parent_of.clear(), arm_inverses.clear(), arm_tags.clear();
         cluster_tags.assign(above.size() * (n_slots + 1), -1);
         cluster_inverses.resize(above.size() * n_slots * p * p);
         arm_log.assign(set.kinds, 0.0), arm_fit.assign(set.kinds, 0.0);
@@ -524,14 +518,8 @@ struct AdaptiveLinearRows {
             const std::size_t k = height * set.copies + from + l;
             l0.set(l, 1.0 / (set.level_width[k] * set.level_width[k])), l1.set(l, 1.0 / (set.slope_width[k] * set.slope_width[k]));
         }
-        Eight *inverse = scratch(1), *product = scratch(2);  // L^-1; L, then P
-        decompose(given, l0, l1, product, inverse, log_part, fit);
-        for (std::size_t i = 0; i < p; ++i)  // P = L^-T L^-1
-            for (std::size_t j = 0; j <= i; ++j) {
-                Eight total = inverse[packed(i, i)] * inverse[packed(i, j)];
-                for (std::size_t k = i + 1; k < p; ++k) total += inverse[packed(k, i)] * inverse[packed(k, j)];
-                product[packed(i, j)] = total;
-            }
+        Eight* product = scratch(2);  // P
+        invert_eight(given, l0, l1, product, log_part, fit);
         const auto add = [&](std::size_t entry, const Eight& more) BANDITREE_INLINE {
             for (std::size_t r = 0; r < repeats; ++r) eight(to + entry * set.copies + r * set.kinds) += sign * more;
         };
@@ -585,42 +573,107 @@ struct AdaptiveLinearRows {
         }
     }
 
-    // For eight arms with w^-2 + A = L L': L^-1 z, L^-1 e_0 and L^-1 f, and P z, P e_0, for `believe`. f is there but for b.
-    BANDITREE_INLINE void solve(std::size_t block_of_arms, double l0, double l1, bool all, Eight* y, double* numbers) {
-        const Eight* given = reinterpret_cast<const Eight*>(of_arm.data() + block_of_arms * entries * lanes);
-        Eight* const low_part = scratch(1);
-        Eight *const along_z = y, *const along_level = y + p, *const f = y + 2 * p;
-        Eight value{}, level{}, own_part{}, corner{};
-        for (std::size_t i = 0; i < p; ++i) {
-            const double li = i ? l1 : l0;
-            Eight* const row_i = low_part + packed(i, 0);
-            Eight x = broadcast(z[i]), e = broadcast(i ? 0.0 : 1.0), b = f[i] + given[triangle + i], pivot = given[packed(i, i)] + broadcast(li);
-            for (std::size_t j = 0; j < i; ++j) {
-                Eight total = given[packed(i, j)];
-                const Eight* row_j = low_part + packed(j, 0);
-                for (std::size_t k = 0; k < j; ++k) total -= row_i[k] * row_j[k];
-                total = total * row_j[j];  // the diagonal has 1 / L
-                row_i[j] = total;
-                pivot -= total * total;
-                x -= total * along_z[j], e -= total * along_level[j], b -= total * f[j];
+    // P = (w^-2 + A)^-1 = L^-T L^-1, and what `decompose` finds.
+    BANDITREE_INLINE void invert_eight(const Eight* given, const Eight& l0, const Eight& l1, Eight* to, Eight& log_part, Eight& fit) {
+        Eight* inverse = scratch(1);
+        decompose(given, l0, l1, to, inverse, log_part, fit);
+        for (std::size_t i = 0; i < p; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                Eight total = inverse[packed(i, i)] * inverse[packed(i, j)];
+                for (std::size_t k = i + 1; k < p; ++k) total += inverse[packed(k, i)] * inverse[packed(k, j)];
+                to[packed(i, j)] = total;
             }
-            double pivots[lanes];
-            std::memcpy(pivots, &pivot, sizeof pivots);
-            for (std::size_t l = 0; l < lanes; ++l) pivots[l] = 1.0 / std::sqrt(pivots[l] > li ? pivots[l] : li);
-            std::memcpy(&pivot, pivots, sizeof pivots);
-            row_i[i] = pivot;
-            along_z[i] = x = x * pivot, along_level[i] = e = e * pivot, f[i] = b = b * pivot;
-            value += x * b, level += e * b, own_part += x * x, corner += e * e;
-        }
-        for (std::size_t part = 0; part < (all ? 2u : 1u); ++part)
-            for (std::size_t i = p; i-- > 0;) {
-                Eight total = y[part * p + i];
-                for (std::size_t k = i + 1; k < p; ++k) total -= low_part[packed(k, i)] * y[(3 + part) * p + k];
-                y[(3 + part) * p + i] = total * low_part[packed(i, i)];
-            }
-        const Eight results[] = {value, level, own_part, corner};
-        std::memcpy(numbers, results, sizeof results);
     }
+
+    BANDITREE_INLINE void believe_eight(std::size_t at, bool all) {
+        const std::size_t first = at * lanes, n = std::min(lanes, parent_of.size() - first);
+        const double v0 = arm_widths[0] * arm_widths[0], l0 = 1.0 / v0, l1 = 1.0 / (arm_widths[1] * arm_widths[1]);
+        const double vs = stray_variance(), more = vs - v0, fewer = l0 - 1.0 / vs;
+        const Eight* given = reinterpret_cast<const Eight*>(of_arm.data() + at * entries * lanes);
+        double* kept;
+        const bool known = find_inverse(arm_tags, arm_inverses, triangle * lanes, at, kept);
+        Eight* const inverse = reinterpret_cast<Eight*>(kept);  // P
+        if (!known) {
+            Eight log_part, fit;
+            invert_eight(given, broadcast(l0), broadcast(l1), inverse, log_part, fit);
+        }
+        Eight* const f = scratch(3);
+        Eight *const share = f + p, *const passed = share + p;  // P z, and w^-2 P z of arms that follow or do not
+        std::size_t of[lanes];
+        for (std::size_t l = 0; l < lanes; ++l) of[l] = l < n ? parent_of[first + l] : 0;
+        for (std::size_t i = 0; i < p; ++i) {
+            for (std::size_t l = 0; l < lanes; ++l) f[i].set(l, mean[of[l] * p + i]);
+            f[i] = (i ? l1 : l0) * f[i] + given[triangle + i];
+        }
+        for (std::size_t i = 0; i < p; ++i) {
+            Eight total = z[0] * inverse[packed(i, 0)];
+            for (std::size_t j = 1; j <= i; ++j) total += z[j] * inverse[packed(i, j)];
+            for (std::size_t j = i + 1; j < p; ++j) total += z[j] * inverse[packed(j, i)];
+            share[i] = total;
+        }
+        Eight value{}, level{}, own_part{};
+        for (std::size_t i = 0; i < p; ++i) {
+            value += share[i] * f[i], level += inverse[packed(i, 0)] * f[i], own_part += z[i] * share[i];
+            passed[i] = (i ? l1 : l0) * share[i];
+        }
+        double values[lanes], levels[lanes], own_parts[lanes], corners[lanes], shares[lanes], quadratics[lanes], strays[lanes], sds[lanes];
+        std::memcpy(values, &value, sizeof values), std::memcpy(levels, &level, sizeof levels);
+        std::memcpy(own_parts, &own_part, sizeof own_parts), std::memcpy(corners, inverse, sizeof corners);
+        std::memcpy(shares, share, sizeof shares);
+        quadratics_of(of, passed, quadratics);
+        const double odds_before = chance / (1.0 - chance), noise = variance[copy];
+        for (std::size_t l = 0; l < lanes; ++l) {
+            levels[l] -= mean[of[l] * p];  // how far the arm is apart from its cluster
+            const double explained = 1.0 + more * (v0 - corners[l]) * (l0 * l0), g = levels[l] * l0;
+            const double factor = 0.5 * (more * g * g / explained / noise - ln_lane(explained));
+            const double odds = odds_before * exp_lane(factor < set.largest_factor ? factor : set.largest_factor);
+            strays[l] = odds / (1.0 + odds);
+            sds[l] = to_sd * std::sqrt(own_parts[l] + quadratics[l]);
+        }
+        for (std::size_t l = 0; l < n; ++l) arms[first + l].following = {values[l], sds[l]}, arms[first + l].stray = strays[l];
+        if (!all) return;
+        double extra[lanes];
+        for (std::size_t l = 0; l < lanes; ++l) extra[l] = fewer / (1.0 - fewer * corners[l]);
+        for (std::size_t i = 0; i < p; ++i)
+            for (std::size_t l = 0; l < lanes; ++l)
+                passed[i].set(l, (i ? l1 : 1.0 / vs) * (share[i].get(l) + extra[l] * shares[l] * inverse[packed(i, 0)].get(l)));
+        quadratics_of(of, passed, quadratics);
+        for (std::size_t l = 0; l < n; ++l)
+            arms[first + l].alone = {values[l] + shares[l] * extra[l] * levels[l],
+                                     to_sd * std::sqrt(own_parts[l] + extra[l] * shares[l] * shares[l] + quadratics[l])};
+    }
+
+    // v' S v for eight vectors v and the covariances S of their clusters.
+    BANDITREE_INLINE void quadratics_of(const std::size_t* of, const Eight* v, double* out) {
+        const double* const numbers = reinterpret_cast<const double*>(v);
+        for (std::size_t l = 0; l < lanes; ++l) {
+            for (std::size_t i = 0; i < p; ++i) vector[i] = numbers[i * lanes + l];
+            out[l] = form(of[l], vector.data());
+        }
+    }
+    // The same for one vector, which is overwritten: up to a cluster whose covariance is known, v' S v = v' P v + v' G S G' v.
+    BANDITREE_INLINE double form(std::size_t c, double* __restrict v) {
+        double* __restrict out = product.data();
+        double total = 0.0;
+        for (;; c = above[c]) {
+            const Widths w = widths(c);
+            if (slot[c] < 0) {
+                for (std::size_t i = 0; i < p; ++i) total += v[i] * v[i] / (i ? w.slope_precision : w.level_precision);
+                continue;
+            }
+            const bool last = is_large(c);
+            const double* __restrict matrix = last ? spread_of(c) : inverse_of_cluster(c);
+            for (std::size_t i = 0; i < p; ++i) out[i] = matrix[i] * v[0];
+            for (std::size_t j = 1; j < p; ++j)
+                for (std::size_t i = 0; i < p; ++i) out[i] += matrix[j * p + i] * v[j];
+            for (std::size_t i = 0; i < p; ++i) total += out[i] * v[i];
+            if (last) return total;
+            for (std::size_t i = 0; i < p; ++i) v[i] = out[i] * (i ? w.slope_precision : w.level_precision);
+        }
+    }
+    // Whether a cluster has so many arms with evidence that its covariance is computed once for all of them.
+    bool is_large(std::size_t c) const { return c == 0 || members[c] > 2 * p; }
+    double* spread_of(std::size_t c) { return spread.data() + static_cast<std::size_t>(slot[c]) * p * p; }
     static BANDITREE_INLINE Eight broadcast(double x) {
         Eight all;
         for (std::size_t l = 0; l < lanes; ++l) all.set(l, x);
@@ -660,22 +713,22 @@ struct AdaptiveLinearRows {
     // The inverse (w^-2 + A)^-1 of a cluster in the copy looked at: (p, p). Few are kept of each.
     double* inverse_of_cluster(std::size_t c) {
         double* to;
-        if (!find_inverse(cluster_tags, cluster_inverses, c, copy, to)) {
+        if (!find_inverse(cluster_tags, cluster_inverses, p * p, c, to)) {
             const Widths w = widths(c);
             invert(block(c) + copy, set.copies, w.level_precision, w.slope_precision, to);
         }
         return to;
     }
-    bool find_inverse(Tags& tags, std::vector<double>& inverses, std::size_t of, std::size_t which, double*& to) {
+    BANDITREE_INLINE bool find_inverse(Tags& tags, std::vector<double>& inverses, std::size_t size, std::size_t of, double*& to) {
         std::int16_t* tag = tags.data() + of * (n_slots + 1);
         for (std::size_t i = 0; i < n_slots; ++i)
-            if (tag[i] == static_cast<std::int16_t>(which)) {
-                to = inverses.data() + (of * n_slots + i) * p * p;
+            if (tag[i] == static_cast<std::int16_t>(view)) {
+                to = inverses.data() + (of * n_slots + i) * size;
                 return true;
             }
         tag[n_slots] = static_cast<std::int16_t>((tag[n_slots] + 1) % static_cast<int>(n_slots));
-        tag[tag[n_slots]] = static_cast<std::int16_t>(which);
-        to = inverses.data() + (of * n_slots + static_cast<std::size_t>(tag[n_slots])) * p * p;
+        tag[tag[n_slots]] = static_cast<std::int16_t>(view);
+        to = inverses.data() + (of * n_slots + static_cast<std::size_t>(tag[n_slots])) * size;
         return false;
     }
     void invert(const double* evidence, std::size_t stride, double l0, double l1, double* to) {
@@ -723,20 +776,31 @@ struct AdaptiveLinearRows {
     double quadratic(std::size_t c, const double* v) {
         double total = 0.0;
         std::copy_n(v, p, vector.data());
-        for (;;) {
-            if (slot[c] >= 0) {
-                multiply(inverse_of_cluster(c), vector.data(), step.data());
-                for (std::size_t i = 0; i < p; ++i) total += vector[i] * step[i];
-                if (c == 0) return total;
-                const Widths w = widths(c);
-                for (std::size_t i = 0; i < p; ++i) vector[i] = step[i] * (i ? w.slope_precision : w.level_precision);
-            } else {
-                const Widths w = widths(c);
-                for (std::size_t i = 0; i < p; ++i) total += vector[i] * vector[i] / (i ? w.slope_precision : w.level_precision);
-                if (c == 0) return total;
+        in_vectors([&]() BANDITREE_INLINE { total = form(c, vector.data()); });
+        return total;
+    }
+
+    // Computes S of a cluster: P, and below the root P + G S G' with the S of the cluster above and G = P w^-2.
+    BANDITREE_INLINE void spread_out(std::size_t c) {
+        const double* const inverse = inverse_of_cluster(c);
+        double* __restrict to = spread_of(c);
+        std::copy_n(inverse, p * p, to);
+        if (c == 0) return;
+        const Widths w = widths(c);
+        const auto precision = [&](std::size_t i) BANDITREE_INLINE { return i ? w.slope_precision : w.level_precision; };
+        const double* const higher = spread_of(above[c]);
+        double* __restrict half = product.data();  // w^-2 S G'
+        std::fill_n(half, p * p, 0.0);
+        for (std::size_t i = 0; i < p; ++i)
+            for (std::size_t k = 0; k < p; ++k) {
+                const double factor = precision(i) * higher[i * p + k] * precision(k);
+                for (std::size_t j = 0; j < p; ++j) half[i * p + j] += factor * inverse[k * p + j];
             }
-            c = above[c];
-        }
+        for (std::size_t i = 0; i < p; ++i)
+            for (std::size_t k = 0; k < p; ++k) {
+                const double factor = inverse[i * p + k];
+                for (std::size_t j = 0; j < p; ++j) to[i * p + j] += factor * half[k * p + j];
+            }
     }
 };
 

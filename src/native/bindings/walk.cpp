@@ -57,15 +57,16 @@ std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::si
         require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
         top = std::max(top, height[i]);
     }
-    const double* set = numbers<double>(arrays[7], 14, what);
+    const double* set = numbers<double>(arrays[7], 17, what);
     const std::size_t copies = nb::len(nb::object(arrays[6])), heights = static_cast<std::size_t>(top) + 1;
-    require(set[0] >= 8.0 && set[0] <= 32000.0 && copies <= 32000, what);
+    require(set[0] >= 8.0 && set[0] <= 16000.0 && copies <= 16000, what);
     const auto kinds = static_cast<std::size_t>(set[0]);
     require(kinds % AdaptiveLinearRows::lanes == 0 && copies > 0 && copies % kinds == 0, what);
     const double *level = numbers<double>(arrays[4], heights * copies, what), *slope = numbers<double>(arrays[5], heights * copies, what);
     const double* log_prior = numbers<double>(arrays[6], copies, what);
     const AdaptiveLinearSettings settings{height, level, slope, log_prior, copies, kinds, set[1], set[2], set[3], set[4], set[5],
-                                          set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
+                                          set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13],
+                                          set[14], set[15], set[16]};
     AdaptiveLinearRows rows(table, plays, theta, settings, scale, dim);
     return std::make_unique<JointWalker<AdaptiveLinearRows, NoShortcut>>(std::move(rows));
 }

@@ -87,8 +87,8 @@ struct JointWalker final : CommonWalk<Rows> {
                   double* out) override {
         if constexpr (Rows::contextual) {
             rows.bring_up_to_date(tree);
-            rows.look_at_all(tree, context, copy);
-            for (std::size_t i = 0; i < n; ++i) rows.describe(tree, static_cast<std::int32_t>(nodes[i]), sharp, out + i, n);
+            rows.look_at_all(tree, context, copy, sharp);
+            for (std::size_t i = 0; i < n; ++i) rows.describe(tree, static_cast<std::int32_t>(nodes[i]), out + i, n);
         }
         return Rows::contextual;
     }
