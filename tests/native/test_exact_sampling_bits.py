@@ -41,7 +41,7 @@ DIGESTS = {
     "UCBC": "ce7dff39556813df",
     "UCT": "affc94ff8575f019",
     "TSMax": "b03747f3ee9d160e",
-    "LinATS": "611a12a0cef5bde5",
+    "LinATS": "26e70cdc72e6363c",
     "LinTS": "651e7509588aacd8",
     "LinTSC": "b4132a82cfd51a35",
     "LinHTS": "b45495505858882f",

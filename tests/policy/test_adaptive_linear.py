@@ -230,7 +230,7 @@ def test_it_beats_its_rivals_where_arms_share_and_is_not_behind_where_they_do_no
     none = bt.problems.mixed_effects(60, 6, 3, cluster_sd=(0.0, 0.0), arm_sd=(0.5, 0.3), constant=True)
     regret = {}
     for name, problem in {"shared": shared, "none": none}.items():
-        runs = bt.simulate([bt.LinATS, bt.LinTS, bt.LinTSC], problem, horizon=1500, seeds=10, rng=5)
+        runs = bt.simulate([bt.LinATS, bt.LinTS, bt.LinTSC], problem, horizon=1500, seeds=30, rng=5)
         assert runs.engine["LinATS"] == "native"
         regret[name] = {policy: float(runs.regret[policy][:, -1].mean()) for policy in runs.policies}
     assert regret["shared"]["LinATS"] < 0.6 * min(regret["shared"]["LinTS"], regret["shared"]["LinTSC"])
@@ -297,3 +297,24 @@ def covered(problem: Any, seed: int, decisions: int) -> list[float]:
             ends.append((centre - 1.96 * one.sd, centre + 1.96 * one.sd))
         held.append([np.mean((low <= truth) & (truth <= high)) for low, high in ends])
     return list(np.mean(held, axis=0))
+
+
+@needs_native
+def test_what_is_kept_between_decisions_is_what_the_readable_engine_computes_anew() -> None:
+    """Clusters with many arms and with few, in copies that take turns, sharp and plain, while evidence changes."""
+    tree = bt.Tree({"many": {"most": [f"m{i}" for i in range(30)], "some": ["s0", "s1"]}, "few": ["f0", "f1", "f2"]})
+    rng = np.random.default_rng(4)
+    policies = []
+    for engine in ("readable", "native"):
+        with engines.using(engine):
+            policies.append(bt.LinATS(tree, dim=2, rng=1))
+    nodes = np.arange(tree.shape.n_nodes)
+    for step in range(6):
+        for _ in range(12):
+            arm, x, reward = tree.arms[rng.integers(len(tree.arms))], rng.standard_normal(2), rng.standard_normal()
+            for policy in policies:
+                policy.update(arm, reward, x)
+        x = rng.standard_normal(2)
+        for copies, sharp in (([5, 40], True), ([5, 90], False), ([5, 40, 1, 2, 3], True)):
+            readable, native = (policy._state.rows.believed(nodes, x, copies, sharp=sharp) for policy in policies)
+            assert np.allclose(readable, native, rtol=1e-9, atol=1e-11), (step, copies, sharp)

@@ -192,12 +192,12 @@ def context_page(worlds: Sequence[Sequence[Point]], coverage: dict[str, list[flo
 
 # Why another policy may be ahead, shown only where it is.
 PAPER = (
-    "Noise grows with the mean here, and the good arms have most of it; LinTSC and LinUCBC take it to be 1, which is "
-    "far too little, and explore less than they should, which pays at this horizon."
+    "Draws of LinATS are still sharp about clusters that were unlucky at first, and come back to them late; noise that "
+    "grows with the mean, as it does here, adds to it."
 )
 LONG = (
-    "The tree says nothing, and every arm has to be learned by itself; draws that stay sharp for long probably find "
-    "the best arm for some visitors late."
+    "The tree says nothing, and every arm has to be learned by itself; draws that are sharp early settle on arms that "
+    "are not the best for some visitors, and notice late."
 )
 LITTLE = "Contexts say little here, and ATS, which does not look at them, has less to learn."
 REASONS = {"figure": PAPER, "no structure": LONG, "misplaced, contexts": LITTLE, "slopes shared": LITTLE}

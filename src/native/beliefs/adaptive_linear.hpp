@@ -496,7 +496,7 @@ struct AdaptiveLinearRows {
         });
     }
 
-    // Three parts of the workspace: (entries,), (triangle,) and (triangle,), each for eight copies at once.
+    // The parts of the workspace: (entries,), (triangle,), (triangle,) and (3 p,), each for eight copies or arms at once.
     Eight* scratch(std::size_t part = 0) {
         return reinterpret_cast<Eight*>(work.data()) + (part ? entries + (part - 1) * triangle : 0);
     }
