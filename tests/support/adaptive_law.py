@@ -121,19 +121,25 @@ def _collect(
     shape: Any, known: Any, before: dict[int, Node], k: list[float], one: float, sd: float
 ) -> tuple[dict[int, Node], float]:
     nodes = {0: Node(0, 0, 0, 0, 0), **before}
+    arms: dict[int, list[tuple[float, float]]] = {v: [] for v in nodes}  # of each cluster, the played ones
     likelihood = 0.0
     for v in range(shape.n_nodes - 1, -1, -1):
         if v in known:
             n, total = known[v]
             if n > 0:
                 w = n * (k[v] + one) / (n + k[v])
+                arms[int(shape.parent[v])].append((n, total))
         else:
             n, total, squares, logs, m = nodes[v]
-            if m > 1:
+            fit, several = 0.0, m > 1
+            if one and arms[v]:  # not normal messages: one group of arms that fit well or not
+                fit, squares, logs = _fit(arms[v], k[shape.node_of[0]], squares, logs)
+                m -= len(arms[v])
+            if several:
                 p = (total + 0.5) / (n + 1)
                 v_reward = p * (1 - p) if one else sd**2
                 apart = squares - total**2 / n
-                likelihood += 0.5 * (logs - apart / v_reward - math.log(n) - (m - 1) * math.log(v_reward))
+                likelihood += fit + 0.5 * (logs - apart / v_reward - math.log(n) - (m - 1) * math.log(v_reward))
             if n > 0:
                 w = n * (k[v] + one) / (n + k[v] + one)
         if v > 0 and n > 0:
@@ -142,6 +148,23 @@ def _collect(
             sums: Any = (a + b for a, b in zip(above, more, strict=True))
             nodes[int(shape.parent[v])] = Node(*sums)
     return nodes, likelihood
+
+
+def _fit(arms: list[tuple[float, float]], k: float, squares: float, logs: float) -> tuple[float, float, float]:
+    """The beta-binomial of a cluster's arms; and the sums of squares and logs with the arms as one group."""
+    weights = [n * (k + 1) / (n + k) for n, _ in arms]
+    n = sum(weights)
+    total = sum(w * t / plays for w, (plays, t) in zip(weights, arms, strict=True))
+    mean = (total + 0.5) / (n + 1)
+    odds = special.logit(mean)
+    near = 0.2 * math.floor(odds / 0.2 + 0.5)
+    a, b = k * special.expit(near), k * special.expit(-near)
+    fit = 0.5 * n * mean * (1 - mean) * (odds - near) ** 2
+    for w, (plays, t) in zip(weights, arms, strict=True):
+        fit += special.betaln(a + t, b + plays - t) - special.betaln(a, b)
+        fit -= special.xlogy(t, t / plays) + special.xlogy(plays - t, 1 - t / plays)
+        squares, logs = squares - w * (t / plays) ** 2, logs - math.log(w)
+    return fit, squares + total**2 / n, logs
 
 
 def _spread(shape: Any, nodes: Any, known: Any, k: list[float], one: float, root: Any) -> list[tuple[float, float]]:

@@ -143,6 +143,24 @@ class AdaptiveRows(Rows):
         """
 
     @abstractmethod
+    def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
+        """Return what the arms of each cluster tell it together, for each step of the concentration.
+
+        Parameters
+        ----------
+        plays, total
+            Of all played arms, cluster by cluster: (arms, 1) each.
+        first
+            Where the arms of each cluster begin: (clusters,).
+
+        Returns
+        -------
+        strength, total, squares, logs, fit
+            Sums of w, w x, w x^2 and ln w over the arms that are weighed as normal messages, and how well the others fit
+            each concentration, as a log likelihood: (clusters, steps) each.
+        """
+
+    @abstractmethod
     def reward_variance(self, mean: Floats) -> Floats:
         """Return the variance of one reward with this mean, in units of ``self.sd_unit`` squared."""
 
@@ -182,35 +200,42 @@ class AdaptiveRows(Rows):
         shape = self.shape
         plays, totals = self.known()
         clusters, copies = int((shape.content < 0).sum()), len(self.steps)
-        strength, total, squares, logs = np.zeros((4, clusters, copies))
-        senders = np.zeros(clusters)
+        strength, total, squares, logs, fit = np.zeros((5, clusters, copies))
+        senders, normal = np.zeros((2, clusters))  # children that have sent a message; those weighed as normal ones
         inner = shape.inner[1:]
         before = inner[plays[inner] > 0]  # what is known of a cluster beforehand is one more message
         at, n, t = ~shape.content[before], plays[before, None], totals[before, None]
         strength[at], total[at], squares[at] = n, t, n * self.off_centre(t / n) ** 2
-        logs[at], senders[at] = np.log(n), 1
+        logs[at], senders[at], normal[at] = np.log(n), 1, 1
+        played = np.flatnonzero((shape.content >= 0) & (plays > 0))
+        if len(played):
+            parents, first = np.unique(~shape.content[shape.parent[played]], return_index=True)
+            arms = self.arms_message(plays[played, None], totals[played, None], first)
+            for sums, values in zip((strength, total, squares, logs, fit), arms, strict=True):
+                sums[parents] += np.tile(values, len(RATIOS))
+            n_played = np.diff(np.append(first, len(played)))
+            senders[parents] += n_played
+            normal[parents] += 0 if self.ONE else n_played
         for level in range(len(shape.levels) - 2, 0, -1):
             nodes = np.arange(shape.levels[level], shape.levels[level + 1])
-            content = shape.content[nodes]
-            leaf = content >= 0
-            sends = np.where(leaf, plays[nodes] > 0, senders[np.where(leaf, 0, ~content)] > 0)
-            nodes, content, leaf = nodes[sends], content[sends], leaf[sends, None]
+            nodes = nodes[shape.content[nodes] < 0]
+            nodes = nodes[senders[~shape.content[nodes]] > 0]
+            cluster = ~shape.content[nodes]
             if not len(nodes):
                 continue
-            cluster = np.where(leaf[:, 0], 0, ~content)
-            n = np.where(leaf, plays[nodes, None], strength[cluster])
-            x = np.where(leaf, totals[nodes, None], total[cluster]) / n
-            w = self._weight(n, self.concentration[self.height[nodes]], leaf)
+            n, k = strength[cluster], self.concentration[self.height[nodes]]
+            x, w = total[cluster] / n, n * (k + self.ONE) / (n + k + self.ONE)
             parents, first = np.unique(~shape.content[shape.parent[nodes]], return_index=True)
             square = w * self.off_centre(x) ** 2
             for sums, values in ((strength, w), (total, w * x), (squares, square), (logs, np.log(w))):
                 sums[parents] += np.add.reduceat(values, first, axis=0)
-            senders[parents] += np.diff(np.append(first, len(nodes)))
+            for count in (senders, normal):
+                count[parents] += np.diff(np.append(first, len(nodes)))
         some = senders > 1
-        n, t, m = strength[some], total[some], senders[some, None]
+        n, t, m = strength[some], total[some], normal[some, None]
         v = self.reward_variance((t + 0.5 * self.ONE) / (n + self.ONE))
         apart = np.maximum(squares[some] - n * self.off_centre(t / n) ** 2, 0.0)
-        likelihood = 0.5 * (logs[some] - apart / v - np.log(n) - (m - 1) * np.log(v))
+        likelihood = fit[some] + 0.5 * (logs[some] - apart / v - np.log(n) - (m - 1) * np.log(v))
         log_weight = self.log_prior() + likelihood.sum(axis=0)
         log_weight -= log_weight.max()
         return Sums(strength, total, log_weight - np.log(np.exp(log_weight).sum()))
@@ -223,10 +248,6 @@ class AdaptiveRows(Rows):
         steps = self.steps + self.shift()
         beyond = np.maximum(-steps, 0.0) + np.maximum(steps - FINEST, 0.0)
         return np.asarray(-FALL * np.maximum(steps, 0.0) - self.BELOW * beyond)
-
-    def _weight(self, n: Floats, k: Floats, leaf: NDArray[Any]) -> Floats:
-        """Return what a child's message counts, in plays of its parent. One play of an arm counts one, whatever k."""
-        return n * (k + self.ONE) / (n + k + np.where(leaf, 0.0, self.ONE))
 
     def in_units(self, difference: Floats) -> Floats:
         """Return differences of rewards in units of ``self.sd_unit``, the largest ones cut."""

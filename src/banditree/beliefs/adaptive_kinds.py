@@ -22,6 +22,7 @@ from banditree.tree.shape import Shape
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come
 STRAY_LIFT, STRAY_WIDTH = 2.0, 0.7  # of normal rewards: where strays lie above the mean of all arms, and how widely, in
 # standard deviations of the arms
+ODDS_STEP = 0.2  # between the log odds of the means around which arms are weighed
 LINEAR_PART = 0.7  # of the scale on which rates compete
 WIDER = 0.6  # a draw with variance v is wider by this much times v than the slope of that scale says
 LEAST_VARIANCE = 1e-300  # of a reward
@@ -66,6 +67,29 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         mean = np.clip(mean, EDGE, 1 - EDGE)
         return mean * (1 - mean)
 
+    def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
+        """Weigh arms by the beta-binomial around a mean near their cluster's: a normal message would not do.
+
+        Where rates are small, one lucky reward of a few plays is likely under any concentration, but a normal
+        distribution takes it for a sign that arms differ widely. The mean is in steps, so that the sums need not be made
+        anew at every reward; what the nearest step is off is made good to second order.
+        """
+        k = self.concentration[0][: len(self.STEPS)]
+        strength, weighted = (
+            np.add.reduceat(x * (k + 1) / (plays + k), first, axis=0) for x in (plays, total)
+        )  # (clusters, steps) each
+        mean = np.clip((weighted + 0.5) / (strength + 1), EDGE, 1 - EDGE)
+        odds = np.log(mean / (1 - mean))
+        near = ODDS_STEP * np.floor(odds / ODDS_STEP + 0.5)
+        a, b = k / (1 + np.exp(-near)), k / (1 + np.exp(near))
+        size = np.diff(np.append(first, len(plays)))
+        s, f = total, np.maximum(plays - total, 0.0)
+        own = _best_fit(s, f)  # the same for all concentrations: without it the sums would lose digits
+        likelihood = log_beta(np.repeat(a, size, axis=0) + s, np.repeat(b, size, axis=0) + f) - own
+        fit = np.add.reduceat(likelihood, first, axis=0) - size[:, None] * log_beta(a, b)
+        fit += 0.5 * strength * mean * (1 - mean) * (odds - near) ** 2
+        return strength, weighted, weighted**2 / strength, np.zeros_like(fit), fit
+
     def level(self) -> float:
         """Return what part of the rewards so far is 1, up to 1/2, in steps of the root of 2.
 
@@ -95,8 +119,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
         """Compare strays with the beta-binomial around the cluster's mean, by a formula of Laplace's kind."""
         n, s, f = plays, total, np.maximum(plays - total, 0.0)
-        x = s / np.maximum(n, 1e-300)
-        best = _times_log(s, x) + _times_log(f, 1 - x)
+        best = _best_fit(s, f)
         around = np.clip(around, EDGE, 1 - EDGE)
         tree = best - k / (n + k) * (best - s * np.log(around) - f * np.log1p(-around)) - 0.5 * np.log1p(n / k)
         a, b = np.array(strays.plays[0] * strays.mean[0]), np.array(strays.plays[0] * (1 - strays.mean[0]))
@@ -168,6 +191,13 @@ class NormalRows(AdaptiveRows):
         plays = np.where(leaf, or_none(self.prior_plays + self.count * faded), self.prior_plays)
         total = np.where(leaf & (plays > 0), self.total * faded, 0.0)
         return plays, self.prior_total + total
+
+    def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
+        k = self.concentration[0][: len(self.STEPS)]
+        w, x = plays * k / (plays + k), total / plays
+        parts = (w, w * x, w * self.off_centre(x) ** 2, np.log(w))
+        strength, weighted, squares, logs = (np.add.reduceat(part, first, axis=0) for part in parts)
+        return strength, weighted, squares, logs, np.zeros_like(logs)
 
     def noise_variance(self) -> float:
         """Return the variance of a reward, in units of ``sd_unit`` squared."""
@@ -289,6 +319,12 @@ def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) ->
 
 def _on_scale(rate: Floats) -> Floats:
     return np.asarray(3 * (np.cbrt(rate) - np.cbrt(1 - rate)) - LINEAR_PART * (rate - 0.5))
+
+
+def _best_fit(successes: Floats, failures: Floats) -> Floats:
+    """Return the log likelihood of rewards at their own mean."""
+    mean = successes / np.maximum(successes + failures, 1e-300)
+    return _times_log(successes, mean) + _times_log(failures, 1 - mean)
 
 
 def _times_log(x: Floats, y: Floats) -> Floats:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "beliefs/adaptive_kinds.hpp"
@@ -23,7 +24,7 @@ struct AdaptiveSettings {
     const double* height;         // (nodes,)
     const double* concentration;  // (heights, copies)
     const double* steps;          // (copies,)
-    std::size_t copies;
+    std::size_t copies, n_steps;  // the concentrations of arms repeat after so many copies
     double fall, below, finest, hint, sharpest, loose, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
 };
 
@@ -145,19 +146,20 @@ struct AdaptiveRows {
         if (stale) return;  // all is made anew before it is used
         if constexpr (Kind::learned) kind.weigh_noise(leaf, weight_of_evidence, 1.0);
         const Seen now = seen(leaf);
-        bool sent = then.plays > 0.0;
         if (!(now.plays > 0.0)) return;
         note(tree, leaf, now);
-        fill(old_n, then.plays), fill(old_t, then.total), fill(new_n, now.plays), fill(new_t, now.total);
-        for (std::size_t i = path.size() - 1; i > 0; --i) {
-            const std::size_t parent = cluster(tree, path[i - 1]);
+        std::size_t parent = cluster(tree, path[path.size() - 2]);
+        bool sent = senders[parent] > 0;
+        totals(parent, old_n, old_t);
+        send_arm(tree, parent, then, now);
+        for (std::size_t i = path.size() - 2; i > 0; --i) {
+            totals(parent, new_n, new_t);
+            parent = cluster(tree, path[i - 1]);
             const bool parent_sent = senders[parent] > 0;
-            send(parent, path[i], tree.content[path[i]] >= 0, sent, true);
+            totals(parent, before_n, before_t);
+            send(parent, path[i], sent, true);
             sent = parent_sent;
-            const double* sums = block(parent);
             old_n.swap(before_n), old_t.swap(before_t);
-            std::copy(sums, sums + copies(), new_n.begin());
-            std::copy(sums + copies(), sums + 2 * copies(), new_t.begin());
         }
     }
 
@@ -240,20 +242,36 @@ struct AdaptiveRows {
     std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
     std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
-    // By slot: six sums per copy. w is what a message counts, x its mean, and z the same as `off_centre` gives it; the
-    // last two are the log likelihood, of normal rewards without what is to be divided by their variance, and that.
-    std::vector<double> sums;  // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
+    std::vector<std::int32_t> inner_senders;    // (clusters,) those of them that are clusters, or known beforehand
+    // By slot: what child clusters say, six sums per copy. w is what a message counts, x its mean, and z the same as
+    // `off_centre` gives it; the last two are the log likelihood, of normal rewards without what is to be divided by their
+    // variance, and that. And what arms say, six sums per step, see `Kind::add_arm`.
+    std::vector<double> sums;      // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
+    std::vector<double> arm_sums;  // (slots, 6, steps)
     std::vector<double> log_likelihood, apart, log_weight, cumulative;
     std::array<std::vector<double>, 6> columns;                          // scratch: (arms,)
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
     std::int32_t leaf_at(std::int32_t at) const { return touched[static_cast<std::size_t>(at)].leaf; }
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 6 * copies(); }
+    double* arm_block(std::size_t c) { return arm_sums.data() + static_cast<std::size_t>(slot[c]) * 6 * set.n_steps; }
+    // What all children of a cluster say: the sum of w, or of w x.
     double sum(std::size_t c, std::size_t which, std::size_t copy) const {
-        return slot[c] < 0 ? 0.0 : sums[(static_cast<std::size_t>(slot[c]) * 6 + which) * copies() + copy];
+        if (slot[c] < 0) return 0.0;
+        const std::size_t row = static_cast<std::size_t>(slot[c]) * 6 + which;
+        return sums[row * copies() + copy] + arm_sums[row * set.n_steps + copy % set.n_steps];
+    }
+    void totals(std::size_t c, std::vector<double>& n, std::vector<double>& t) const {
+        if (slot[c] < 0) return;
+        const double* of = sums.data() + static_cast<std::size_t>(slot[c]) * 6 * copies();
+        const double* arms = arm_sums.data() + static_cast<std::size_t>(slot[c]) * 6 * set.n_steps;
+        for (std::size_t first = 0; first < copies(); first += set.n_steps)
+            for (std::size_t j = 0; j < set.n_steps; ++j) {
+                n[first + j] = of[first + j] + arms[j];
+                t[first + j] = of[first + j + copies()] + arms[j + set.n_steps];
+            }
     }
     static BANDITREE_INLINE double square(double x) { return x * x; }
-    void fill(std::vector<double>& values, double value) { std::fill(values.begin(), values.end(), value); }
 
     void note(const Tree& tree, std::int32_t leaf, const Seen& seen) {
         std::int32_t& at = place[static_cast<std::size_t>(leaf)];
@@ -283,6 +301,8 @@ struct AdaptiveRows {
         if (slot[c] >= 0) return;
         slot[c] = static_cast<std::int32_t>(sums.size() / (6 * copies()));
         sums.resize(sums.size() + 6 * copies(), 0.0);
+        arm_sums.resize(arm_sums.size() + 6 * set.n_steps, 0.0);
+        if (Kind::by_fit) std::fill_n(arm_block(c) + 3 * set.n_steps, set.n_steps, std::numeric_limits<double>::quiet_NaN());
     }
 
     void prepare(const Tree& tree) {
@@ -301,9 +321,9 @@ struct AdaptiveRows {
 
     void rebuild(const Tree& tree) {
         prepare(tree);
-        slot.assign(above.size(), -1), senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
+        slot.assign(above.size(), -1), senders.assign(above.size(), 0), inner_senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
         place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
-        sums.clear(), touched.clear(), order.clear(), fresh.clear();
+        sums.clear(), arm_sums.clear(), touched.clear(), order.clear(), fresh.clear();
         log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);
         leader = 0;
         kind.note_level(weight_of_evidence);
@@ -319,50 +339,89 @@ struct AdaptiveRows {
             const double x = kind.off_centre(known.total / known.plays);
             const double parts[] = {known.plays, known.total, known.plays * (x * x), ln(known.plays)};
             for (std::size_t i = 0; i < 4; ++i) std::fill_n(block(c) + i * copies(), copies(), parts[i]);
-            senders[c] = 1;
+            senders[c] = inner_senders[c] = 1;
         }
         for (std::int32_t node = tree.n_nodes - 1; node > 0; --node) {
-            const bool leaf = tree.content[node] >= 0;
-            if (leaf) {
+            const std::size_t parent = cluster(tree, tree.parent[node]);
+            if (tree.content[node] >= 0) {
                 const Seen known = seen(node);
                 if (!(known.plays > 0.0)) continue;
                 note(tree, node, known);
-                fill(new_n, known.plays), fill(new_t, known.total);
+                open(parent);
+                ++senders[parent];
+                in_vectors([&]() BANDITREE_INLINE { kind.add_arm(known, 1.0, set.concentration, set.n_steps, arm_block(parent)); });
             } else {
                 const std::size_t c = cluster(tree, node);
                 if (senders[c] == 0) continue;
-                std::copy(block(c), block(c) + copies(), new_n.begin());
-                std::copy(block(c) + copies(), block(c) + 2 * copies(), new_t.begin());
+                totals(c, new_n, new_t);
+                send(parent, node, false, false);
             }
-            send(cluster(tree, tree.parent[node]), node, leaf, false, false);
         }
-        for (std::size_t c = 0; c < above.size(); ++c)
-            if (slot[c] >= 0) in_vectors([&]() BANDITREE_INLINE { explain(block(c), senders[c]); });
+        for (std::size_t c = 0; c < above.size(); ++c) {
+            if (slot[c] < 0) continue;
+            fit_arms(tree, c);
+            in_vectors([&]() BANDITREE_INLINE { explain(c); });
+        }
         stale = weighed = false;
     }
 
-    // Replaces the message of a child, if it has `sent` one, by the one from new_n and new_t; what the parent's sums were
-    // goes to before_n and before_t.
-    void send(std::size_t parent, std::int32_t node, bool leaf, bool sent, bool explained) {
+    // Replaces the message of an arm, if it had any evidence.
+    void send_arm(const Tree& tree, std::size_t parent, const Seen& then, const Seen& now) {
+        const bool sent = then.plays > 0.0;
         open(parent);
         senders[parent] += sent ? 0 : 1;
+        double* to = arm_block(parent);
+        const double* k = set.concentration;
+        in_vectors([&]() BANDITREE_INLINE {
+            kind.add_arm(now, 1.0, k, set.n_steps, to);
+            if (sent) kind.add_arm(then, -1.0, k, set.n_steps, to);
+            if constexpr (Kind::by_fit) {
+                kind.add_fit(now, 1.0, k, set.n_steps, to);
+                if (sent) kind.add_fit(then, -1.0, k, set.n_steps, to);
+            }
+        });
+        fit_arms(tree, parent);
+        in_vectors([&]() BANDITREE_INLINE { explain(parent); });
+    }
+
+    // Weighs the arms of a cluster around the step that is nearest to its mean.
+    void fit_arms(const Tree& tree, std::size_t c) {
+        if constexpr (Kind::by_fit) {
+            if (senders[c] == inner_senders[c]) return;
+            double* to = arm_block(c);
+            in_vectors([&]() BANDITREE_INLINE {
+                if (kind.moves_on(set.concentration, set.n_steps, to)) {
+                    const std::int32_t first = tree.first(node_of[c]), end = first + tree.n_children(node_of[c]);
+                    for (std::int32_t node = first; node < end; ++node) {
+                        const Seen known = tree.content[node] >= 0 ? seen(node) : Seen{0.0, 0.0};
+                        if (known.plays > 0.0) kind.add_fit(known, 1.0, set.concentration, set.n_steps, to);
+                    }
+                }
+                kind.make_good(set.n_steps, to);
+            });
+        }
+    }
+
+    // Replaces the message of a cluster, if it has `sent` one, by the one from new_n and new_t.
+    void send(std::size_t parent, std::int32_t node, bool sent, bool explained) {
+        open(parent);
+        senders[parent] += sent ? 0 : 1;
+        inner_senders[parent] += sent ? 0 : 1;
         const double* k = set.concentration + static_cast<std::size_t>(set.height[node]) * copies();
         double* to = block(parent);
         in_vectors([&]() BANDITREE_INLINE {
-            const double extra = leaf ? 0.0 : Kind::one;
-            std::copy(to, to + copies(), before_n.begin()), std::copy(to + copies(), to + 2 * copies(), before_t.begin());
-            add_message(new_n.data(), new_t.data(), k, extra, 1.0, to);
-            if (sent) add_message(old_n.data(), old_t.data(), k, extra, -1.0, to);
-            if (explained) explain(to, senders[parent]);
+            add_message(new_n.data(), new_t.data(), k, 1.0, to);
+            if (sent) add_message(old_n.data(), old_t.data(), k, -1.0, to);
+            if (explained) explain(parent);
         });
     }
 
     // Adds the message of a child with evidence n and t, or with the sign -1 takes it away.
     BANDITREE_INLINE void add_message(const double* __restrict n, const double* __restrict t, const double* __restrict k,
-                                      double extra, double sign, double* __restrict to) const {
+                                      double sign, double* __restrict to) const {
         const std::size_t n_copies = copies();
         for (std::size_t c = 0; c < n_copies; ++c) {
-            const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + extra), x = t[c] / n[c];
+            const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + Kind::one), x = t[c] / n[c];
             to[c] += sign * w;
             to[c + n_copies] += sign * (w * x);
             to[c + 2 * n_copies] += sign * (w * square(kind.off_centre(x)));
@@ -371,26 +430,33 @@ struct AdaptiveRows {
     }
 
     // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies.
-    BANDITREE_INLINE void explain(double* of, std::int32_t n_senders) {
-        if (n_senders < 2) return;
-        const std::size_t n_copies = copies();
-        const double others = n_senders - 1;
-        double* __restrict sums_of = of;
+    BANDITREE_INLINE void explain(std::size_t cluster) {
+        if (senders[cluster] < 2) return;
+        const std::size_t n_copies = copies(), n_steps = set.n_steps;
+        const double others = (Kind::by_fit ? inner_senders[cluster] : senders[cluster]) - 1;
+        double* __restrict sums_of = block(cluster);
+        const double* __restrict arms = arm_block(cluster);
         double* __restrict likelihood = log_likelihood.data();
         double* __restrict distance = apart.data();
-        for (std::size_t c = 0; c < n_copies; ++c) {
-            const double w = sums_of[c], x = sums_of[c + n_copies], gap = sums_of[c + 2 * n_copies] - w * square(kind.off_centre(x / w));
-            double logs = sums_of[c + 3 * n_copies] - ln_lane(w), away = gap > 0.0 ? gap : 0.0;
-            if (Kind::one > 0.0) {
-                const double v = kind.reward_variance((x + 0.5) / (w + 1.0));
-                logs -= others * ln_lane(v) + away / v;
-                away = 0.0;
+        for (std::size_t first = 0; first < n_copies; first += n_steps)
+            for (std::size_t j = 0; j < n_steps; ++j) {
+                const std::size_t c = first + j;
+                const double w = sums_of[c] + arms[j], x = sums_of[c + n_copies] + arms[j + n_steps];
+                const double of_arms = Kind::by_fit ? square(arms[j + n_steps]) / (arms[j] > 0.0 ? arms[j] : 1.0) : arms[j + 2 * n_steps];
+                const double gap = sums_of[c + 2 * n_copies] + of_arms - w * square(kind.off_centre(x / w));
+                double logs = sums_of[c + 3 * n_copies] - ln_lane(w), away = gap > 0.0 ? gap : 0.0;
+                if constexpr (Kind::by_fit) {
+                    const double v = kind.reward_variance((x + 0.5) / (w + 1.0));
+                    logs += 2.0 * arms[j + 5 * n_steps] - others * ln_lane(v) - away / v;
+                    away = 0.0;
+                } else {
+                    logs += arms[j + 3 * n_steps];
+                }
+                likelihood[c] += 0.5 * logs - sums_of[c + 4 * n_copies];
+                sums_of[c + 4 * n_copies] = 0.5 * logs;
+                distance[c] += 0.5 * away - sums_of[c + 5 * n_copies];
+                sums_of[c + 5 * n_copies] = 0.5 * away;
             }
-            likelihood[c] += 0.5 * logs - sums_of[c + 4 * n_copies];
-            sums_of[c + 4 * n_copies] = 0.5 * logs;
-            distance[c] += 0.5 * away - sums_of[c + 5 * n_copies];
-            sums_of[c + 5 * n_copies] = 0.5 * away;
-        }
     }
 
     void weigh() {

@@ -78,6 +78,54 @@ struct AdaptiveBeta {
     double noise() const { return 1.0; }
     BANDITREE_INLINE double off_centre(double mean) const { return mean; }
 
+    // Arms are weighed by the beta-binomial around a mean near their cluster's, see AdaptiveBetaRows.arms_message(). Per
+    // step of the concentration: sums of w and w x, the fit around the mean, the log odds of that mean, ln B of the prior
+    // there, and the fit as far as the cluster's mean is off it.
+    static constexpr bool by_fit = true;
+    static constexpr double odds_step = 0.2;  // ODDS_STEP
+    BANDITREE_INLINE void add_arm(const Seen& of, double sign, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+        for (std::size_t j = 0; j < steps; ++j) {
+            const double w = sign * (k[j] + 1.0) / (of.plays + k[j]);
+            to[j] += w * of.plays;
+            to[j + steps] += w * of.total;
+        }
+    }
+    BANDITREE_INLINE void add_fit(const Seen& of, double sign, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+        const double s = of.total, f = std::max(of.plays - s, 0.0), best = best_fit(of);
+        for (std::size_t j = 0; j < steps; ++j) {
+            const double odds = to[j + 3 * steps], a = k[j] / (1.0 + exp_lane(-odds)), b = k[j] / (1.0 + exp_lane(odds));
+            to[j + 2 * steps] += sign * (log_beta(a + s, b + f) - best - to[j + 4 * steps]);
+        }
+    }
+    // Whether the cluster's mean is now nearest to another step, for which everything must be fitted anew.
+    BANDITREE_INLINE bool moves_on(const double* __restrict k, std::size_t steps, double* __restrict to) const {
+        bool moved = false;
+        for (std::size_t j = 0; j < steps; ++j) moved |= nearest(log_odds(to[j], to[j + steps])) != to[j + 3 * steps];
+        if (!moved) return false;
+        for (std::size_t j = 0; j < steps; ++j) {
+            const double odds = nearest(log_odds(to[j], to[j + steps]));
+            to[j + 2 * steps] = 0.0;
+            to[j + 3 * steps] = odds;
+            to[j + 4 * steps] = log_beta(k[j] / (1.0 + exp_lane(-odds)), k[j] / (1.0 + exp_lane(odds)));
+        }
+        return true;
+    }
+    BANDITREE_INLINE void make_good(std::size_t steps, double* __restrict to) const {
+        for (std::size_t j = 0; j < steps; ++j) {
+            const double mean = smoothed(to[j], to[j + steps]), off = ln_lane(mean / (1.0 - mean)) - to[j + 3 * steps];
+            to[j + 5 * steps] = to[j + 2 * steps] + 0.5 * to[j] * mean * (1.0 - mean) * off * off;
+        }
+    }
+    static BANDITREE_INLINE double smoothed(double strength, double total) {
+        const double mean = (total + 0.5) / (strength + 1.0);
+        return mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
+    }
+    static BANDITREE_INLINE double log_odds(double strength, double total) {
+        const double mean = smoothed(strength, total);
+        return ln_lane(mean / (1.0 - mean));
+    }
+    static BANDITREE_INLINE double nearest(double odds) { return odds_step * std::floor(odds / odds_step + 0.5); }
+
     // Takes note of the level of the rewards; true if what strays are expected to be has changed.
     bool note_level(double faded) {
         const double successes = known_successes + nodes[0].successes * faded;
@@ -92,15 +140,16 @@ struct AdaptiveBeta {
     double shift() const { return ln(4.0 * level * (1.0 - level)) * 0.72134752044448170; }
     Stray stray(double, double) const { return {level, 1.0 / (level * (1.0 - level))}; }
 
-    static double log_beta(double x, double y) {
-        const double n = x + y, rest = stirling_rest(x) + stirling_rest(y) - stirling_rest(n);
-        return (x - 0.5) * ln(x / n) + (y - 0.5) * ln(y / n) - 0.5 * ln(n / 6.283185307179586) + rest;
+    // The log likelihood of rewards at their own mean.
+    static double best_fit(const Seen& seen) {
+        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = std::max(seen.plays, 1e-300);
+        return (s > 0.0 ? s * ln(s / n) : 0.0) + (f > 0.0 ? f * ln(1.0 - s / n) : 0.0);
     }
     // Keeps what `log_factor` needs of an arm's own evidence. Returns `room`.
     double remember(std::int32_t leaf, const Seen& seen) {
-        const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = std::max(seen.plays, 1e-300);
+        const double s = seen.total, f = std::max(seen.plays - s, 0.0);
         nodes[leaf].scales.a = log_beta(1.0 / (1.0 - level) + s, 1.0 / level + f) - log_own;
-        nodes[leaf].scales.b = (s > 0.0 ? s * ln(s / n) : 0.0) + (f > 0.0 ? f * ln(1.0 - s / n) : 0.0);
+        nodes[leaf].scales.b = best_fit(seen);
         return nodes[leaf].scales.a - nodes[leaf].scales.b + 0.5 * ln_one_plus(seen.plays);
     }
     // Whether the log factor may be above a limit: it is at most room + share n (x - m)^2 / (m (1 - m)), with m the
@@ -201,6 +250,19 @@ struct AdaptiveNormal {
         const double sure = std::max(within, 0.0);
         if (!(sure + overall > 0.0)) overall = squares[0] * faded / of;
         variance = std::max((sure + overall) / (std::max(degrees, 0.0) + 1.0), least_variance);
+    }
+
+    // Arms are weighed as normal messages. Per step: sums of w, w x, w z^2 and ln w.
+    static constexpr bool by_fit = false;
+    BANDITREE_INLINE void add_arm(const Seen& of, double sign, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+        const double x = of.total / of.plays, z = off_centre(x);
+        for (std::size_t j = 0; j < steps; ++j) {
+            const double w = of.plays * k[j] / (of.plays + k[j]);
+            to[j] += sign * w;
+            to[j + steps] += sign * (w * x);
+            to[j + 2 * steps] += sign * (w * (z * z));
+            to[j + 3 * steps] += sign * ln_lane(w);
+        }
     }
 
     bool note_level(double) { return false; }

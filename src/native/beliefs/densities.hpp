@@ -20,17 +20,28 @@ inline std::vector<double> taken(const std::vector<double>& values, const std::v
     return found;
 }
 
-// ln Gamma(x) minus Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x > 0.
-inline double stirling_rest(double x) {
-    double step = 0.0;
-    if (x < 10.0) {  // apply x Gamma(x) = Gamma(x + 1) ten times
-        double product = 1.0;
-        for (int i = 1; i < 10; ++i) product *= x + i;
-        step = (x + 9.5) * ln(x + 10.0) - 10.0 - (x + 0.5) * ln(x) - ln(product);
-        x += 10.0;
-    }
+// ln Gamma(x) minus Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2, for x >= 10.
+BANDITREE_INLINE inline double stirling_series(double x) {
     const double i = 1.0 / x, q = i * i;
-    return step + i * (1. / 12 - q * (1. / 360 - q * (1. / 1260 - q * (1. / 1680 - q * (1. / 1188 - q * (691. / 360360))))));
+    return i * (1. / 12 - q * (1. / 360 - q * (1. / 1260 - q * (1. / 1680 - q * (1. / 1188 - q * (691. / 360360))))));
+}
+// The same at x minus at x + 10, for x > 0: x Gamma(x) = Gamma(x + 1), ten times.
+BANDITREE_INLINE inline double stirling_step(double x) {
+    double product = 1.0;
+    for (int i = 1; i < 10; ++i) product *= x + i;
+    return (x + 9.5) * ln_lane(x + 10.0) - 10.0 - (x + 0.5) * ln_lane(x) - ln_lane(product);
+}
+// For x > 0: with a branch, and without one.
+inline double stirling_rest(double x) { return x < 10.0 ? stirling_step(x) + stirling_series(x + 10.0) : stirling_series(x); }
+BANDITREE_INLINE inline double stirling_rest_lane(double x) {
+    const bool is_small = x < 10.0;
+    const double y = is_small ? x : 1.0, step = stirling_step(y);
+    return (is_small ? step : 0.0) + stirling_series(is_small ? x + 10.0 : x);
+}
+// ln B(x, y), of whose terms the large ones cancel.
+BANDITREE_INLINE inline double log_beta(double x, double y) {
+    const double n = x + y, rest = stirling_rest_lane(x) + stirling_rest_lane(y) - stirling_rest_lane(n);
+    return (x - 0.5) * ln_lane(x / n) + (y - 0.5) * ln_lane(y / n) - 0.5 * ln_lane(n / 6.283185307179586) + rest;
 }
 
 // The log odds t of Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.

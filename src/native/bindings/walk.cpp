@@ -1,4 +1,5 @@
 // Binds the walks for Python: each has a belief, a rule and arrays shared with NumPy.
+#include <algorithm>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -84,7 +85,9 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
     const double* steps = numbers<double>(arrays[from + 2], copies, what);
     const double* set = numbers<double>(arrays[from + 3], 14, what);
-    return {height, k, steps, copies, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
+    const auto n_steps = static_cast<std::size_t>(std::find(steps + 1, steps + copies, steps[0]) - steps);
+    require(copies % n_steps == 0, what);
+    return {height, k, steps, copies, n_steps, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
 }
 
 // `arrays` are those of Rows.native_arrays().
