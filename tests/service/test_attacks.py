@@ -343,17 +343,20 @@ def test_half_sent_requests_take_no_places_among_those_that_wait(tmp_path: Path)
 # Damaged files
 
 
-def damage(data: bytes) -> dict[str, bytes]:
+def damage(data: bytes) -> dict[str, bytes | str]:
     middle = len(data) // 2
     return {
         "empty": b"",
         "cut": data[:middle],
         "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
         "noise": os.urandom(200),
+        "text": "text",
     }
 
 
-@pytest.mark.parametrize("how", ["empty", "cut", "flipped", "noise", "other policy", "other log", "count", "ahead"])
+@pytest.mark.parametrize(
+    "how", ["empty", "cut", "flipped", "noise", "text", "other policy", "other log", "count", "ahead"]
+)
 def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: str) -> None:
     store, settings = tmp_path / "decisions.db", Settings(policy="TSC")
     running(store).stop()
