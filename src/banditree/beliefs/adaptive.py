@@ -156,7 +156,7 @@ class AdaptiveRows(Rows):
         Returns
         -------
         strength, total, squares, logs, fit
-            Sums of w, w x, w x^2 and ln w over the arms that are weighed as normal messages, and how well the others fit
+            Sums of w, w x, w x^2 and ln w over the arms that are weighed as normal messages, and how well others fit
             each concentration, as a log likelihood: (clusters, steps) each.
         """
 

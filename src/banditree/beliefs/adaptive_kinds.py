@@ -71,8 +71,8 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         """Weigh arms by the beta-binomial around a mean near their cluster's: a normal message would not do.
 
         Where rates are small, one lucky reward of a few plays is likely under any concentration, but a normal
-        distribution takes it for a sign that arms differ widely. The mean is in steps, so that the sums need not be made
-        anew at every reward; what the nearest step is off is made good to second order.
+        distribution takes it for a sign that arms differ widely. The mean is in steps, so that the sums need not be
+        made anew at every reward; what the nearest step is off is made good to second order.
         """
         k = self.concentration[0][: len(self.STEPS)]
         strength, weighted = (
