@@ -161,7 +161,7 @@ def test_behaviour_is_deduced_needed_or_left_out_with_a_note() -> None:
         ({"target": [math.nan, 1, 0, 0, 0]}, InvalidValue, "nan for arm 0"),
         ({"target": {0: 0.5, 7: 0.5}}, UnknownArm, "7"),
         ({"target": "TS"}, InvalidType, "must be a policy"),
-        ({"tree": None}, InvalidType, "must be the bt.Tree"),
+        ({"tree": None}, InvalidType, "give the bt.Tree"),
         ({"estimators": ["dm", "magic"]}, InvalidValue, "no estimator 'magic'; choose from ips, snips"),
         ({"estimators": [3]}, InvalidType, "estimator 3"),
         ({"estimators": []}, InvalidValue, "at least one"),
@@ -357,6 +357,7 @@ def test_targets_by_name() -> None:
     uniform, always = (bt.evaluate(log, target, tree=TREE, estimators="ips") for target in ("uniform", "item:3"))
     assert uniform["ips"].value == pytest.approx(log.rewards.mean())
     assert always["ips"].value == bt.evaluate(log, {3: 1.0}, tree=TREE, estimators="ips")["ips"].value
+    assert always["ips"].value == bt.evaluate(log, "item:3", estimators="ips")["ips"].value  # names need no tree
     with pytest.raises(UnknownArm, match="not an arm"):
         bt.evaluate(log, "item:9", tree=TREE)
 
