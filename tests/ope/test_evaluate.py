@@ -376,3 +376,26 @@ def test_many_contexts_and_arms_are_drawn_in_place_of_exact_probabilities(monkey
     apart = exact.inputs.target.at(exact.inputs.places) - drawn.inputs.target.at(drawn.inputs.places)
     assert abs(apart.mean()) < 4 * 0.09 / math.sqrt(300)
     assert 0 < np.abs(apart).max() < 5 * 0.09
+
+
+def test_rewards_that_are_all_equal_are_no_certainty() -> None:
+    """Arm 0 earned nothing in 133 rows, where others earned 1 in 250: that is no reason to call it worse."""
+    n_arms, n = 75, 9_975
+    table = {"arm": [i % n_arms for i in range(n)], "p": [1 / n_arms] * n}
+    table["reward"] = [int(i % 250 == 1 and i % n_arms > 0) for i in range(n)]
+    log = bt.read_log(table, arm="arm", reward="reward", propensity="p")
+    found = bt.evaluate(log, "item:0", estimators=["snips", "dr"])
+    for estimate in found.estimates:
+        assert estimate.interval[1] > 0.02
+    assert "cannot tell" in found.verdict
+    assert "better" in bt.evaluate(bt.read_log(SURE, arm="arm", reward="r", propensity="p"), "item:1").verdict
+
+
+SURE = {"arm": [0, 1] * 50, "r": [0, 1] * 50, "p": [0.5] * 100}
+
+
+def test_the_policy_that_wrote_the_log_is_the_same_whatever_it_earned() -> None:
+    log = bt.read_log({"arm": [0, 1] * 50, "r": [0] * 100, "p": [0.5] * 100}, arm="arm", reward="r", propensity="p")
+    assert "same" in bt.evaluate(log, "uniform").verdict
+    assert "cannot tell" in bt.evaluate(log, "item:0").verdict
+    assert bt.evaluate(log, "uniform").logging.interval[1] > 0.03
