@@ -39,10 +39,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
-def running(store: Path | str, settings: Settings | None = None) -> Engine:
+def running(store: Path | str, settings: Settings | None = None, tree: dict[str, list[str]] = TREE) -> Engine:
     """An engine on a store, in this process."""
     engine = Engine(open_log(str(store)))
-    engine.start([Plan(TREE, settings or Settings(policy="TSC"))])
+    engine.start([Plan(tree, settings or Settings(policy="TSC"))])
     return engine
 
 
@@ -355,7 +355,7 @@ def damage(data: bytes) -> dict[str, bytes | str]:
 
 
 @pytest.mark.parametrize(
-    "how", ["empty", "cut", "flipped", "noise", "text", "other policy", "other log", "count", "ahead"]
+    "how", ["empty", "cut", "flipped", "noise", "text", "other policy", "other log", "other tree", "count", "ahead"]
 )
 def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: str) -> None:
     store, settings = tmp_path / "decisions.db", Settings(policy="TSC")
@@ -371,6 +371,13 @@ def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: st
         n, data = database.execute("SELECT n, data FROM banditree_snapshots WHERE settings = ?", (key,)).fetchone()
         if how == "other policy":
             other = running(tmp_path / "other.db", Settings(policy="TS"))
+            data = other.states[MAIN].to_bytes()
+            other.stop()
+        elif how == "other tree":  # with as many events
+            moved = TREE | {"b": ["y"]}
+            running(tmp_path / "other.db", tree=moved).stop()
+            append(tmp_path / "other.db", events)
+            other = running(tmp_path / "other.db", tree=moved)
             data = other.states[MAIN].to_bytes()
             other.stop()
         elif how == "other log":
