@@ -13,6 +13,7 @@ from scipy import special, stats
 
 import banditree as bt
 from banditree.beliefs.adaptive import FALL, LOOSE, AdaptiveRows
+from banditree.beliefs.adaptive_kinds import AdaptiveBetaRows
 from banditree.errors import InvalidType
 from banditree.policy import engines
 from tests.support.adaptive_law import arms_law
@@ -242,6 +243,7 @@ def test_rare_rewards_move_the_copies_and_the_strays() -> None:
     assert strays.mean[0] == pytest.approx(0.0132, rel=0.2)  # the prior counts as well
     assert strays.plays[0] * strays.mean[0] == pytest.approx(1, rel=0.02)
     policy.update_many(["b1"], [1_000_000], plays=[1_000_000])
+    assert isinstance(rows, AdaptiveBetaRows)
     assert rows.level() < 0.15  # one arm, however often it was played, says little about the others
     told = rows_of(bt.ATS(DEEP, prior=bt.Beta(1, 60), rng=1))
     assert told.strays([0]).mean[0] == pytest.approx(1 / 61, rel=0.2)
