@@ -112,7 +112,7 @@ def test_what_cannot_be_replayed() -> None:
         bt.replay({"TS": bt.TS}, bare, tree=TREE)
     with pytest.raises(InvalidType, match="must be a mapping"):
         bt.replay(bt.TS, made(10, 1), tree=TREE)
-    with pytest.raises(InvalidType, match=r"must be the bt\.Tree"):
+    with pytest.raises(InvalidType, match=r"give the bt\.Tree"):
         bt.replay([bt.TS], made(10, 1))
     with pytest.raises(InvalidValue, match="orders=0"):
         bt.replay({"TS": bt.TS}, made(10, 1), tree=TREE, orders=0)

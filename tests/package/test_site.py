@@ -42,3 +42,15 @@ def test_the_readme_is_the_front_page_and_links_lead_to_it(source: Path) -> None
 def test_pages_are_not_changed_where_they_stand(source: Path) -> None:
     assert "](../index.md)" in (source / "docs" / "index.md").read_text(encoding="utf-8")
     assert "](../README.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_formula_can_be_shown(source: Path) -> None:
+    pytest.importorskip("docutils")
+    from tools.website.mathml import mathml
+
+    text = "\n".join(page.read_text(encoding="utf-8") for page in source.rglob("*.md"))
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    formulas = [found[0] or found[1] for found in re.findall(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", text, flags=re.DOTALL)]
+    assert len(formulas) > 5
+    for formula in formulas:
+        assert mathml(formula, block=True).startswith("<math")

@@ -116,6 +116,9 @@ def troubles(browser: Any, path: Path, width: int, scheme: str = "light") -> lis
     small = "[...document.querySelectorAll('p, td, li')].some(each => parseFloat(getComputedStyle(each).fontSize) < 12)"
     if page.evaluate(small):
         found.append("some text is too small")
+    over = "each => each.getBoundingClientRect().right > each.closest('td').getBoundingClientRect().right + 1"
+    if page.evaluate(f"[...document.querySelectorAll('td .badge')].some({over})"):
+        found.append("a verdict runs over the next column")
     dead = (
         "[...document.querySelectorAll('a[href^=\"#\"]')].filter(a => !document.getElementById(a.hash.slice(1))).length"
     )

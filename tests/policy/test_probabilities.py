@@ -165,3 +165,21 @@ def test_contexts_are_asked_for(engine: str) -> None:
             call()
         with pytest.raises(InvalidValue, match="a shape of"):
             call(np.ones(2))
+
+
+@pytest.mark.parametrize("name", ["LinUCB", "LinUCBC", "LinUCT"])
+def test_the_bounds_that_decide_are_those_that_probabilities_come_from(engine: str, name: str) -> None:
+    """Arms that got the same rewards in another order differ in the last digit: whichever is ahead by it has won."""
+    rng = np.random.default_rng(3)
+    for seed in range(30):
+        policy = make(name, SHOP, seed)
+        contexts, rewards = rng.standard_normal((4, 3)), rng.random(4)
+        for arm in SHOP.arms:
+            for place in rng.permutation(4).tolist():
+                policy.update(arm, rewards[place], contexts[place])
+        for context in rng.standard_normal((5, 3)):
+            decision = policy.decide(context, exclude=["h2"])
+            assert decision.propensity > 0
+            chances = policy.propensities(context, exclude=["h2"])
+            assert chances[SHOP.position(decision.arm)] == decision.propensity
+            assert policy.decide(context).propensity > 0

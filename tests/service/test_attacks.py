@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import resource
 import socket
 import sqlite3
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from banditree.service.store import StoreUnavailable
 from tests.support.databases import postgres, programs
 from tests.support.serving import ITEMS, Server, items, serving, start, until
 
+HEAD = b"POST /v1/decisions HTTP/1.1\r\nhost: localhost\r\n"
 TREE = {"a": ["x"], "b": ["x"], "c": ["y"]}
 
 
@@ -38,10 +39,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
-def running(store: Path | str, settings: Settings | None = None) -> Engine:
+def running(store: Path | str, settings: Settings | None = None, tree: dict[str, list[str]] = TREE) -> Engine:
     """An engine on a store, in this process."""
     engine = Engine(open_log(str(store)))
-    engine.start([Plan(TREE, settings or Settings(policy="TSC"))])
+    engine.start([Plan(tree, settings or Settings(policy="TSC"))])
     return engine
 
 
@@ -157,35 +158,38 @@ def test_unknown_methods_and_paths_share_one_label() -> None:
     assert len(metrics.requests) == 3
 
 
-def test_a_listener_that_never_reads_costs_little(tmp_path: Path) -> None:
-    """Its queue is bounded in bytes, and what it missed is read page by page."""
-    import asyncio
-
+def test_a_listener_that_never_reads_costs_little() -> None:
+    """Its queue is bounded in bytes, and what it missed is read in pages that are bounded in bytes."""
     body: dict[str, Any] = {"request": {}, "arms": ["a" * 1000] * 100, "path": ["a"], "propensity": 1.0, "steps": [1.0]}
-    events = [Event(0, Kind.DECISION, f"d{n}", arm="a", body=body, n=n) for n in range(1, 201)]  # 100 kB each
+    large = [Event(0, Kind.DECISION, f"d{n}", arm="a", body=body, n=n) for n in range(1, 201)]  # 100 kB each
+    small = [decision_event(f"d{n}", 0)._replace(n=n) for n in range(201, 2001)]
 
     async def listen() -> None:
         hub = stream.Hub()
         hub.open()
-        asked = []
+        reads = 0
 
         async def read(after: int, most: int) -> list[Event]:
-            asked.append(most)
-            return events[after : after + most]
+            nonlocal reads
+            reads += 1
+            return (large + small)[after : after + most]
 
         slow, missed = hub.listen(None, read), hub.listen(0, read)
         await anext(slow)
         await anext(missed)
-        hub.send(events)
+        hub.send(large)
         await asyncio.sleep(0)
         [queue, _] = hub._listeners
-        assert queue.size <= 0 or queue.is_closed
-        assert sum(len(text) for _, text in queue.texts) <= stream.MAX_QUEUE_BYTES
+        assert queue.is_closed
+        assert not queue.texts
         with pytest.raises(StopAsyncIteration):
             await anext(slow)
-        first = await anext(missed)
-        assert len(first) < 200_000 * stream.REPLAY_PAGE
-        assert asked == [stream.REPLAY_PAGE]
+        pages = [await anext(missed)]
+        while f"id: {small[-1].n}\n" not in pages[-1]:
+            pages.append(await anext(missed))
+        assert max(len(page) for page in pages) < 3 * stream.PAGE_BYTES
+        assert sum(page.count("event: ") for page in pages) == 2000
+        assert reads < 250  # small events come many at a time
 
     asyncio.run(listen())
 
@@ -289,46 +293,70 @@ main()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the number of files is limited as Linux does it")
-def test_half_sent_requests_do_not_lock_others_out(tmp_path: Path) -> None:
-    command = (sys.executable, "-c", "from banditree.service import guard\nguard.REQUEST_SECONDS = 2.0\n" + _MAIN)
-    with serving(tmp_path, command=command) as server:
-        pid = server.process.pid
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (256, 256))
+@pytest.mark.parametrize("sent", [b"POST /v1/decisions HTTP/1.1\r\nhost: loc", HEAD + b"content-length: 9\r\n\r\n{"])
+def test_half_sent_requests_do_not_lock_others_out(tmp_path: Path, sent: bytes) -> None:
+    with serving(tmp_path, command=(sys.executable, "-c", _FEW_FILES)) as server:
         host, port = server.url.removeprefix("http://").split(":")
         with ExitStack() as opened:
-            slow = []
-            for _ in range(300):
-                client = opened.enter_context(socket.create_connection((host, int(port))))
-                client.sendall(b"POST /v1/decisions HTTP/1.1\r\nhost: loc")
-                slow.append(client)
-            assert server.http.post("/v1/decisions").status_code == 201
-            body = opened.enter_context(socket.create_connection((host, int(port))))
-            body.sendall(b"POST /v1/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
-            body.settimeout(30)
-            assert b" 408 " in body.recv(4096)
-            slow[-1].settimeout(30)
-            assert slow[-1].recv(4096) == b""  # closed
-    for line in server.errors:
-        json.loads(line)
+            slow = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(400)]
+            for client in slow:
+                with suppress(ConnectionError):  # it was closed to make room
+                    client.sendall(sent)
+            for _ in range(5):
+                assert httpx.post(server.url + "/v1/decisions", trust_env=False).status_code == 201
+            last = slow[-1]
+            last.settimeout(30)
+            answer = last.recv(4096)
+            assert answer.startswith(b"HTTP/1.1 408 ") if b"length" in sent else not answer
+    assert len([json.loads(line) for line in server.errors]) < 10
+
+
+def test_idle_connections_make_room(tmp_path: Path) -> None:
+    """Those that wait longest without a request, and never one that waits for its answer."""
+    with serving(tmp_path, command=(sys.executable, "-c", _FEW_FILES)) as server, ExitStack() as opened:
+        host, port = server.url.removeprefix("http://").split(":")
+        for _ in range(300):
+            client = opened.enter_context(socket.create_connection((host, int(port))))
+            client.sendall(HEAD.replace(b"POST", b"GET").replace(b"decisions", b"arms") + b"\r\n")
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
 
 
 _MAIN = 'from banditree.cli.main import main\nimport sys\nsys.argv[1:1] = ["serve"]\nmain()\n'
+_FEW_FILES = (
+    "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
+    "from banditree.service import guard\nguard.REQUEST_SECONDS = 2.0\n" + _MAIN
+)
+
+
+def test_half_sent_requests_take_no_places_among_those_that_wait(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "from banditree.service import guard\nguard.MAX_IN_FLIGHT = 10\n" + _MAIN)
+    with serving(tmp_path, command=command) as server, ExitStack() as opened:
+        host, port = server.url.removeprefix("http://").split(":")
+        for _ in range(20):
+            client = opened.enter_context(socket.create_connection((host, int(port))))
+            client.sendall(HEAD + b"content-length: 9\r\n\r\n{")
+        assert server.http.post("/v1/decisions").status_code == 201
+        client.sendall(b'"k": 1 }')
+        assert client.recv(4096).startswith(b"HTTP/1.1 201 ")
 
 
 # Damaged files
 
 
-def damage(data: bytes) -> dict[str, bytes]:
+def damage(data: bytes) -> dict[str, bytes | str]:
     middle = len(data) // 2
     return {
         "empty": b"",
         "cut": data[:middle],
         "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
         "noise": os.urandom(200),
+        "text": "text",
     }
 
 
-@pytest.mark.parametrize("how", ["empty", "cut", "flipped", "noise", "other policy", "other log", "count", "ahead"])
+@pytest.mark.parametrize(
+    "how", ["empty", "cut", "flipped", "noise", "text", "other policy", "other log", "other tree", "count", "ahead"]
+)
 def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: str) -> None:
     store, settings = tmp_path / "decisions.db", Settings(policy="TSC")
     running(store).stop()
@@ -343,6 +371,13 @@ def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: st
         n, data = database.execute("SELECT n, data FROM banditree_snapshots WHERE settings = ?", (key,)).fetchone()
         if how == "other policy":
             other = running(tmp_path / "other.db", Settings(policy="TS"))
+            data = other.states[MAIN].to_bytes()
+            other.stop()
+        elif how == "other tree":  # with as many events
+            moved = TREE | {"b": ["y"]}
+            running(tmp_path / "other.db", tree=moved).stop()
+            append(tmp_path / "other.db", events)
+            other = running(tmp_path / "other.db", tree=moved)
             data = other.states[MAIN].to_bytes()
             other.stop()
         elif how == "other log":

@@ -58,6 +58,7 @@ def test_the_page_moves_with_the_decisions(browser: Any, tmp_path: Path, width: 
         assert NASTY in looked.text("#latest")
         assert NASTY in looked.text("#legend")
         assert NASTY in looked.text("#learned")
+        assert looked.page.is_hidden("#by-group")  # there is none
         assert looked.page.locator("img").count() == 0
         assert looked.page.locator("#traffic rect").count() >= 1
         closed = looked.page.locator("#tree tr").count()

@@ -28,6 +28,16 @@ def tree(server: Server) -> Any:
     return server.http.get("/v1/tree").json()
 
 
+def counted(server: Server) -> dict[str, int]:
+    """The decisions and rewards in the metrics of one process."""
+    lines = server.http.get("/metrics").text.splitlines()
+    value = {name: int(float(number)) for name, number in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+    return {
+        "decisions": value["banditree_decisions_total"],
+        "rewards": value['banditree_rewards_total{status="learned"}'],
+    }
+
+
 def test_two_replicas_share_one_log(database: Database, tmp_path: Path) -> None:
     first = start(tmp_path, store=database.address)
     with serving(tmp_path, store=database.address) as second:
@@ -44,6 +54,8 @@ def test_two_replicas_share_one_log(database: Database, tmp_path: Path) -> None:
         assert second.http.post("/v1/decisions", json={"id": "d3", "k": 2}).status_code == 409
         until(lambda: tree(first) == tree(second))
         assert tree(second)["nodes"][0]["plays"] == 20
+        assert counted(first) == {"decisions": 20, "rewards": 0}  # so that sums over processes are right
+        assert counted(second) == {"decisions": 0, "rewards": 20}
 
         first.http.post("/v1/arms", json={"add": {"n1": ["hats"]}, "remove": ["s1"]})
         until(lambda: "n1" in json.dumps(tree(second)))

@@ -46,7 +46,11 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
         sd, unit = 0.0, 1.0
         root = (float(rows.a[0] + rows.b[0]), float(rows.a[0]))
         known = {int(v): (first[v] + second[v] + rows.a[v] + rows.b[v], first[v] + rows.a[v]) for v in shape.node_of}
-        rate = (first[0] + sum(rows.a)) / (first[0] + second[0] + sum(rows.a) + sum(rows.b))
+        good = every = 0.0
+        for v in range(shape.n_nodes):  # an arm counts as one, but less if it has had few plays
+            n, t = known.get(v, (rows.a[v] + rows.b[v], rows.a[v]))
+            good, every = good + t / (n + 16), every + n / (n + 16)
+        rate = good / every
         level = 2.0 ** (-math.floor(0.5 - 2 * math.log2(rate)) / 2) if rate <= 0.5 else 0.5
         steps, shift, below = range(10), math.log(4 * level * (1 - level), 4), 4.0
     one = 0.0 if gaussian else 1.0
@@ -76,7 +80,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
             else:
                 stray = (level, 1 / (level * (1 - level)))
                 share = per_arm / (stray[1] + 1)
-                chance = min(0.1, 0.5 / max(2, n_arms) * (min(share, 1) + 0.4 * share))
+                chance = min(0.1, 0.5 / max(2, n_arms) * (min(share, 1) + 1.0 * share))
             world = World(chance, per_arm, n_arms, stray, sd)
             found.append([_drawn(int(shape.node_of[i]), shape, known, k, belief, world) for i in positions])
             weights.append(likelihood + log_prior)
@@ -199,8 +203,10 @@ def _drawn(
     odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
     both = []
     most = 2.0 if sd else 1 + 0.8 * math.log(max(world.n_arms, 2))
-    least = 1 / most + max(0.6 - 1 / most, 0) * world.per_arm / (world.per_arm + k[leaf])
-    plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.2, least), (0.2, 1 / 3))
+    least = 1 / most + max(0.8 - 1 / most, 0) * n / (n + k[leaf])
+    plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.2, least), (0.2, 1 / 2))
+    own = 1 / (n + k[leaf] + (0 if sd else 1))
+    variance = own + 2 * (variance - own)  # what all arms of the cluster share counts twice
     alone = (plays * centre + total) / (plays + n), 1 / (plays + n + (0 if sd else 1))
     for (m, v), (hint, least_plain) in zip(((mean, variance), alone), plainness, strict=True):
         v_drawn = v * min(1.0, max(hint * math.log1p(v * world.per_arm), least_plain))
@@ -210,7 +216,7 @@ def _drawn(
 
 def _on_scale(m: float, v: float) -> tuple[float, float]:
     """Mean and standard deviation of a rate on the scale z with dz/dp = p^(-2/3) + q^(-2/3) - 0.7."""
-    p = min(max(m, v / 2), 1 - v / 2)
+    p = min(max(m, min(v, 1) / 2), 1 - min(v, 1) / 2)
     slope, bend = p ** (-2 / 3) + (1 - p) ** (-2 / 3) - 0.7, (1 - p) * p ** (-2 / 3) - p * (1 - p) ** (-2 / 3)
     z = 3 * p ** (1 / 3) - 3 * (1 - p) ** (1 / 3) - 0.7 * (p - 0.5)
     return z - v / 3 * bend, slope * math.sqrt(v * p * (1 - p)) * (1 + 0.6 * v)

@@ -24,7 +24,8 @@ LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
 INTERVAL_FALL = 0.7  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
-LOOSE = 0.6  # how plain draws are at least where arms have been played more often than their likeness is worth
+LOOSE = 0.8  # how plain draws are at least of an arm whose own rewards are all that counts
+SHARED = 2.0  # how much more the uncertainty counts in draws that all arms of a cluster share
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
@@ -71,6 +72,7 @@ class Arms(NamedTuple):
 
     mean: Floats  # if the arm follows its cluster
     variance: Floats  # of its mean, in units of the variance of one reward
+    own: Floats  # what part of its mean is its own rewards, and not its cluster
     stray: Floats  # chance that it does not
     stray_mean: Floats  # and what it is drawn from then: its own rewards and what strays are expected to be
     stray_variance: Floats
@@ -124,6 +126,7 @@ class AdaptiveRows(Rows):
             self.HINT,
             self.sharpest(),
             LOOSE,
+            SHARED,
             self.STRAY_HINT,
             self.STRAY_SHARPEST,
             self.STRAYS,
@@ -310,7 +313,11 @@ class AdaptiveRows(Rows):
         )
         n = strays.plays + plays
         stray_mean = (strays.plays * strays.mean + totals) / n
-        return Arms(mean, variance, odds / (1 + odds), stray_mean, 1 / (n + self.ONE))
+        k = self.concentration[0][copies]
+        if self.sharpened:
+            alone = 1 / (k + plays + self.ONE)
+            variance = alone + SHARED * (variance - alone)
+        return Arms(mean, variance, plays / (k + plays), odds / (1 + odds), stray_mean, 1 / (n + self.ONE))
 
     def strays(self, copies: Any) -> Strays:
         """Return what strays are expected to be, and how many: the more, the less it costs to try all arms as such."""
@@ -329,12 +336,16 @@ class AdaptiveRows(Rows):
         constant, per_log = self.SHARPEST
         return constant + per_log * float(np.log(max(len(self.shape.node_of), 2)))
 
-    def least_plain(self, copy: int) -> float:
-        """Return how plain draws of arms that follow their cluster are at least: plainer where arms are less alike."""
-        sharpest, plays = 1 / self.sharpest(), self.plays_per_arm()
-        return sharpest + max(LOOSE - sharpest, 0.0) * plays / (plays + float(self.concentration[0, copy]))
+    def least_plain(self, own: Floats) -> Floats:
+        """Return how plain draws of arms that follow their cluster are at least: (k,).
 
-    def variance_of_draws(self, variance: Floats, hint: float, least: float) -> Floats:
+        Of arms that are expected to be like many others, some draw is always high; so the less of its mean is an arm's
+        own, the more sharply it is drawn.
+        """
+        sharpest = 1 / self.sharpest()
+        return np.asarray(sharpest + max(LOOSE - sharpest, 0.0) * own)
+
+    def variance_of_draws(self, variance: Floats, hint: float, least: Floats | float) -> Floats:
         """Return the variance of draws, given that of beliefs.
 
         An arm whose belief is worth more plays than arms have had on average is drawn more sharply than it is believed,
@@ -346,12 +357,12 @@ class AdaptiveRows(Rows):
         plainness = np.maximum(hint * np.log1p(variance * self.plays_per_arm()), least)
         return np.asarray(variance * np.minimum(plainness, 1.0))
 
-    def components(self, arms: Arms, copy: int) -> tuple[Floats, Floats, Floats, Floats]:
+    def components(self, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
         """Return mean and standard deviation of the draws of arms that follow their cluster, and of those that do not.
 
         (k,) each, for what one copy believes about them.
         """
-        following = self.variance_of_draws(arms.variance, self.HINT, self.least_plain(copy))
+        following = self.variance_of_draws(arms.variance, self.HINT, self.least_plain(arms.own))
         alone = self.variance_of_draws(arms.stray_variance, self.STRAY_HINT, 1 / self.STRAY_SHARPEST)
         return (*self.drawn(arms.mean, following), *self.drawn(arms.stray_mean, alone))
 
@@ -364,7 +375,7 @@ class AdaptiveRows(Rows):
         for decision in range(m):
             copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
             arms = self._remembered(("arms", copy, np.asarray(nodes).tobytes()), lambda c=copy: self._one(nodes, c))
-            mean, sd, stray_mean, stray_sd = self.components(arms, copy)
+            mean, sd, stray_mean, stray_sd = self.components(arms)
             stray = rng.random(len(found)) < arms.stray
             normal = rng.standard_normal(len(found))
             found[:, decision] = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * normal
@@ -381,7 +392,7 @@ class AdaptiveRows(Rows):
         for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
             if n:
                 arms = self._one(nodes, chosen)
-                mean, sd, stray_mean, stray_sd = (part[:, None] for part in self.components(arms, chosen))
+                mean, sd, stray_mean, stray_sd = (part[:, None] for part in self.components(arms))
                 stray = rng.random((len(mean), n)) < arms.stray[:, None]
                 draws = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * rng.standard_normal(
                     stray.shape
@@ -418,7 +429,7 @@ class AdaptiveRows(Rows):
         arms = self.arms(one_each, kept)
         for at, copy in enumerate(kept):
             of_copy = Arms(*(np.ascontiguousarray(part[:, at]) for part in arms))
-            found += weight[copy] * self.winning.normal_mixed_wins(*self.components(of_copy, copy), of_copy.stray, size)
+            found += weight[copy] * self.winning.normal_mixed_wins(*self.components(of_copy), of_copy.stray, size)
         return np.asarray((found / (found @ size))[kind])
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:

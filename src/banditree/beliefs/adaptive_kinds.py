@@ -22,6 +22,7 @@ from banditree.tree.shape import Shape
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come
 STRAY_LIFT, STRAY_WIDTH = 2.0, 0.7  # of normal rewards: where strays lie above the mean of all arms, and how widely, in
 # standard deviations of the arms
+LEVEL_PLAYS = 16.0  # after which an arm counts half in the level of the rewards
 ODDS_STEP = 0.2  # between the log odds of the means around which arms are weighed
 LINEAR_PART = 0.7  # of the scale on which rates compete
 WIDER = 0.6  # a draw with variance v is wider by this much times v than the slope of that scale says
@@ -52,7 +53,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     ONE = 1.0
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
     BELOW, HINT, SHARPEST = 4.0, 0.2, (1.0, 0.8)
-    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 3.0, 0.5, 1.0, 0.4
+    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 2.0, 0.5, 1.0, 1.0
     unit = 1.0
 
     def native_arrays(self) -> list[NDArray[Any]]:
@@ -91,16 +92,14 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         return strength, weighted, weighted**2 / strength, np.zeros_like(fit), fit
 
     def level(self) -> float:
-        """Return what part of the rewards so far is 1, up to 1/2, in steps of the root of 2.
+        """Return the typical rate of an arm, up to 1/2, in steps of the root of 2.
 
-        In steps, because what derives from it need not be made anew at every reward then. Above 1/2 it would say more
-        about the best arms, which are played most, than about the others.
+        In steps, because what derives from it need not be made anew at every reward then. An arm counts as one, but
+        less if it has had few plays. Above 1/2 the level would say more about good arms than about the others.
         """
-        faded = self.faded()
-        successes, failures = (
-            float(np.cumsum(known)[-1] + seen[0] * faded)
-            for known, seen in ((self.a, self.successes), (self.b, self.failures))
-        )
+        plays, totals = self.known()
+        weight = 1 / (plays + LEVEL_PLAYS)
+        successes, failures = (float((known * weight).sum()) for known in (totals, np.maximum(plays - totals, 0.0)))
         if successes > failures:
             return 0.5
         share = max(successes / (successes + failures), EDGE)

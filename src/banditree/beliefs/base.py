@@ -298,8 +298,10 @@ class Rows(ABC):
             array = getattr(self, name)
             if not np.isfinite(array).all():
                 raise InvalidValue(f"{name} has entries that are not finite")
-            if name in self.NON_NEGATIVE and ((array < 0) | (array > MAX_COUNT)).any():
-                raise InvalidValue(f"{name} has entries that are not from 0 to {MAX_COUNT:g}")
+            if name in self.NON_NEGATIVE and (array < 0).any():
+                raise InvalidValue(f"{name} has entries below 0")
+        if (self.plays(slice(None)) > MAX_COUNT).any():
+            raise InvalidValue(f"it counts more than {MAX_COUNT:g} plays")
 
     def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
         """Return what rounding may leave in an array where terms of both signs cancel: (k,), or 0 where none can.

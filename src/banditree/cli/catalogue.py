@@ -85,13 +85,15 @@ def simulate_command(
         output.check(source.items, save, plot, curves=True)
         if plot is not None:
             files.check(plot)
+        could_be_quick = seeds is None and not simulated.quick
         if source.context:
             model, options = source.fit()[1], simulated.context_options
-            output.announce(partial(estimate_contexts, model, seeds=seeds, **options))
+            output.announce(partial(estimate_contexts, model, seeds=seeds, **options), could_be_quick=could_be_quick)
             call: Callable[..., Simulation | Runs] = partial(simulate_contexts, model, rng=simulated.rng, **options)
         else:
             catalogue = source.read()
-            output.announce(partial(_simulation_workload, catalogue, seeds, simulated.options))
+            workload = partial(_simulation_workload, catalogue, seeds, simulated.options)
+            output.announce(workload, could_be_quick=could_be_quick)
             call = partial(simulate, catalogue, **simulated.options)
         try:
             simulation = call(seeds=seeds, progress=output.progress)
@@ -133,12 +135,15 @@ def advise_command(
         output.check(source.items, curves=True)
         if source.context:
             (log, model), options = source.fit(), simulated.context_options
-            output.announce(partial(estimate_contexts, model, seeds=seeds, **options))
+            output.announce(
+                partial(estimate_contexts, model, seeds=seeds, **options), could_be_quick=not simulated.quick
+            )
             options |= {"seeds": seeds, "rng": simulated.rng, "progress": output.progress}
             advice: Result = advise_contexts(log, model.tree, model=model, **options)
         else:
             catalogue = source.read()
-            output.announce(partial(_advice_workload, catalogue, seeds, simulated.options))
+            workload = partial(_advice_workload, catalogue, seeds, simulated.options)
+            output.announce(workload, could_be_quick=not simulated.quick)
             advice = advise(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
         output.show(advice)
         output.write_page(advice, source.items)

@@ -173,10 +173,11 @@ class Output:
         """How to show progress: a bar on a terminal, else a line now and then; nothing with --quiet."""
         return False if self.quiet else None if sys.stderr.isatty() else ProgressLines()
 
-    def announce(self, estimate: Callable[[], Workload]) -> None:
-        """Say before long work how long it takes."""
+    def announce(self, estimate: Callable[[], Workload], *, could_be_quick: bool) -> None:
+        """Say before long work how long it takes, and how to get a first answer sooner if there is a way."""
         if not self.quiet and (workload := estimate()).seconds > LONG_SECONDS:
-            say(f"{str(workload).capitalize()}. For a first answer sooner: --quick")
+            sooner = " For a first answer sooner: --quick" if could_be_quick else ""
+            say(f"{str(workload).capitalize()}.{sooner}")
 
     @property
     def silent(self) -> bool:

@@ -27,7 +27,7 @@ from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_chang
 from banditree.ope.verdict import Difference, Judgement, judge
 from banditree.report import words
 from banditree.report.document import Bullets, Document, Grid, Part, Picture
-from banditree.report.intervals import normal_interval
+from banditree.report.intervals import Z95, normal_interval, wilson_interval
 from banditree.report.result import Result
 from banditree.report.tables import Table
 from banditree.report.words import count, number
@@ -48,6 +48,7 @@ class Estimate:
     ess: float  # effective sample size: how many rows of equal weight would be as informative
     largest: float  # largest weight of a row
     scores: Floats = field(repr=False, compare=False)  # (n,)
+    least: float = 0.0  # what the standard error is at least, where all rewards that count are equal
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -373,7 +374,22 @@ def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Es
     if isinstance(estimator, DM) and same_predictions:
         se = math.nan
     scaled = weights if rows.scale is None else weights * rows.scale
-    return Estimate(estimator, value, se, effective_sample_size(scaled), float(weights.max()), scores)
+    ess = effective_sample_size(scaled)
+    least = _least_error(rows.rewards, weights, ess)
+    return Estimate(estimator, value, max(se, least), ess, float(weights.max()), scores, least)
+
+
+def _least_error(rewards: Floats, weights: Floats, ess: float) -> float:
+    """Return what the standard error is at least: 0 unless all rewards that count are equal, as if nothing varied.
+
+    The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
+    often that may happen is what Wilson's interval says about 0 in so many rows.
+    """
+    counted = rewards[weights != 0]
+    if not len(counted) or np.ptp(counted) > 0:
+        return 0.0
+    span = 1.0 if np.isin(rewards, (0, 1)).all() else float(np.ptp(rewards))
+    return span * wilson_interval(0.0, ess)[1] / Z95
 
 
 @dataclass(frozen=True)
@@ -388,4 +404,6 @@ class _Logging(Estimator):
 
 def _logging(rows: Rows) -> Estimate:
     value, se = mean_and_error(rows.rewards)
-    return Estimate(_Logging(), value, se, float(len(rows.rewards)), 1.0, rows.rewards)
+    n = float(len(rows.rewards))
+    least = _least_error(rows.rewards, np.ones(len(rows.rewards)), n)
+    return Estimate(_Logging(), value, max(se, least), n, 1.0, rows.rewards, least)

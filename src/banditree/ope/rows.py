@@ -150,11 +150,16 @@ def clusters(tree: Tree, depth: int) -> Places:
 
 
 def find_tree(tree: Any, target: object, log: Log) -> Tree:
-    """Return the tree that was given, else that of the target, else that of the log."""
+    """Return the tree that was given, else that of the target or of the log, else a flat one if the target has names.
+
+    Probabilities without names are in the order of a tree's arms, and policies that learn go by its clusters.
+    """
     if tree is None:
         tree = getattr(target, "tree", None) or log.tree
-        if tree is None and isinstance(target, Mapping):
-            tree = Tree(list(target))
+    if tree is None and isinstance(target, Mapping | str):
+        tree = Tree(list(target if isinstance(target, Mapping) else log.ids))
+    if tree is None:
+        raise InvalidType("give the bt.Tree of the arms as tree=...; the rows of this log have no paths")
     if not isinstance(tree, Tree):
         raise InvalidType(
             f"tree {tree!r:.60} must be the bt.Tree of the arms; probabilities are in the order of its arms"

@@ -55,9 +55,11 @@ def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: 
     by_row = estimate.scores - other.scores
     squares = (by_row - by_row.mean()) ** 2
     contributions = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
+    is_logged = math.isclose(estimate.largest, 1) and math.isclose(other.largest, 1)  # both show what the log shows
     if adaptive or math.isnan(estimate.se):
         return Difference(estimate.value - other.value, math.hypot(estimate.se, other.se), confidence, contributions)
-    return Difference(*mean_and_error(by_row), confidence, contributions)
+    value, se = mean_and_error(by_row)
+    return Difference(value, se if is_logged else max(se, estimate.least, other.least), confidence, contributions)
 
 
 def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
@@ -96,7 +98,7 @@ def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float
     if low > 0 or high < 0:
         word = "better" if low > 0 else "worse"
         return Judgement(word, f"{name} is {word} than the logging policy: {against}, {reach}.", apart)
-    if abs(apart.value) < SMALLEST_SHARE * abs(logging.value):
+    if abs(apart.value) <= SMALLEST_SHARE * abs(logging.value):
         why = f"{against}, {reach}; if there is a difference, it is too small to detect"
         return _cannot_tell(name, why, apart)
     needed = max(n * ((apart.reach + POWER) * apart.se / apart.value) ** 2, enough)

@@ -268,7 +268,7 @@ class Walk:
         return np.sort(self.shape.node_of[limits.arms_allowed()]).astype(np.intp)
 
     def wins(self, limits: Any, context: object, arm: int = -1) -> Floats | None:
-        """Return nothing: only the native engine knows the probabilities of arms faster than by steps."""
+        """Return nothing: these probabilities come from the readable walk itself, step by step."""
         return None
 
     def path(self, position: int) -> list[int]:

@@ -46,8 +46,6 @@ from banditree.service.guard import (
     Receive,
     Scope,
     Send,
-    TooLarge,
-    TooSlow,
     busy_response,
     error_response,
     json_response,
@@ -63,7 +61,7 @@ OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --sto
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
 BUSY_PATH = re.compile(r"/v1/(?:experiments/(?P<experiment>[^/]+)/)?decisions(?:/(?P<id>[^/]+)/reward)?")
-ANSWERED_ERRORS = (Refused, StoreUnavailable, TooLarge, TooSlow)
+ANSWERED_ERRORS = (Refused, StoreUnavailable)
 
 
 class Service:
@@ -416,11 +414,7 @@ def _error_response(error: Exception) -> Response:
     """Make the response of a request that was refused."""
     if isinstance(error, Refused):
         return error_response(error.code, str(error))
-    if isinstance(error, StoreUnavailable):
-        return error_response(503, str(error), **{"retry-after": "1"})
-    if isinstance(error, TooSlow):
-        return error_response(408, str(error), connection="close")
-    return error_response(413, str(error))
+    return error_response(503, str(error), **{"retry-after": "1"})
 
 
 async def read(request: Request, kind: type[T]) -> T:

@@ -7,7 +7,8 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,11 @@ from banditree.service.events import say_failure
 from banditree.service.metrics import Metrics
 
 MAX_BODY_BYTES = 2**20
-MAX_IN_FLIGHT = 1_000  # requests that wait for their answers; more are refused at once
+MAX_BYTES = 2**27  # of the bodies of all requests together
+MAX_IN_FLIGHT = 1_000  # whole requests that wait for their answers; more are refused at once
 MAX_CONNECTIONS = 2_000  # fewer where the process may open fewer files
+BACKLOG = 1_024  # connections that wait to be accepted, all in one turn of the event loop; fewer likewise
+TURNS = 4  # of the event loop between accepting a connection and having refused it
 SPARE_FILES = 64  # file descriptors that are not for connections
 REQUEST_SECONDS = 10.0  # for the head of a request, and again for its body
 RETRY_SECONDS = 1
@@ -118,18 +122,11 @@ def _host_name(host: str) -> str:
     return host if host.count(":") > 1 else host.partition(":")[0].rstrip(".")
 
 
-class TooLarge(Exception):
-    """A request body is larger than allowed."""
+class Refusal(Exception):
+    """A request is not let in; the response says why."""
 
-    def __str__(self) -> str:
-        return f"the body is larger than {MAX_BODY_BYTES:,} bytes; send less"
-
-
-class TooSlow(Exception):
-    """A request body takes too long to arrive."""
-
-    def __str__(self) -> str:
-        return f"the body did not arrive within {REQUEST_SECONDS:g} seconds"
+    def __init__(self, response: Response) -> None:
+        self.response = response
 
 
 class Guard:
@@ -137,7 +134,7 @@ class Guard:
 
     def __init__(self, app: Any, access: Access, metrics: Metrics) -> None:
         self.app, self.access, self.metrics = app, access, metrics
-        self._in_flight = 0
+        self._in_flight = self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -154,17 +151,9 @@ class Guard:
 
         endless = scope["path"].endswith("/events")
         try:
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                await refusal(scope, receive, send_noting)
-            elif endless or scope["path"] in UNCOUNTED:
-                await self.app(scope, _limit(scope, receive), send_noting)
-            else:
-                self._in_flight += 1
-                try:
-                    await self.app(scope, _limit(scope, receive), send_noting)
-                finally:
-                    self._in_flight -= 1
+            await self._pass_on(scope, receive, send_noting, counts=not endless and scope["path"] not in UNCOUNTED)
+        except Refusal as refusal:
+            await refusal.response(scope, receive, send_noting)
         except Exception as error:
             say_failure(f"{scope['method']} {scope['path']}", error)
             if code == 0:
@@ -173,65 +162,95 @@ class Guard:
             if not endless:
                 self.metrics.count_request(scope["method"], scope["path"], code, time.perf_counter() - began)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that is not let in, or None."""
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, *, counts: bool) -> None:
+        """Pass a request to the application when all of it has arrived: one that is half sent keeps nobody waiting."""
+        self._check_head(scope)
+        body = bytearray()
+        try:
+            async with _time_limit(scope):
+                await self._receive_body(receive, body)
+            if counts and self._in_flight >= MAX_IN_FLIGHT:
+                raise Refusal(busy_response())
+            self._in_flight += counts
+            try:
+                await self.app(scope, _with_body(bytes(body), receive), send)
+            finally:
+                self._in_flight -= counts
+        finally:
+            self._bytes -= len(body)
+
+    async def _receive_body(self, receive: Receive, body: bytearray) -> None:
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(error_response(400, "the client has disconnected"))  # seen by nobody but the metrics
+            chunk, more = message.get("body", b""), message.get("more_body", False)
+            body += chunk
+            self._bytes += len(chunk)
+            if len(body) > MAX_BODY_BYTES:
+                raise Refusal(_too_large())
+            if self._bytes > MAX_BYTES:
+                raise Refusal(busy_response())
+
+    def _check_head(self, scope: Scope) -> None:
+        """Raise unless a request is let in by what its head says."""
         names = (b"host", b"origin", b"authorization", b"content-length")
         headers = {name: value for name, value in scope["headers"] if name in names}
         host, origin, path = headers.get(b"host"), headers.get(b"origin"), scope["path"]
         if not self.access.knows_host(host):
-            return error_response(400, "this service does not go by that Host; start it with --allow-host to name it")
+            raise Refusal(
+                error_response(400, "this service does not go by that Host; start it with --allow-host to name it")
+            )
         if origin is not None and origin.lower() not in (
             b"http://" + (host or b"").lower(),
             b"https://" + (host or b"").lower(),
         ):
-            return error_response(
-                403, "requests from pages of another site are refused; call the service from your own server"
-            )
+            sentence = "requests from pages of another site are refused; call the service from your own server"
+            raise Refusal(error_response(403, sentence))
         if path not in OPEN:
             roles = self.access.roles(headers.get(b"authorization"))
             if not roles:
                 needs = {"www-authenticate": "Bearer"}
-                return error_response(401, "this needs the service's token: Authorization: Bearer ...", **needs)
+                sentence = "this needs the service's token: Authorization: Bearer ..."
+                raise Refusal(error_response(401, sentence, **needs))
             needed = needed_roles(scope["method"], path)
             if not roles & needed:
-                return error_response(
-                    403, f"this token may not do that; it needs the role {' or '.join(sorted(needed))}"
-                )
-        if path not in UNCOUNTED and self._in_flight >= MAX_IN_FLIGHT:
-            return busy_response()
+                sentence = f"this token may not do that; it needs the role {' or '.join(sorted(needed))}"
+                raise Refusal(error_response(403, sentence))
         length = headers.get(b"content-length", b"0")
         if len(length) > 18 or int(length) > MAX_BODY_BYTES:
-            return error_response(413, str(TooLarge()))
-        return None
+            raise Refusal(_too_large())
 
 
-def _limit(scope: Scope, receive: Receive) -> Receive:
-    """Limit the size of a body, and the time that it may take."""
-    received, complete, deadline = 0, False, asyncio.get_running_loop().time() + REQUEST_SECONDS
+@asynccontextmanager
+async def _time_limit(scope: Scope) -> AsyncIterator[None]:
+    """Limit the time that a body takes to arrive, but not the time that one which has arrived waits to be read."""
+    try:
+        async with asyncio.timeout(None if COMPLETE in scope else REQUEST_SECONDS):
+            yield
+    except TimeoutError:
+        sentence = f"the body did not arrive within {REQUEST_SECONDS:g} seconds"
+        raise Refusal(error_response(408, sentence, connection="close")) from None
 
-    async def receive_in_time() -> Message:
-        nonlocal received, complete
-        if complete:
+
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body that has arrived, and then what follows it."""
+    given = False
+
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
             return await receive()
-        if COMPLETE in scope:
-            message = await receive()
-        else:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    message = await receive()
-            except TimeoutError:
-                raise TooSlow from None
-        received += len(message.get("body", b""))
-        complete = not message.get("more_body", False)
-        if received > MAX_BODY_BYTES:
-            raise TooLarge
-        return message
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
-    return receive_in_time
+    return receive_again
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-    """One connection of uvicorn, closed if a request takes too long to arrive, or to make room for another one.
+    """One connection of uvicorn, closed if a request takes too long to arrive, or to make room for another one
+    while no whole request of its own waits for an answer.
 
     A request whose client disconnects is marked in its scope, so that nothing is decided for nobody.
     """
@@ -254,15 +273,22 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
-            if not self.cycle.more_body:
-                self.cycle.scope[COMPLETE] = True
-        else:
+        if self.cycle is None or self.cycle.response_complete:
             self._wait_for_request()
+        elif self.cycle.more_body:
+            self._stop_timer()  # the guard has one for the body
+        else:
+            self._stop_timer()
+            self._waits_since = None
+            self.cycle.scope[COMPLETE] = True
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:  # else the next request has already arrived
+            self._waits_since = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._stop_timer()
         if self.scope is not None:
             self.scope[GONE] = True
         super().connection_lost(exc)
@@ -272,10 +298,10 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
             self._waits_since = self.loop.time()
             self._timer = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
 
-    def _stop_waiting(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._waits_since = None
+        self._timer = None
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest without a whole request; returns whether there was one."""
@@ -283,19 +309,37 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         if not waiting:
             return False
         oldest = min(waiting, key=lambda other: other._waits_since)
-        oldest._stop_waiting()
+        oldest._waits_since = None
         oldest.transport.abort()
         return True
 
 
-def connection_limit() -> int:
-    """Return how many connections the process may have, by its limit on open files."""
+def connection_limits() -> tuple[int, int]:
+    """Return how many connections the process may have, and how many may wait to be accepted, by its open files.
+
+    All that wait are accepted at once, and those beyond the limit are closed a few turns of the event loop later: until
+    then they are open files too. The process may open as many files as it needs, if the system lets it.
+    """
     try:
         import resource
     except ImportError:  # Windows
-        return MAX_CONNECTIONS
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MAX_CONNECTIONS if files < 0 else max(1, min(MAX_CONNECTIONS, files - SPARE_FILES))
+        return MAX_CONNECTIONS, BACKLOG
+    wanted = MAX_CONNECTIONS + TURNS * BACKLOG + SPARE_FILES
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= files < wanted:
+        files = wanted if most < 0 else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    return limits_by_files(files if files >= 0 else wanted)
+
+
+def limits_by_files(files: int) -> tuple[int, int]:
+    """Share open files out between connections and those that wait to be accepted.
+
+    >>> limits_by_files(65_536), limits_by_files(256)
+    ((2000, 1024), (128, 16))
+    """
+    connections = max(1, min(MAX_CONNECTIONS, files // 2))
+    return connections, max(1, min(BACKLOG, (files - connections - SPARE_FILES) // TURNS))
 
 
 def json_response(code: int, content: dict[str, Any], **headers: str) -> Response:
@@ -306,6 +350,10 @@ def json_response(code: int, content: dict[str, Any], **headers: str) -> Respons
 def error_response(code: int, sentence: str, **headers: str) -> Response:
     """Make the response of a request that failed."""
     return json_response(code, {"error": sentence}, **headers)
+
+
+def _too_large() -> Response:
+    return error_response(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes; send less")
 
 
 def busy_response() -> Response:

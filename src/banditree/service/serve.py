@@ -22,7 +22,7 @@ try:
     from banditree.service.app import Service
     from banditree.service.archive import Archive
     from banditree.service.engine import Engine, Plan
-    from banditree.service.guard import LOOPBACK, Access, Connection, connection_limit
+    from banditree.service.guard import LOOPBACK, Access, Connection, connection_limits
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None
 
@@ -53,10 +53,11 @@ def serve(
         engine.start(plans)
         service = Service(engine, access)
         sys.setswitchinterval(SWITCH_SECONDS)
-        Connection.limit = connection_limit()
+        Connection.limit, backlog = connection_limits()
         config = uvicorn.Config(
             service.guarded,
             http=Connection,
+            backlog=backlog,
             ws="none",
             log_config=None,
             log_level="warning",

@@ -211,7 +211,8 @@ class EventLog(ABC):
 
     def load_snapshot(self, key: str) -> tuple[int, bytes] | None:
         """Load the snapshot of these settings and the number of its last event, if there is one."""
-        rows = self.run("SELECT n, data FROM banditree_snapshots WHERE settings = ?", (key,))
+        columns = f"CAST(n AS BIGINT), CAST(data AS {self.BLOB})"  # SQLite keeps values of any type in any column
+        rows = self.run(f"SELECT {columns} FROM banditree_snapshots WHERE settings = ?", (key,))
         return (int(rows[0][0]), bytes(rows[0][1])) if rows else None
 
 

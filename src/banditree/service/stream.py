@@ -12,7 +12,8 @@ from banditree.service.events import Event, Kind
 BEAT_SECONDS = 15.0  # without an event for so long, a comment is sent, so that the connection is not closed
 MAX_QUEUE_BYTES = 2**20  # texts that may wait for a slow listener before it is disconnected
 MAX_LISTENERS = 100
-REPLAY_PAGE = 100  # missed events read at a time
+PAGE_BYTES = 2**16  # missed events read at a time, about
+MAX_PAGE = 500  # and at most so many
 MAX_REPLAYED = 10_000  # missed events that a listener gets
 
 Texts = list[tuple[int, str]]  # (number, text)
@@ -85,10 +86,13 @@ class Hub:
         try:
             yield ": banditree\n\n"
             if last is not None:
-                end = last + MAX_REPLAYED
-                while last < end and (events := await read(last, REPLAY_PAGE)):
+                end, most = last + MAX_REPLAYED, 1
+                while last < end and (events := await read(last, most)):
                     last = events[-1].n
-                    yield "".join(text for _, text in _texts(events))
+                    missed = "".join(text for _, text in _texts(events))
+                    yield missed
+                    fitting = PAGE_BYTES * len(events) // max(len(missed), 1)
+                    most = max(1, min(2 * most, fitting, MAX_PAGE))
             while not queue.is_closed and not self.is_closed:
                 texts = queue.take()
                 if new := "".join(text for n, text in texts if last is None or n > last):

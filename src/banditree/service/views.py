@@ -209,8 +209,8 @@ def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
     done = stop_at is not None and remaining.high < stop_at
     arm, chance = ranked[0]
     sentences = [
-        f"Item {arm} is best with {_percent(chance)}; at most {remaining.high:.2g} reward per decision is still to be "
-        "gained."
+        f"Item {arm} is the most likely to be the best ({_percent(chance)}); at most {remaining.high:.2g} reward per "
+        "decision is still to be gained."
     ]
     if done:
         sentences.append(f"That is below {stop_at:g}: there is little left to learn. The policy goes on deciding.")

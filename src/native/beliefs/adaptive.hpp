@@ -25,7 +25,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* steps;          // (copies,)
     std::size_t copies, n_steps;  // the concentrations of arms repeat after so many copies
-    double fall, below, finest, hint, sharpest, loose, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
+    double fall, below, finest, hint, sharpest, loose, shared, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
 };
 
 template <class Kind>
@@ -44,7 +44,7 @@ struct AdaptiveRows {
     Stray stray_prior{};                  // what it expects of arms that do not follow their cluster
     double chance = 0.0;                  // that an arm does not, before its own rewards are considered
     double plays_per_arm = 0.0;
-    double least_plain = 0.0;             // of draws of arms that follow their cluster
+    double least_plain = 0.0, looser = 0.0;  // of draws of arms that follow their cluster: without rewards of their own, and more
     std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
@@ -64,7 +64,7 @@ struct AdaptiveRows {
         if (stale) rebuild(tree);
         if (weighed) return;
         if constexpr (Kind::learned) kind.estimate_noise(weight_of_evidence);
-        if (kind.note_level(weight_of_evidence))
+        if (kind.note_level())
             for (Known& known : touched) known.room = kind.remember(known.leaf, known.seen);
         weigh();
     }
@@ -81,12 +81,14 @@ struct AdaptiveRows {
         const std::size_t parent = cluster(tree, tree.parent[leaf]);
         if (u < stray(leaf, known, mean[parent])) return drawn_alone(known);
         double m, v;
-        believe(k_arms, known, parent, m, v);
-        return drawn_following(m, v);
+        const double own = believe_arm(known, mean[parent], variance[parent], m, v);
+        return drawn_following(m, v, own);
     }
     static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
 
-    BANDITREE_INLINE Drawn drawn_following(double m, double v) const { return kind.drawn(m, sharpened(v, set.hint, least_plain)); }
+    BANDITREE_INLINE Drawn drawn_following(double m, double v, double own) const {
+        return kind.drawn(m, sharpened(v, set.hint, least_plain + looser * own));
+    }
     BANDITREE_INLINE Drawn drawn_alone(const Seen& known) const {
         const double n = stray_prior.plays + known.plays;
         const double m = (stray_prior.plays * stray_prior.mean + known.total) / n;
@@ -97,8 +99,8 @@ struct AdaptiveRows {
         return v * std::min(plainness, 1.0);
     }
     // At least the variance of the draws of an arm that follows its cluster, without a logarithm.
-    BANDITREE_INLINE double sharpened_at_most(double v) const {
-        const double x = set.hint * plays_per_arm * v, most = x > least_plain ? x : least_plain;
+    BANDITREE_INLINE double sharpened_at_most(double v, double own) const {
+        const double x = set.hint * plays_per_arm * v, least = least_plain + looser * own, most = x > least ? x : least;
         return most < 1.0 ? most * v : v;
     }
 
@@ -126,8 +128,8 @@ struct AdaptiveRows {
             for (std::size_t i = 0; i < n; ++i) {
                 const Seen known{plays[i], total[i]};
                 double m, v;
-                believe(k_arms, known, around[i], spread[i], m, v);
-                const Drawn follows = drawn_following(m, v), alone = drawn_alone(known);
+                const double own = believe_arm(known, around[i], spread[i], m, v);
+                const Drawn follows = drawn_following(m, v, own), alone = drawn_alone(known);
                 const double strays = stray({as_stray[i], at_best[i]}, known, around[i]);
                 x[i] = follows.x, x[i + n] = alone.x, y[i] = follows.y, y[i + n] = alone.y;
                 share[i] = 1.0 - strays, share[i + n] = strays;
@@ -147,6 +149,7 @@ struct AdaptiveRows {
         if constexpr (Kind::learned) kind.weigh_noise(leaf, weight_of_evidence, 1.0);
         const Seen now = seen(leaf);
         if (!(now.plays > 0.0)) return;
+        kind.add_level(now, 1.0), kind.add_level(then, -1.0);
         note(tree, leaf, now);
         std::size_t parent = cluster(tree, path[path.size() - 2]);
         bool sent = senders[parent] > 0;
@@ -184,8 +187,8 @@ struct AdaptiveRows {
         }
         const auto n_arms = static_cast<double>(tree.n_arms);
         plays_per_arm = kind.plays(0, weight_of_evidence) / n_arms;
-        const double sharpest = 1.0 / set.sharpest;
-        least_plain = sharpest + std::max(set.loose - sharpest, 0.0) * plays_per_arm / (plays_per_arm + k_arms);
+        least_plain = 1.0 / set.sharpest;
+        looser = std::max(set.loose - least_plain, 0.0);
         double spread = 0.0;  // of arms around the root
         for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h) spread += 1.0 / set.concentration[h * copies() + copy];
         stray_prior = kind.stray(mean[0], spread);
@@ -207,14 +210,19 @@ struct AdaptiveRows {
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
     std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
 
-    // What the copy drawn last believes about a child of a cluster with this evidence.
-    BANDITREE_INLINE void believe(double k, const Seen& of, double around, double spread, double& m, double& v) const {
-        const double per_play = 1.0 / (k + of.plays), share = k * per_play;
-        m = share * around + of.total * per_play;
-        v = 1.0 / (k + of.plays + Kind::one) + share * share * spread;
-    }
+    // What the copy drawn last believes about a cluster with this evidence.
     void believe(double k, const Seen& of, std::size_t parent, double& m, double& v) const {
-        believe(k, of, mean[parent], variance[parent], m, v);
+        const double per_play = 1.0 / (k + of.plays), share = k * per_play;
+        m = share * mean[parent] + of.total * per_play;
+        v = 1.0 / (k + of.plays + Kind::one) + share * share * variance[parent];
+    }
+    // And about an arm, whose cluster has the mean `around` with the variance `spread`; what it shares with its siblings
+    // counts more in the variance. Returns how much of this is its own.
+    BANDITREE_INLINE double believe_arm(const Seen& of, double around, double spread, double& m, double& v) const {
+        const double per_play = 1.0 / (k_arms + of.plays), share = k_arms * per_play;
+        m = share * around + of.total * per_play;
+        v = 1.0 / (k_arms + of.plays + Kind::one) + set.shared * share * share * spread;
+        return of.plays * per_play;
     }
 
     // The chance that an arm does not follow its cluster.
@@ -326,7 +334,10 @@ struct AdaptiveRows {
         sums.clear(), arm_sums.clear(), touched.clear(), order.clear(), fresh.clear();
         log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);
         leader = 0;
-        kind.note_level(weight_of_evidence);
+        kind.forget_level();
+        for (std::int32_t node = 0; node < tree.n_nodes; ++node)
+            kind.add_level(tree.content[node] >= 0 ? seen(node) : kind.before(node), 1.0);
+        kind.note_level();
         if constexpr (Kind::learned) {
             kind.forget_noise();
             for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) kind.weigh_noise(tree.node_of[arm], weight_of_evidence, 1.0);

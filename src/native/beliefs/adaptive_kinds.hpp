@@ -52,7 +52,8 @@ struct AdaptiveBeta {
     BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
     const double *a, *b;    // (nodes,) known beforehand
     double* scale;
-    double known_successes, known_failures;  // sums of a and b
+    static constexpr double level_plays = 16.0;      // LEVEL_PLAYS
+    double level_strength = 0.0, level_total = 0.0;  // of all arms, and of what is known of clusters beforehand
     double level = 0.0;    // see AdaptiveBetaRows.level()
     double log_own = 0.0;  // ln B of what strays are expected to be
 
@@ -126,10 +127,16 @@ struct AdaptiveBeta {
     }
     static BANDITREE_INLINE double nearest(double odds) { return odds_step * std::floor(odds / odds_step + 0.5); }
 
-    // Takes note of the level of the rewards; true if what strays are expected to be has changed.
-    bool note_level(double faded) {
-        const double successes = known_successes + nodes[0].successes * faded;
-        const double failures = known_failures + nodes[0].failures * faded;
+    // Adds an arm to the level of the rewards, or with the sign -1 takes it away.
+    void add_level(const Seen& of, double sign) {
+        const double w = sign / (of.plays + level_plays);
+        level_strength += w * of.plays;
+        level_total += w * of.total;
+    }
+    void forget_level() { level_strength = level_total = 0.0; }
+    // Takes note of the level; true if what strays are expected to be has changed.
+    bool note_level() {
+        const double successes = std::max(level_total, 0.0), failures = std::max(level_strength - level_total, 0.0);
         const double share = std::max(successes / (successes + failures), edge);
         const double then = level;
         level = successes <= failures ? exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share))) : 0.5;
@@ -265,7 +272,9 @@ struct AdaptiveNormal {
         }
     }
 
-    bool note_level(double) { return false; }
+    void add_level(const Seen&, double) {}
+    void forget_level() {}
+    bool note_level() { return false; }
     double shift() const { return 0.0; }
     Stray stray(double root_mean, double spread) const {
         return {root_mean + lift * sd * std::sqrt(variance * spread), 1.0 / (width * width * spread)};

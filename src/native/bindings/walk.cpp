@@ -1,14 +1,13 @@
 // Binds the walks for Python: each has a belief, a rule and arrays shared with NumPy.
-#include <algorithm>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <string>
 
 #include "beliefs/adaptive_linear.hpp"
@@ -85,10 +84,10 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     require(copies > 0, what);
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
     const double* steps = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 14, what);
+    const double* set = numbers<double>(arrays[from + 3], 15, what);
     const auto n_steps = static_cast<std::size_t>(std::find(steps + 1, steps + copies, steps[0]) - steps);
     require(copies % n_steps == 0, what);
-    return {height, k, steps, copies, n_steps, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
+    return {height, k, steps, copies, n_steps, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13], set[14]};
 }
 
 // `arrays` are those of Rows.native_arrays().
@@ -118,8 +117,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
                                                  *numbers<double>(arrays[6], 1, "learned noise needs its centre"), scale}, set);
         if (kind == "Beta") {
             const double *a = array(1), *b = array(2);
-            const double successes = std::accumulate(a, a + n_nodes, 0.0), failures = std::accumulate(b, b + n_nodes, 0.0);
-            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, scale, successes, failures}, set);
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, scale}, set);
         }
     }
     if (belief == "Beta") {

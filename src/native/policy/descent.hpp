@@ -126,6 +126,36 @@ struct Walker final : CommonWalk<Rows> {
         return true;
     }
 
+    // Where nothing is drawn, the scores that decide are those that the probabilities come from: computed in another way
+    // they may differ in their last digit, and nearly equal children would have another winner.
+    bool wins(const Limits* limits, const double* context, std::int32_t arm, std::vector<double>& out) override {
+        if constexpr (Rule::draws) return false;
+        const Decisions one = prepare(context, nullptr, 1);
+        if (arm >= 0) {
+            find(arm);
+            out.clear();
+            for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+                if (!share_listed(limits, path[i], one)) return false;
+                out.push_back(scores[static_cast<std::size_t>(std::lower_bound(among.begin(), among.end(), path[i + 1]) - among.begin())]);
+            }
+            return true;
+        }
+        out.assign(static_cast<std::size_t>(tree.n_arms), 0.0);
+        std::vector<std::pair<std::int32_t, double>> waiting{{0, 1.0}};
+        while (!waiting.empty()) {
+            const auto [node, chance] = waiting.back();
+            waiting.pop_back();
+            if (tree.n_children(node) == 0) {
+                out[static_cast<std::size_t>(tree.content[node])] = chance;
+                continue;
+            }
+            if (!share_listed(limits, node, one)) return false;
+            for (std::size_t i = 0; i < among.size(); ++i)
+                if (scores[i] > 0.0) waiting.emplace_back(among[i], chance * scores[i]);
+        }
+        return true;
+    }
+
     std::pair<double, double> moments(std::int32_t node, const double* context) override {
         if constexpr (Rows::contextual) {
             rows.moments(node, 1, prepare(context, nullptr, 1).context(0));
@@ -242,6 +272,20 @@ struct Walker final : CommonWalk<Rows> {
         evaluations += static_cast<std::int64_t>(among.size());
         if (scores.size() < among.size()) scores.resize(among.size());
         rule.score_some(tree, rows, node, limits, among, one, *rng, scores.data());
+    }
+
+    // Lists the children of a node, and writes the probability of each into `scores`: ties share it. False if a score is NaN.
+    bool share_listed(const Limits* limits, std::int32_t node, const Decisions& one) {
+        list_children(limits, node);
+        const std::size_t k = among.size();
+        if (scores.size() < k) scores.resize(k);
+        rule.score_some(tree, rows, node, limits, among, one, *rng, scores.data());
+        for (std::size_t i = 0; i < k; ++i)
+            if (std::isnan(scores[i])) return false;
+        const double top = *std::max_element(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(k));
+        const auto n_best = static_cast<double>(std::count(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(k), top));
+        for (std::size_t i = 0; i < k; ++i) scores[i] = scores[i] == top ? 1.0 / n_best : 0.0;
+        return true;
     }
 
     // Sorts the children listed by their scores, the highest first, ties in random order. False if a score is NaN.

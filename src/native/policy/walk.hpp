@@ -42,7 +42,8 @@ struct Walk {
     virtual bool learns_sums(std::size_t) const { return false; }
     // Learns what each arm got: (arms,).
     virtual void learn_sums(const Sum*) {}
-    // The probability that an arm is chosen if it is given, else of every arm, where all compete with each other: (1,) or (arms,).
+    // The probabilities of the steps to an arm if it is given, else that of every arm: (steps,) or (arms,). False if only
+    // Python computes them.
     virtual bool wins(const Limits*, const double*, std::int32_t, std::vector<double>&) { return false; }
     // The weight of each copy and the variance of its noise, for beliefs that are kept in copies and take contexts.
     virtual bool copies(std::vector<double>&, std::vector<double>&) { return false; }

@@ -12,6 +12,7 @@ namespace banditree {
 
 struct BestArm {
     static constexpr bool summarises = true;
+    static constexpr bool draws = true;
     std::int32_t* summary;  // (nodes,) the best arm's leaf below each node; the node itself if no arm was tried
     bool posterior;         // by posterior mean over all arms, not by empirical mean over those tried
 

@@ -11,6 +11,7 @@ namespace banditree {
 
 struct Thompson {
     static constexpr bool summarises = false;
+    static constexpr bool draws = true;
 
     // Scores of a node's children, one row per child: (k, m).
     template <class Rows>

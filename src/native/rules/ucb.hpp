@@ -14,6 +14,7 @@ namespace banditree {
 
 struct UCB {
     static constexpr bool summarises = false;
+    static constexpr bool draws = false;
     double c;           // NaN: sqrt(2 ln n)
     bool global_clock;  // n counts the plays of the whole tree, not of the parent
 

@@ -111,10 +111,10 @@ struct Screening {
     void try_known(const Rows& rows, const Known& known, bool is_low, Stream& rng) {
         if (!follows(rows, known, is_low, rng)) return raise(rows, rows.draw(rows.drawn_alone(known.seen), rng), known.leaf);
         double mean, variance;
-        rows.believe(rows.concentration(), known.seen, known.parent, mean, variance);
+        const double own = rows.believe_arm(known.seen, rows.mean[known.parent], rows.variance[known.parent], mean, variance);
         const double away = mean_at_bar - mean;
-        if (away > 0.0 && away * away > unheard_of * factor * rows.sharpened_at_most(variance)) return;
-        raise(rows, rows.draw(rows.drawn_following(mean, variance), rng), known.leaf);
+        if (away > 0.0 && away * away > unheard_of * factor * rows.sharpened_at_most(variance, own)) return;
+        raise(rows, rows.draw(rows.drawn_following(mean, variance, own), rng), known.leaf);
     }
 
     // Untouched arms: a few are strays, each with the same chance; the others of one cluster are all alike.
@@ -127,10 +127,10 @@ struct Screening {
             for (const std::int32_t leaf : strays) members -= rows.cluster(tree, tree.parent[leaf]) == c;
             if (members <= 0) continue;
             double mean, variance;
-            rows.believe(rows.concentration(), {0.0, 0.0}, c, mean, variance);
+            rows.believe_arm({0.0, 0.0}, rows.mean[c], rows.variance[c], mean, variance);
             const double away = mean_at_bar - mean;
-            if (away > 0.0 && away * away > unheard_of_by_any * factor * rows.sharpened_at_most(variance)) continue;
-            try_equal(rows, rows.drawn_following(mean, variance), members, rows.node_of[c], rng);
+            if (away > 0.0 && away * away > unheard_of_by_any * factor * rows.sharpened_at_most(variance, 0.0)) continue;
+            try_equal(rows, rows.drawn_following(mean, variance, 0.0), members, rows.node_of[c], rng);
         }
         if (tree.content[winner] < 0) winner = any_member(tree, rows, winner, rng);
     }

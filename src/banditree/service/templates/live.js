@@ -126,7 +126,7 @@
     const names = Object.keys(report.groups);
     at("worth").textContent = report.lift ? report.lift.sentence
       : "There is no control group, so nobody can tell. Start the service with --control 0.1 to find out.";
-    at("groups").hidden = !report.lift;
+    at("groups").hidden = at("by-group").hidden = !report.lift;
     at("groups").tBodies[0].replaceChildren(...names.map((name) => {
       const row = make("tr"), group = report.groups[name];
       row.append(make("td", name), make("td", count(group.decisions), "number"), make("td", count(group.units), "number"),
