@@ -316,5 +316,6 @@ def test_what_is_kept_between_decisions_is_what_the_readable_engine_computes_ane
                 policy.update(arm, reward, x)
         x = rng.standard_normal(2)
         for copies, sharp in (([5, 40], True), ([5, 90], False), ([5, 40, 1, 2, 3], True)):
-            readable, native = (policy._state.rows.believed(nodes, x, copies, sharp=sharp) for policy in policies)
+            rows: list[Any] = [policy._state.rows for policy in policies]
+            readable, native = (each.believed(nodes, x, copies, sharp=sharp) for each in rows)
             assert np.allclose(readable, native, rtol=1e-9, atol=1e-11), (step, copies, sharp)

@@ -551,7 +551,7 @@ class AdaptiveLinearRows(Rows):
         n, n_arms = float(self.gram[0, 0]) * self.standard().weight, len(self.shape.node_of)
         most = 1 + np.where(copies < KINDS, ALONE, 1.0) * SHARPNESS * np.log(n_arms)
         length, stake = np.log1p(n / n_arms), np.log(AT_STAKE)
-        return np.minimum(most, length / (length - stake)) if length > stake else most
+        return np.asarray(np.minimum(most, length / (length - stake)) if length > stake else most)
 
     # What every belief can do
 
