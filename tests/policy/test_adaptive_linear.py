@@ -309,13 +309,13 @@ def test_what_is_kept_between_decisions_is_what_the_readable_engine_computes_ane
         with engines.using(engine):
             policies.append(bt.LinATS(tree, dim=2, rng=1))
     nodes = np.arange(tree.shape.n_nodes)
-    for step in range(6):
-        for _ in range(12):
+    for step in range(20):
+        for _ in range(1 if step else 80):
             arm, x, reward = tree.arms[rng.integers(len(tree.arms))], rng.standard_normal(2), rng.standard_normal()
             for policy in policies:
                 policy.update(arm, reward, x)
         x = rng.standard_normal(2)
-        for copies, sharp in (([5, 40], True), ([5, 90], False), ([5, 40, 1, 2, 3], True)):
+        for copies, sharp in (([5, 40], True), ([5, 90], False), ([1, 2, 3, 5], True)):
             rows: list[Any] = [policy._state.rows for policy in policies]
             readable, native = (each.believed(nodes, x, copies, sharp=sharp) for each in rows)
             assert np.allclose(readable, native, rtol=1e-9, atol=1e-11), (step, copies, sharp)
