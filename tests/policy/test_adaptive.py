@@ -219,17 +219,18 @@ def test_rates_are_drawn_as_from_a_beta() -> None:
 def test_no_arm_is_passed_over_that_could_win() -> None:
     """The bound by which the native engine leaves out arms that are too far below the highest draw so far."""
     rows = rows_of(bt.ATS(bt.Tree(5), rng=1))
-    variance = np.geomspace(1e-9, 1, 300)
+    variance = np.geomspace(1e-9, 6, 300)
     for x in (1e-4, 1e-3, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999):
         bar = 3 * (x ** (1 / 3) - (1 - x) ** (1 / 3)) - 0.7 * (x - 0.5)
         means = np.append(x * np.geomspace(1e-9, 1, 200), x - x * np.geomspace(1e-6, 1, 200))
         m, v = (grid.ravel() for grid in np.meshgrid(means, variance))
         mean, sd = rows.drawn(m, v)
         width = (1 + x) * (x * (1 - x) if x < 0.5 else 0.25)
-        for square in (80, 120):  # what no random number reaches, and the highest of a million does not
+        # what no random number reaches, what the highest of a million does not, and what is exceeded in 2% of all draws
+        for square, bound in ((80, 80.0), (120, 120.0), (4.3, stats.norm.isf(0.02) ** 2)):
             left_out = (x - m) ** 2 > square * width * v
             assert left_out.any()
-            assert (bar - mean[left_out] > np.sqrt(square) * sd[left_out]).all()
+            assert (bar - mean[left_out] > np.sqrt(bound) * sd[left_out]).all()
             assert not (bar - mean > np.sqrt(2 * square) * sd)[~left_out].all()  # the bound is not empty
 
 

@@ -89,18 +89,24 @@ struct AdaptiveRows {
     BANDITREE_INLINE Drawn drawn_following(double m, double v, double own) const {
         return kind.drawn(m, sharpened(v, set.hint, least_plain + looser * own));
     }
-    BANDITREE_INLINE Drawn drawn_alone(const Seen& known) const {
+    // What is believed about an arm that does not follow its cluster: mean and variance.
+    BANDITREE_INLINE Drawn believe_alone(const Seen& known) const {
         const double n = stray_prior.plays + known.plays;
-        const double m = (stray_prior.plays * stray_prior.mean + known.total) / n;
-        return kind.drawn(m, sharpened(1.0 / (n + Kind::one), set.stray_hint, 1.0 / set.stray_sharpest));
+        return {(stray_prior.plays * stray_prior.mean + known.total) / n, 1.0 / (n + Kind::one)};
+    }
+    BANDITREE_INLINE Drawn drawn_alone(const Seen& known) const {
+        const Drawn believed = believe_alone(known);
+        return kind.drawn(believed.x, sharpened(believed.y, set.stray_hint, 1.0 / set.stray_sharpest));
     }
     BANDITREE_INLINE double sharpened(double v, double hint, double least) const {
         const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), least);
         return v * std::min(plainness, 1.0);
     }
-    // At least the variance of the draws of an arm that follows its cluster, without a logarithm.
-    BANDITREE_INLINE double sharpened_at_most(double v, double own) const {
-        const double x = set.hint * plays_per_arm * v, least = least_plain + looser * own, most = x > least ? x : least;
+    // At least the variance of the draws of an arm that follows its cluster, and of one that does not, without a logarithm.
+    BANDITREE_INLINE double sharpened_at_most(double v, double own) const { return at_most(v, set.hint, least_plain + looser * own); }
+    BANDITREE_INLINE double sharpened_alone_at_most(double v) const { return at_most(v, set.stray_hint, 1.0 / set.stray_sharpest); }
+    BANDITREE_INLINE double at_most(double v, double hint, double least) const {
+        const double x = hint * plays_per_arm * v, most = x > least ? x : least;
         return most < 1.0 ? most * v : v;
     }
 

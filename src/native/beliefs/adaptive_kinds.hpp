@@ -185,7 +185,8 @@ struct AdaptiveBeta {
         return {on_scale(p, low, high) - bend, slope * std::sqrt(variance * p * q) * (1.0 + wider * variance)};
     }
     // The mean whose draws are at the bar, and a factor w such that a draw with a lower mean m and variance v passes the bar
-    // only if a normal exceeds a number whose square is at least 80, if (mean - m)^2 > 80 w v; the same for 120.
+    // only if a normal exceeds a number whose square is at least 80, if (mean - m)^2 > 80 w v; the same for 120, and for 4.3,
+    // where the number is above 2.06, which a normal exceeds in less than 2%.
     void at_bar(double bar, double& mean, double& factor) const {
         const double end = on_scale(1.0, 1.0, 0.0), below = -std::min(std::abs(bar), end);
         double root = (below + end) / 3.4;  // of the rate, by Newton's method

@@ -29,6 +29,8 @@ struct Screening {
     static constexpr double lowest = -std::numeric_limits<double>::infinity();
     static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
     static constexpr double often = 0.02;       // chance from which on it is computed whether an arm is a stray
+    static constexpr double rare = 4.3;         // square of a normal that is exceeded more rarely than `seldom`
+    static constexpr double seldom = 0.02;
     static constexpr double unheard_of = 80.0;  // square of a normal that is never drawn: no random double is below exp(-38)
     static constexpr double unheard_of_by_any = 120.0;  // the same for the highest of a million
     std::int32_t min_wide = 48;                 // with fewer arms, drawing all of them is as fast
@@ -42,13 +44,15 @@ struct Screening {
         odds_limit = rows.chance > 0.0 ? ln(often / (1.0 - often)) - ln(rows.chance / (1.0 - rows.chance)) : never;
         exclude(tree, rows, limits);
         const std::size_t first = find_first(rows);
-        if (first < rows.touched.size()) try_known(rows, rows.touched[first], rng.random() < often, rng);
-        const double between = ln_one_minus(often);
-        double rank = 0.0, next_low = skip(rng, between);
+        if (first < rows.touched.size()) try_known(rows, rows.touched[first], rng.random() < often, false, rng);
+        const double between = ln_one_minus(often), between_hits = ln_one_minus(seldom);
+        double rank = 0.0, next_low = skip(rng, between), next_hit = skip(rng, between_hits);
         rows.each_touched([&](std::size_t i) {
-            const bool is_low = rank++ == next_low;
+            const bool is_low = rank == next_low, may_hit = rank == next_hit;
+            rank += 1.0;
             if (is_low) next_low += 1.0 + skip(rng, between);
-            if (i != first && !is_excluded(rows.touched[i].leaf)) try_known(rows, rows.touched[i], is_low, rng);
+            if (may_hit) next_hit += 1.0 + skip(rng, between_hits);
+            if (i != first && !is_excluded(rows.touched[i].leaf)) try_known(rows, rows.touched[i], is_low, may_hit, rng);
         });
         if (rows.touched.size() < static_cast<std::size_t>(tree.n_arms)) try_untouched(tree, rows, rng);
         return winner;
@@ -108,13 +112,43 @@ struct Screening {
         return u >= rows.stray(known.leaf, known.seen, around);
     }
 
-    void try_known(const Rows& rows, const Known& known, bool is_low, Stream& rng) {
-        if (!follows(rows, known, is_low, rng)) return raise(rows, rows.draw(rows.drawn_alone(known.seen), rng), known.leaf);
-        double mean, variance;
-        const double own = rows.believe_arm(known.seen, rows.mean[known.parent], rows.variance[known.parent], mean, variance);
+    // Whether draws with this mean and at most this variance pass the bar seldom at most, or never.
+    bool is_below(double mean, double variance, double square) const {
         const double away = mean_at_bar - mean;
-        if (away > 0.0 && away * away > unheard_of * factor * rows.sharpened_at_most(variance, own)) return;
-        raise(rows, rows.draw(rows.drawn_following(mean, variance, own), rng), known.leaf);
+        return away > 0.0 && away * away > square * factor * variance;
+    }
+
+    // Tries an arm with evidence. If it passes the bar seldom at most, it does so only where it `may_hit`, which is as often
+    // as seldom. If that holds for a stray too, it need not be known whether it is one.
+    void try_known(const Rows& rows, const Known& known, bool is_low, bool may_hit, Stream& rng) {
+        const double around = rows.mean[known.parent];
+        double mean, variance;
+        const double own = rows.believe_arm(known.seen, around, rows.variance[known.parent], mean, variance);
+        const double most = rows.sharpened_at_most(variance, own);
+        const bool is_rare = is_below(mean, most, rare);
+        if (is_rare) {
+            const auto [stray_mean, stray_variance] = rows.believe_alone(known.seen);
+            if (is_below(stray_mean, rows.sharpened_alone_at_most(stray_variance), rare)) {
+                if (may_hit) try_both(rows, known, rows.drawn_following(mean, variance, own), rng);
+                return;
+            }
+        }
+        if (!follows(rows, known, is_low, rng)) return raise(rows, rows.draw(rows.drawn_alone(known.seen), rng), known.leaf);
+        if (is_rare && (!may_hit || is_below(mean, most, unheard_of))) return;
+        const Drawn of = rows.drawn_following(mean, variance, own);
+        if (!is_rare) return raise(rows, rows.draw(of, rng), known.leaf);
+        if (seldom * rng.random() < chance_beyond(of)) raise_beyond(rows, of, known.leaf, rng);
+    }
+    void try_both(const Rows& rows, const Known& known, const Drawn& following, Stream& rng) {
+        const Drawn alone = rows.drawn_alone(known.seen);
+        const double stray = rows.stray(known.leaf, known.seen, rows.mean[known.parent]);
+        const double as_stray = stray * chance_beyond(alone), u = seldom * rng.random();
+        if (u < as_stray) return raise_beyond(rows, alone, known.leaf, rng);
+        if (u < as_stray + (1.0 - stray) * chance_beyond(following)) raise_beyond(rows, following, known.leaf, rng);
+    }
+    double chance_beyond(const Drawn& of) const { return normal_tail_lane((bar - of.x) / of.y); }
+    void raise_beyond(const Rows& rows, const Drawn& of, std::int32_t leaf, Stream& rng) {
+        raise(rows, of.x + of.y * normal_beyond((bar - of.x) / of.y, rng), leaf);
     }
 
     // Untouched arms: a few are strays, each with the same chance; the others of one cluster are all alike.
@@ -128,8 +162,7 @@ struct Screening {
             if (members <= 0) continue;
             double mean, variance;
             rows.believe_arm({0.0, 0.0}, rows.mean[c], rows.variance[c], mean, variance);
-            const double away = mean_at_bar - mean;
-            if (away > 0.0 && away * away > unheard_of_by_any * factor * rows.sharpened_at_most(variance, 0.0)) continue;
+            if (is_below(mean, rows.sharpened_at_most(variance, 0.0), unheard_of_by_any)) continue;
             try_equal(rows, rows.drawn_following(mean, variance, 0.0), members, rows.node_of[c], rng);
         }
         if (tree.content[winner] < 0) winner = any_member(tree, rows, winner, rng);
