@@ -42,7 +42,7 @@ OPTIONS = {
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
-    from banditree import files  # as in Policy.save
+    from banditree.report import files  # as in Policy.save
 
     files.write_whole(path, _encode(policy))
 
@@ -108,8 +108,8 @@ def load(
     belief, rule
         A belief or a rule of your own that the policy has: a file holds no code.
     """
-    from banditree import files
     from banditree.policy import container
+    from banditree.report import files
 
     content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
     return _build(content, str(path), rng, belief, rule)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import BadFile, InvalidType, InvalidValue
-from banditree.files import read_whole, write_whole
 from banditree.problems.problem import AnyInstance
 from banditree.report import words
+from banditree.report.files import read_whole, write_whole
 from banditree.report.intervals import student_interval
 from banditree.report.result import Result
 from banditree.report.tables import Table, frame
