@@ -144,13 +144,7 @@ class Simulated:
     def options(self) -> dict[str, Any]:
         """The options as `simulate` and `advise` take them."""
         policies = split_names("--policy", self.policy or []) or None
-        return {
-            "horizon": self.horizon,
-            "policies": policies,
-            "quick": self.quick,
-            "rng": self.rng,
-            "jobs": self.jobs,
-        }
+        return {"horizon": self.horizon, "policies": policies, "quick": self.quick, "rng": self.rng, "jobs": self.jobs}
 
     @property
     def context_options(self) -> dict[str, Any]:

@@ -363,14 +363,7 @@ def parse_policy(
 ) -> PolicyChoice:
     """Find the policy that a user names: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
-    Parameters
-    ----------
-    name
-        The name, in any case, or the class.
-    tree
-        The tree that the policy is for; a depth must not exceed that of the tree.
-    among
-        The policies to choose from.
+    Names may be in any case; a depth must not exceed that of the tree.
 
     >>> parse_policy("hts:2").label, parse_policy(LinTS).label
     ('HTS(depth=2)', 'LinTS')

@@ -196,15 +196,7 @@ class Runs(Result):
         return Table(columns, ranked)
 
     def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
-        """Compare the regret of ``a`` with that of ``b``, paired by seed.
-
-        Parameters
-        ----------
-        a, b
-            Names of two policies.
-        time
-            A time at which regret was recorded. Default: the horizon.
-        """
+        """Compare the regret of two policies, paired by seed, at the horizon or at a recorded ``time``."""
         for name in (a, b):
             self._check_policy(name)
         index = self._time_index(time)
