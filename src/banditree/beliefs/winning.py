@@ -386,17 +386,17 @@ def _panel(
         left_below[low] = _tail(densities.take(low), left)
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (rule.weight[:, None] - rule.above)), 0.0)
     # From parts to classes. A part that has not begun yet has all its draws below.
-    f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
-    to_come = 1 - over - _mixed(parts, np.ones(len(above)), len(size))
+    f, higher, below = (_mix(parts, x, len(size)) for x in (f, higher, below))
+    to_come = 1 - over - _mix(parts, np.ones(len(above)), len(size))
     to_come[to_come < ROUNDED] = 0.0
     higher, below = higher + over[:, None], np.maximum(below + to_come[:, None], 1e-300)
     product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
     won = half * ((f / below) @ (rule.weight * product))
-    lower, upper = (_mixed(parts, x, len(size)) for x in (left_below, in_all))
+    lower, upper = (_mix(parts, x, len(size)) for x in (left_below, in_all))
     return won, in_all, left_below, float(size @ _log_of_rest(upper + over, lower + to_come))
 
 
-def _mixed(parts: Parts, values: Floats, k: int) -> Floats:
+def _mix(parts: Parts, values: Floats, k: int) -> Floats:
     """Add the values of the parts, by their shares, to those of their classes: (parts, ...) -> (classes, ...)."""
     mixture = np.zeros((k, *values.shape[1:]))
     np.add.at(mixture, parts.of, (parts.share * values.T).T)

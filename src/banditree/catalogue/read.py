@@ -26,7 +26,7 @@ class CatalogueError(TableError):
     """A table cannot be read as a catalogue. ``problems`` lists every problem, one per row and column."""
 
     @staticmethod
-    def listed(problems: Sequence[Problem]) -> list[Problem]:
+    def list_problems(problems: Sequence[Problem]) -> list[Problem]:
         single = [replace(problem, row=row, rows=()) for problem in problems for row in problem.rows or (None,)]
         return sorted(single, key=lambda problem: -1 if problem.row is None else problem.row)
 
