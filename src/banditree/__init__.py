@@ -46,39 +46,23 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 # Loaded on first use, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
-_MODULES = {
-    "adapters": "adapters",
-    "catalogue": "catalogue",
-    "clustering": "tree.clustering",
-    "ope": "ope",
-    "plots": "plots",
-    "problems": "problems",
-    "report": "report",
-    "testing": "testing",
-    "theory": "theory",
-}
+_MODULES = ("adapters", "catalogue", "ope", "plots", "problems", "report", "testing", "theory", "tree.clustering")
 _NAMES = {
-    "Catalogue": "catalogue",
-    "Runs": "simulation",
-    "advise": "catalogue",
-    "evaluate": "ope",
-    "on": "simulation",
-    "read_catalogue": "catalogue",
-    "Sweep": "simulation",
-    "read_log": "ope",
-    "replay": "ope",
-    "simulate": "simulation",
-    "sweep": "simulation",
+    "catalogue": ("Catalogue", "advise", "read_catalogue"),
+    "ope": ("evaluate", "read_log", "replay"),
+    "simulation": ("Runs", "Sweep", "on", "simulate", "sweep"),
 }
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _MODULES:
-        return import_module(f"banditree.{_MODULES[name]}")
-    if name in _NAMES:
-        return getattr(import_module(f"banditree.{_NAMES[name]}"), name)
+    for module in _MODULES:
+        if name == module.rpartition(".")[2]:
+            return import_module(f"banditree.{module}")
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"banditree.{module}"), name)
     raise AttributeError(f"module 'banditree' has no attribute {name!r}")
 
 
@@ -87,58 +71,9 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "ALGORITHMS",
-    "HTS",
-    "TS",
-    "ATS",
-    "TSC",
-    "UCB",
-    "UCB1",
-    "UCBC",
-    "UCT",
-    "Belief",
-    "BestArm",
-    "Beta",
-    "Catalogue",
-    "Counts",
-    "Decision",
-    "Features",
-    "Gaussian",
-    "LinATS",
-    "LinHTS",
-    "LinTS",
-    "LinTSC",
-    "LinUCB",
-    "LinUCBC",
-    "LinUCT",
-    "Linear",
-    "Policy",
-    "Rule",
-    "Runs",
-    "Sweep",
-    "TSMax",
-    "Thompson",
-    "Tree",
-    "View",
-    "adapters",
-    "advise",
-    "catalogue",
-    "clustering",
-    "engine",
-    "errors",
-    "evaluate",
-    "from_bytes",
-    "load",
-    "on",
-    "ope",
-    "plots",
-    "problems",
-    "read_catalogue",
-    "read_log",
-    "replay",
-    "report",
-    "simulate",
-    "sweep",
-    "testing",
-    "theory",
-]
+    "ALGORITHMS", "HTS", "TS", "ATS", "TSC", "UCB", "UCB1", "UCBC", "UCT", "Belief", "BestArm", "Beta", "Catalogue",
+    "Counts", "Decision", "Features", "Gaussian", "LinATS", "LinHTS", "LinTS", "LinTSC", "LinUCB", "LinUCBC", "LinUCT",
+    "Linear", "Policy", "Rule", "Runs", "Sweep", "TSMax", "Thompson", "Tree", "View", "adapters", "advise", "catalogue",
+    "clustering", "engine", "errors", "evaluate", "from_bytes", "load", "on", "ope", "plots", "problems",
+    "read_catalogue", "read_log", "replay", "report", "simulate", "sweep", "testing", "theory",
+]  # fmt: skip

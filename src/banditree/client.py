@@ -58,13 +58,7 @@ class Client:
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        experiment: str = "main",
-        timeout: float = 5.0,
-        retries: int = 5,
+        self, url: str, *, token: str | None = None, experiment: str = "main", timeout: float = 5.0, retries: int = 5
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")

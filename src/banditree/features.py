@@ -58,7 +58,7 @@ class Features:
                 f"features {features!r:.60} must be a mapping such as "
                 "{'device': ['phone', 'desktop'], 'age': (18, 90), 'returning': bool}"
             )
-        self._assemble({_checked_name(name): _kind_of(name, value) for name, value in features.items()})
+        self._assemble({_check_name(name): _kind_of(name, value) for name, value in features.items()})
 
     def _assemble(self, kinds: Mapping[str, Kind]) -> None:
         dim = sum(kind.width for kind in kinds.values())
@@ -86,7 +86,7 @@ class Features:
         """
         kinds: dict[str, Kind] = {}
         for name, column in _columns_of(frame).items():
-            kinds[_checked_name(name)] = _kind_of_column(name, column)
+            kinds[_check_name(name)] = _kind_of_column(name, column)
             if kinds[name].width > MOST_COLUMNS:
                 break  # `_assemble` says so; other columns, which may be as long, need not be read
         if not kinds:
@@ -132,7 +132,7 @@ class Features:
                 value = context[name]
             except KeyError:
                 known = ", ".join(map(repr, list(self._kinds)[:10]))
-                raise InvalidValue(f"{_called(name, row)} is missing from the context; it needs {known}") from None
+                raise InvalidValue(f"{_describe(name, row)} is missing from the context; it needs {known}") from None
             kind.encode(name, value, vector, self._starts[name], row)
         return vector
 
@@ -229,7 +229,7 @@ class Levels(Kind):
     def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
         text = isinstance(self.levels[0], str)
         if not (isinstance(value, str) if text else _is_whole(value)):
-            raise _refused(name, value, row, f"{'text' if text else 'a whole number'} such as {self.levels[0]!r}")
+            raise _refusal(name, value, row, f"{'text' if text else 'a whole number'} such as {self.levels[0]!r}")
         column = self.column_of.get(value)
         if column is not None:
             vector[start + column] = 1.0
@@ -251,7 +251,7 @@ class Range(Kind):
     def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
         number = value if type(value) is float or type(value) is int else _number(value)
         if number is None or not -MAX_REWARD <= number <= MAX_REWARD:
-            raise _refused(name, value, row, f"a finite number, such as {self.low}")
+            raise _refusal(name, value, row, f"a finite number, such as {self.low}")
         vector[start] = min(max(2.0 * ((number - self.low) / (self.high - self.low)) - 1.0, -1.0), 1.0)
 
     def encode_column(self, name: str, values: Sequence[Any], into: Floats) -> None:
@@ -275,11 +275,11 @@ class Flag(Kind):
 
     def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
         if not isinstance(value, FLAGS):
-            raise _refused(name, value, row, "True or False")
+            raise _refusal(name, value, row, "True or False")
         vector[start] = value
 
 
-def _checked_name(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
         raise InvalidType(f"feature {name!r:.60} needs a name that is text")
     return name
@@ -356,7 +356,7 @@ class Column:
 def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Column]:
     """Return the wanted columns, or all, of a data frame or a mapping of columns."""
     if wanted is None and isinstance(frame, Mapping):
-        columns = {name: Column(_listed(name, values)) for name, values in frame.items()}
+        columns = {name: Column(_list_values(name, values)) for name, values in frame.items()}
         lengths = {name: len(column.values) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise InvalidValue(f"columns of different lengths: {lengths}; give as many values in each")
@@ -385,7 +385,7 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
     }
 
 
-def _listed(name: Any, values: Any) -> list[Any]:
+def _list_values(name: Any, values: Any) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidType(f"feature {name!r}: {values!r:.60} is not a column; give one value per row, in a list")
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
@@ -434,16 +434,16 @@ def _number(value: Any) -> float | None:
         return np.inf
 
 
-def _called(name: str, row: int | None) -> str:
+def _describe(name: str, row: int | None) -> str:
     return f"feature {name!r}" if row is None else f"feature {name!r} in row {row}"
 
 
-def _refused(name: str, value: Any, row: int | None, need: str) -> InvalidType | InvalidValue:
+def _refusal(name: str, value: Any, row: int | None, need: str) -> InvalidType | InvalidValue:
     if _is_missing(value):
-        return InvalidValue(f"{_called(name, row)} is missing ({value}); give {need}")
+        return InvalidValue(f"{_describe(name, row)} is missing ({value}); give {need}")
     if isinstance(value, NOT_BOOLS) and not isinstance(value, bool) and "finite" in need:
-        return InvalidValue(f"{_called(name, row)} is {value!r:.60}; give {need}")
-    return InvalidType(f"{_called(name, row)} is {value!r:.60}, a {type(value).__name__}; give {need}")
+        return InvalidValue(f"{_describe(name, row)} is {value!r:.60}; give {need}")
+    return InvalidType(f"{_describe(name, row)} is {value!r:.60}, a {type(value).__name__}; give {need}")
 
 
 # Vectors of numbers, such as dummies beside ages

@@ -47,17 +47,17 @@ class Stream(_Native):
     """
 
     def random(self, size: Size = None) -> Any:
-        return _shaped(self.random_fill, size)
+        return _fill(self.random_fill, size)
 
     def standard_normal(self, size: Size = None) -> Any:
-        return _shaped(self.standard_normal_fill, size)
+        return _fill(self.standard_normal_fill, size)
 
     def standard_exponential(self, size: Size = None) -> Any:
-        return _shaped(self.standard_exponential_fill, size)
+        return _fill(self.standard_exponential_fill, size)
 
     def integers(self, k: int, size: Size = None) -> Any:
         whole("k", k, 1, 2**63)
-        return _shaped(lambda n: self.integers_fill(k, n), size)
+        return _fill(lambda n: self.integers_fill(k, n), size)
 
     def standard_gamma(self, shape: ArrayLike, size: Size = None) -> Any:
         return _per_element(self.standard_gamma_fill, size, shape)
@@ -74,7 +74,7 @@ Rng: TypeAlias = "np.random.Generator | Stream"  # what the engines draw from
 Seed: TypeAlias = "int | np.integer[Any] | np.random.SeedSequence | Rng | None"  # what users give as ``rng``
 
 
-def _shaped(fill: Callable[[int], NDArray[Any]], size: Size) -> Any:
+def _fill(fill: Callable[[int], NDArray[Any]], size: Size) -> Any:
     if size is None:
         return fill(1)[0].item()
     return fill(int(np.prod(size, dtype=np.int64))).reshape(size)

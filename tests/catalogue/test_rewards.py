@@ -211,7 +211,7 @@ def test_two_columns_make_one_id() -> None:
     by_kind = read_catalogue(table, arm=["title", "kind"], path=["kind"], mean="m")
     assert by_kind.tree.arms == ("Heat, x", "Heat, y", "It, y")
     clash = {"title": ["a, b", "a"], "part": ["c", "b, c"], "m": [0.1, 0.2]}
-    with pytest.raises(CatalogueError, match=r"'a, b, c' is joined from .* here, but from .* in row 0; rename one"):
+    with pytest.raises(CatalogueError, match=r"'a, b, c' .* row 0"):
         read_catalogue(clash, arm=["title", "part"], mean="m")
 
 
@@ -225,7 +225,5 @@ def test_two_columns_make_one_id() -> None:
     ],
 )
 def test_a_tuple_as_an_id_is_refused_with_the_way_to_join_it(build: Any) -> None:
-    with pytest.raises(
-        bt.errors.InvalidType, match=r"\('Heat', 1995\) is a tuple; .* join it into one string, such as 'Heat, 1995'"
-    ):
+    with pytest.raises(bt.errors.InvalidType, match=r"\('Heat', 1995\) is a tuple; .*'Heat, 1995'"):
         build()

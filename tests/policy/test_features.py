@@ -132,9 +132,9 @@ def test_a_wrong_value_is_an_error_that_names_the_feature(change: Any, error: ty
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(ValueError, match="feature 'age' is missing from the context; it needs 'device', 'age'"):
+    with pytest.raises(ValueError, match="feature 'age'"):
         FEATURES.encode({"device": "phone", "returning": True})
-    with pytest.raises(ValueError, match="feature 'age' is not a column of this frame, which has 'device'"):
+    with pytest.raises(ValueError, match=r"feature 'age' .*'device'"):
         FEATURES.encode(pd.DataFrame({"device": ["phone"]}))
     with pytest.raises(TypeError, match="give a mapping"):
         FEATURES.encode(3)

@@ -187,7 +187,7 @@ def test_a_part_of_ones_own_may_hold_anything(tmp_path: Path) -> None:
     policy = bt.Policy(SHOP, belief=bt.Beta(), rule=Weighing(np.sqrt), rng=0)
     policy.save(tmp_path / "p")
     assert bt.load(tmp_path / "p", rule=Weighing(np.sqrt)).choose() in SHOP
-    with pytest.raises(InvalidType, match="cannot be saved: it is a function, neither numbers nor text"):
+    with pytest.raises(InvalidType, match="function"):
         store.encode("policy", {"odd": lambda: 0}, {})
 
 

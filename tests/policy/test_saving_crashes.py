@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import banditree as bt
-from banditree import files
+from banditree.report import files
 from tests.support.helpers import SHOP
 
 

@@ -206,7 +206,7 @@ def test_hierarchical_means_are_uniform() -> None:
 
 
 def test_hierarchical_dominance_refuses() -> None:
-    with pytest.raises(InvalidValue, match="depth=6 must be from 0 to 5: the full tree of 64 arms has 5 levels"):
+    with pytest.raises(InvalidValue, match=r"depth=6 .* 5"):
         hierarchical_dominance(64, depth=6)
     with pytest.raises(InvalidType, match="levels='even' needs depth"):
         hierarchical_dominance(64, levels="even")

@@ -144,7 +144,7 @@ def test_bad_instances() -> None:
         Instance(flat, Bernoulli(), means=means, contexts="normal")
     with pytest.raises(InvalidValue, match=r"shape \(3,\)"):
         Instance(flat, Bernoulli(), means=np.zeros(3))
-    with pytest.raises(InvalidValue, match=r"mean 1.2 of arm 'b' must be from 0 to 1 for Bernoulli\(\)"):
+    with pytest.raises(InvalidValue, match=r"mean 1.2 of arm 'b'"):
         Instance(flat, Bernoulli(), means=np.array([0.1, 1.2]))
     with pytest.raises(InvalidValue, match=r"mean nan of arm 'a' must be from -1e\+90"):
         Instance(flat, Gaussian(), means=np.array([np.nan, 1.2]))

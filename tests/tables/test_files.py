@@ -91,7 +91,7 @@ def test_what_a_file_may_unpack_to_has_a_limit_that_can_be_raised(tmp_path: Path
     content = f"item,kind,plays,clicks\n{rows}".encode()
     file = tmp_path / "items.csv.gz"
     file.write_bytes(gzip.compress(content))
-    with pytest.raises(InvalidValue, match=r"unpacks to more than 1,000 bytes; .* raise max_bytes \(--max-bytes\)"):
+    with pytest.raises(InvalidValue, match=r"1,000 bytes; .*max_bytes"):
         counts(file, max_bytes=1000)
     with pytest.raises(InvalidValue, match="unpacks"):
         counts(file, max_bytes=len(content) - 1)

@@ -30,14 +30,8 @@ class GrowingPolicy:
     is built anew with twice as many and learns all its rewards again. This changes no belief, as a new feature was 0
     before. Policies without an intercept of their own also get a column that is always 1.
 
-    Parameters
-    ----------
-    factory
-        A policy class, or a function ``factory(tree, rng=rng)``; if it has a parameter ``dim``, that is set too.
-    rng
-        An int, a SeedSequence or a Generator.
-    tree
-        The arms known beforehand, if there are any.
+    ``factory`` is a policy class, or a function ``factory(tree, rng=rng)``; if it has a parameter ``dim``, that is set
+    too. ``tree`` has the arms known beforehand, if there are any.
     """
 
     def __init__(self, factory: Factory, rng: Seed, tree: Tree | None = None) -> None:

@@ -22,7 +22,7 @@ from banditree.tree.shape import Shape
 RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
-INTERVAL_FALL = 0.7  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
+INTERVAL_FALL = 2.0  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
 LOOSE = 0.8  # how plain draws are at least of an arm whose own rewards are all that counts
 SHARED = 2.0  # how much more the uncertainty counts in draws that all arms of a cluster share
@@ -39,13 +39,14 @@ def or_none(evidence: Floats) -> Floats:
     return np.where(evidence < LEAST_EVIDENCE, 0.0, evidence)
 
 
-def weights_for_intervals(weight: Floats, steps: Floats) -> Floats:
+def weights_for_intervals(weight: Floats, steps: Floats, fall: float) -> Floats:
     """Return the weights of copies that intervals go by: (..., steps), the last axis from coarse to fine.
 
-    Copies with less difference between siblings count less, and half of each weight goes to the next copies on either
-    side: the truth lies between two copies, but many rewards leave a single one, as if it were known exactly.
+    Copies with less difference between siblings count less, by ``fall`` in the log with each step, and half of each
+    weight goes to the next copies on either side: the truth lies between two copies, but many rewards leave a single
+    one, as if it were known exactly.
     """
-    weight = weight * np.exp(-INTERVAL_FALL * steps)
+    weight = weight * np.exp(-fall * steps)
     padded = np.concatenate([weight[..., :1], weight, weight[..., -1:]], axis=-1)
     shared = 0.5 * weight + 0.25 * (padded[..., :-2] + padded[..., 2:])
     return np.asarray(shared / shared.sum())
@@ -449,7 +450,8 @@ class AdaptiveRows(Rows):
         variance = variance * self.reward_variance(mean)
         centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
         steps = np.maximum(self.steps + self.shift(), 0.0)
-        wider = weights_for_intervals(*(part.reshape(len(RATIOS), -1) for part in (weight, steps)))
+        weight_of_steps, steps = (part.reshape(len(RATIOS), -1) for part in (weight, steps))
+        wider = weights_for_intervals(weight_of_steps, steps, INTERVAL_FALL)
         variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * wider.ravel()).sum(axis=1)
         return centre, self.sd_unit * np.sqrt(variance)
 

@@ -49,6 +49,7 @@ LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change th
 NOISE_SHARE = 0.1  # of the variance of all rewards that the noise is believed to have, with the weight of two rewards
 ORIGIN_STEP = 16.0  # standard deviations: rewards are measured from a multiple of this
 FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
+INTERVAL_FALL = 0.7  # the log prior of a copy falls by so much more with each halving of the width, for intervals
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 CONSTANT = 1e-12  # a variance that is a smaller share of the mean square is rounding
 BLOCK = 2**20  # numbers in memory when the messages of many arms are computed together
@@ -625,7 +626,7 @@ class AdaptiveLinearRows(Rows):
     def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()[0]
         grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES)).swapaxes(1, 2)
-        wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))))
+        wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))), INTERVAL_FALL)
         wider = wider.swapaxes(1, 2).ravel()
         rising = np.argsort(wider)
         kept = rising[np.cumsum(wider[rising]) > NEGLIGIBLE]

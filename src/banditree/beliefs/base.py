@@ -45,12 +45,7 @@ class Batch:
 
     @classmethod
     def of(
-        cls,
-        positions: NDArray[np.int64],
-        rewards: Floats,
-        plays: Floats | None,
-        contexts: Floats | None,
-        n_arms: int,
+        cls, positions: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None, n_arms: int
     ) -> Batch:
         count = np.bincount(positions, plays, minlength=n_arms).astype(np.float64)
         total = np.bincount(positions, rewards, minlength=n_arms).astype(np.float64)

@@ -76,7 +76,7 @@ class BetaLogOdds:
 
     def take(self, order: NDArray[np.intp] | slice) -> BetaLogOdds:
         taken = object.__new__(BetaLogOdds)
-        taken.__dict__ = {name: each[order] for name, each in self.__dict__.items()}
+        taken.__dict__ = {name: values[order] for name, values in self.__dict__.items()}
         return taken
 
     def drop(self, t: Points) -> Floats:
@@ -84,7 +84,7 @@ class BetaLogOdds:
 
         Computed from the side where p is at most 1/2, as ln(1 + p (e^u - 1)) - p u, its relative error is small.
         """
-        p, q, n, mode = (_as_column(each, t) for each in (self.p, self.q, self.weight, self.mode))
+        p, q, n, mode = (_as_column(values, t) for values in (self.p, self.q, self.weight, self.mode))
         u = np.where(p < q, t - mode, mode - t)
         p = np.minimum(p, q)
         near = np.minimum(u, 700.0)  # beyond 700, the 1 is negligible compared with p e^u
@@ -287,7 +287,7 @@ def _wins(
 ) -> tuple[Floats, float]:
     """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``.
 
-    With ``share``, (classes,), there are two densities per class; the second half of ``each`` has these shares.
+    With ``share``, (classes,), there are two densities per class; the second half of them has these shares.
     """
     k = len(size)
     if k == 1 and floor == -np.inf:
@@ -325,13 +325,8 @@ def _wins(
         if len(ends):  # what is left of it need not make the panels short
             np.add.at(over, these.of[ends], these.share[ends])
             kept = np.delete(np.arange(len(top)), ends)
-            densities, parts, top, rate, above = (
-                densities.take(kept),
-                parts.take(kept),
-                top[kept],
-                rate[kept],
-                above[kept],
-            )
+            densities, parts = densities.take(kept), parts.take(kept)
+            top, rate, above = top[kept], rate[kept], above[kept]
     below = float(np.exp(log_below)) if right <= floor else 0.0
     total = float(size @ won) + below
     return won / total, below / total
@@ -391,17 +386,17 @@ def _panel(
         left_below[low] = _tail(densities.take(low), left)
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (rule.weight[:, None] - rule.above)), 0.0)
     # From parts to classes. A part that has not begun yet has all its draws below.
-    f, higher, below = (_mixed(parts, x, len(size)) for x in (f, higher, below))
-    to_come = 1 - over - _mixed(parts, np.ones(len(above)), len(size))
+    f, higher, below = (_mix(parts, x, len(size)) for x in (f, higher, below))
+    to_come = 1 - over - _mix(parts, np.ones(len(above)), len(size))
     to_come[to_come < ROUNDED] = 0.0
     higher, below = higher + over[:, None], np.maximum(below + to_come[:, None], 1e-300)
     product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
     won = half * ((f / below) @ (rule.weight * product))
-    lower, upper = (_mixed(parts, x, len(size)) for x in (left_below, in_all))
+    lower, upper = (_mix(parts, x, len(size)) for x in (left_below, in_all))
     return won, in_all, left_below, float(size @ _log_of_rest(upper + over, lower + to_come))
 
 
-def _mixed(parts: Parts, values: Floats, k: int) -> Floats:
+def _mix(parts: Parts, values: Floats, k: int) -> Floats:
     """Add the values of the parts, by their shares, to those of their classes: (parts, ...) -> (classes, ...)."""
     mixture = np.zeros((k, *values.shape[1:]))
     np.add.at(mixture, parts.of, (parts.share * values.T).T)

@@ -159,16 +159,8 @@ def advise(
         How many decisions will be made.
     policies
         The policies to try, as in `simulate`; by default all that the tree allows. TS is always added.
-    seeds
-        How many worlds; by default 8 to 100, by the size of the work.
-    quick
-        Whether to simulate fewer worlds by default, each policy twice in each, for a first answer.
-    rng
-        A seed or a generator; the same one gives the same advice.
-    jobs
-        Threads; -1 for all cores. Results do not depend on it.
-    progress
-        As in `banditree.simulate`.
+    seeds, quick, rng, jobs, progress
+        As in `simulate`; with ``quick``, each policy runs twice in each world, not more often.
 
     Examples
     --------

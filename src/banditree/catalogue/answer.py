@@ -186,17 +186,9 @@ def _ahead_from(case: Case) -> list[str]:
 def _alternatives(case: Case) -> list[str]:
     """List policies that have even less regret, and those that are about as good."""
     ours = case.results.mean(case.leader.label)
-    ratios = {
-        name: case.results.mean(name) / ours if ours > 0 else 1.0
-        for name in case.results.runs.policies
-        if name
-        not in (
-            case.leader.label,
-            FLAT.label,
-            case.least_regret.label,
-            *(candidate.label for candidate in case.adaptive),
-        )
-    }
+    known = {candidate.label for candidate in (case.leader, FLAT, case.least_regret, *case.adaptive)}
+    others = [name for name in case.results.runs.policies if name not in known]
+    ratios = {name: case.results.mean(name) / ours if ours > 0 else 1.0 for name in others}
     kinds = {
         "Even less regret, without the categories": [
             name for name, ratio in ratios.items() if ratio < 0.95 and name not in case.with_tree

@@ -112,9 +112,10 @@ class ContextInspection(Result):
     def document(self) -> Document:
         largest = max(self.parts, key=lambda row: float(row.share))
         together = sum(row.share for row in self.parts if row.part.startswith("visitor and"))
+        what = largest.part if largest.part.startswith("visitor and") else f"the {largest.part}"
         headline = (
-            f"Expected rewards vary most with {_with_article(largest.part)} ({percent(largest.share)} of their "
-            f"variance); {percent(together)} depends on visitor and item together."
+            f"Expected rewards vary most with {what} ({percent(largest.share)} of their variance); "
+            f"{percent(together)} depends on visitor and item together."
         )
         cells = [
             (row.part, Bar(row.share), percent(row.share), words.interval(row.interval, percent), number(row.sd))
@@ -130,27 +131,13 @@ class ContextInspection(Result):
         return Document(headline, (table, note), name="What varies with the visitor", about=about)
 
 
-def _with_article(part: str) -> str:
-    return part if part.startswith("visitor and") else f"the {part}"
-
-
-def inspect_contexts(log: Any, tree: Tree, *, draws: int = N_DRAWS, rng: Seed = 0) -> ContextInspection:
+def inspect_contexts(log: Any, tree: Tree, *, rng: Seed = 0) -> ContextInspection:
     """Measure how much of the variance of expected rewards is visitor, category, item, and their interaction.
 
-    Parameters
-    ----------
-    log
-        What `read_log` returns, with contexts.
-    tree
-        The arms in their categories.
-    draws
-        The number of draws from the fitted model, behind the intervals.
-    rng
-        A seed or a generator.
+    ``log`` is what `read_log` returns, with contexts, and ``tree`` has its arms in their categories.
     """
-    draws = whole("draws", draws, 1, why="how many draws of the coefficients")
     model, stream = ContextModel.fit(log, tree), generator(rng)
-    drawn = [model.draw(stream) for _ in range(draws)]
+    drawn = [model.draw(stream) for _ in range(N_DRAWS)]
     variances = [split_variance(tree, theta) for theta, _ in drawn]
     parts = []
     for name in variances[0]:
@@ -300,18 +287,8 @@ def simulate_contexts(
 ) -> Runs:
     """Simulate LinATS, ATS without contexts and LinTS without the tree in worlds that are consistent with a log.
 
-    Parameters
-    ----------
-    model
-        A model of the log: `ContextModel.fit`.
-    horizon
-        How many decisions are made.
-    seeds
-        How many worlds; by default 8 to 100, by the size of the work.
-    quick
-        Whether to simulate fewer worlds by default.
-    options
-        Those of `banditree.simulate`.
+    ``model`` comes from `ContextModel.fit`; the other parameters are as in `catalogue.simulate`, and ``options`` those
+    of `banditree.simulate`.
     """
     horizon, seeds = plan_contexts(model, horizon=horizon, seeds=seeds, quick=quick)
     times = np.concatenate([np.geomspace(min(10, horizon), horizon, 30), np.linspace(1, horizon, 21)])
@@ -342,18 +319,8 @@ def advise_contexts(
         What `read_log` returns, with contexts.
     tree
         The arms in their categories.
-    horizon
-        How many decisions will be made.
-    seeds
-        How many worlds; by default 8 to 100, by the size of the work.
-    quick
-        Whether to simulate fewer worlds by default.
-    rng
-        A seed or a generator.
-    jobs
-        Threads; -1 for all cores. Results do not depend on it.
-    progress
-        As in `banditree.simulate`.
+    horizon, seeds, quick, rng, jobs, progress
+        As in `advise`.
     model
         A model that was already fitted to this log.
     """

@@ -118,11 +118,12 @@ class Inspection(Result):
         )
 
     def _sentences(self) -> list[str]:
-        lines = [
-            f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means"
-            f"{_in_brackets(row.interval)} (a random grouping would explain {percent(row.by_chance)})."
-            for row in self.levels
-        ]
+        lines = []
+        for row in self.levels:
+            low, high = row.interval
+            interval = "" if low == high else f", 95% interval {words.interval(row.interval, percent)}"
+            explained = f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means{interval}"
+            lines.append(f"{explained} (a random grouping would explain {percent(row.by_chance)}).")
         lines += self.quality_sentences()
         if len(self.misplaced):
             n, first = len(self.misplaced), self.misplaced[0].arm
@@ -259,10 +260,6 @@ class Inspection(Result):
     def _is_best(self, share: float) -> str:
         """Say yes or no if the means are known, else with which probability."""
         return ("yes" if share > 0.5 else "no") if self.worlds == 1 else chance(share)
-
-
-def _in_brackets(interval: tuple[float, float]) -> str:
-    return "" if interval[0] == interval[1] else f", 95% interval {words.interval(interval, percent)}"
 
 
 def _on_one_scale(rows: Sequence[Row]) -> list[Range]:

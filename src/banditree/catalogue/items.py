@@ -192,14 +192,14 @@ class Catalogue:
         if tree.n_clusters:
             size += f" in {count(tree.n_clusters, 'category', 'categories')}"
             size += f" of {count(tree.depth, 'level')}" if tree.depth > 1 else ""
-        return f"{size}, {self._known()}"
+        return f"{size}, {self._describe_data()}"
 
     def rewards(self, amount: float) -> str:
         """Format an amount of reward: "12.3 rewards" for rates, "12.3 in reward" for others, such as revenue."""
         text = number(amount)
         return f"{text} in reward" if self.prior is not None else f"{text} reward{'' if text == '1' else 's'}"
 
-    def _known(self) -> str:
+    def _describe_data(self) -> str:
         if self.plays is not None and self.successes is not None:
             successes, plays = (round(float(values.sum())) for values in (self.successes, self.plays))
             return f"{count(successes, 'success', 'successes')} in {count(plays, 'play')}"
@@ -210,7 +210,7 @@ class Catalogue:
         return "means known"
 
     def __repr__(self) -> str:
-        return f"Catalogue({repr(self.tree)[5:-1]}; {self._known()})"
+        return f"Catalogue({repr(self.tree)[5:-1]}; {self._describe_data()})"
 
 
 def _draw(rng: Rng, posterior: Posterior) -> Instance:

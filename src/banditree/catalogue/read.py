@@ -13,7 +13,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.errors import InvalidType, InvalidValue
 from banditree.report.words import count
 from banditree.tables.cells import Floats
-from banditree.tables.items import Items, load_items
+from banditree.tables.items import load_items
 from banditree.tables.problems import Problem, TableError
 from banditree.tables.sources import MAX_BYTES, Columns
 from banditree.tree import Tree
@@ -26,7 +26,7 @@ class CatalogueError(TableError):
     """A table cannot be read as a catalogue. ``problems`` lists every problem, one per row and column."""
 
     @staticmethod
-    def listed(problems: Sequence[Problem]) -> list[Problem]:
+    def list_problems(problems: Sequence[Problem]) -> list[Problem]:
         single = [replace(problem, row=row, rows=()) for problem in problems for row in problem.rows or (None,)]
         return sorted(single, key=lambda problem: -1 if problem.row is None else problem.row)
 
@@ -104,12 +104,9 @@ def read_catalogue(
     first, places = items.arms(if_repeated="to average means, name a column of weights" if means_only else "")
     tree = items.tree(first, CatalogueError)
     fields = combine(places, len(first))
-    return Catalogue(tree, **fields, notes=_notes(items, counts_events=reward is not None))
-
-
-def _notes(items: Items, *, counts_events: bool) -> list[str]:
-    """Return what was cleaned up; that an arm has several rows says nothing in a log of events."""
-    return [note for note in items.table.notes if not (counts_events and "on several rows" in note)]
+    # That an arm has several rows says nothing in a log of events.
+    notes = [note for note in items.table.notes if reward is None or "on several rows" not in note]
+    return Catalogue(tree, **fields, notes=notes)
 
 
 # ---------------------------------------------------------------- columns of rewards

@@ -11,12 +11,7 @@ import typer
 
 from banditree import plots
 from banditree.catalogue.advice import Plan, advise
-from banditree.catalogue.contexts import (
-    advise_contexts,
-    estimate_contexts,
-    inspect_contexts,
-    simulate_contexts,
-)
+from banditree.catalogue.contexts import advise_contexts, estimate_contexts, inspect_contexts, simulate_contexts
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.simulation import Simulation, Workload, estimate_workload, plan_simulation, simulate

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from banditree.errors import BanditreeError, InvalidValue
-from banditree.files import find_target
+from banditree.report.files import find_target
 from banditree.report.words import visible
 from banditree.simulation.interrupt import ctrl_c
 

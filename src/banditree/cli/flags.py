@@ -52,11 +52,11 @@ def group_options(command: Callable[..., None]) -> Callable[..., None]:
     options.sort(key=lambda option: option.default is not Parameter.empty)
 
     @wraps(command)
-    def called(**values: Any) -> None:
+    def run(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{part.name: values.pop(part.name) for part in fields(group)})
         command(**values)
 
-    called.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    called.__annotations__ = {option.name: option.annotation for option in options}
-    return called
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run

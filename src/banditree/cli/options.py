@@ -20,10 +20,10 @@ from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
-from banditree.files import write_whole
 from banditree.ope.log import Log, read_log
 from banditree.report import html
 from banditree.report.document import Document
+from banditree.report.files import write_whole
 from banditree.report.text import brief_lines, styled_lines
 from banditree.report.words import UNSEEN
 from banditree.simulation.progress import LONG_SECONDS, Progress, ProgressLines, say
@@ -144,13 +144,7 @@ class Simulated:
     def options(self) -> dict[str, Any]:
         """The options as `simulate` and `advise` take them."""
         policies = split_names("--policy", self.policy or []) or None
-        return {
-            "horizon": self.horizon,
-            "policies": policies,
-            "quick": self.quick,
-            "rng": self.rng,
-            "jobs": self.jobs,
-        }
+        return {"horizon": self.horizon, "policies": policies, "quick": self.quick, "rng": self.rng, "jobs": self.jobs}
 
     @property
     def context_options(self) -> dict[str, Any]:

@@ -35,13 +35,9 @@ def real(what: str, value: object, low: float = -math.inf, high: float = math.in
     if isinstance(value, int) and abs(value) > 2**1023:  # beyond what a float holds
         raise InvalidValue(f"{what}={abbreviate(value)} is too large to compute with{_because(why)}")
     if not math.isfinite(value) or not low <= value <= high:
-        allowed = (
-            "finite"
-            if low == -math.inf or not math.isfinite(value)
-            else f"at least {low}"
-            if high == math.inf
-            else f"from {low} to {high}"
-        )
+        allowed = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        if low == -math.inf or not math.isfinite(value):
+            allowed = "finite"
         raise InvalidValue(f"{what}={value} must be {allowed}{_because(why)}")
     return float(value)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditree.errors import InvalidValue
-from banditree.files import write_whole
+from banditree.report.files import write_whole
 from banditree.report.words import count
 from banditree.tables.sources import Columns, existing_file, read_bytes
 

@@ -161,9 +161,8 @@ class Evaluation(Result):
             for estimate in self
         }
         rest = ("verdict", "answer", "rows", "unsupported", "missing", "largest_weight", "adaptive", "notes")
-        return {"estimates": estimates, "logging": _numbers(self.logging)} | {
-            name: getattr(self, name) for name in rest
-        }
+        facts: dict[str, object] = {"estimates": estimates, "logging": _numbers(self.logging)}
+        return facts | {name: getattr(self, name) for name in rest}
 
     def document(self) -> Document:
         logging = (

@@ -102,14 +102,7 @@ def _summarise(orders: list[Floats], *, are_binary: bool) -> tuple[float, float,
     return mean, se, interval, int(accepted) if accepted == round(accepted) else accepted
 
 
-def replay(
-    policies: Any,
-    log: Any,
-    *,
-    tree: Tree | None = None,
-    orders: int | None = None,
-    rng: Seed = 0,
-) -> Replay:
+def replay(policies: Any, log: Any, *, tree: Tree | None = None, orders: int | None = None, rng: Seed = 0) -> Replay:
     """Let policies learn from a randomised log as if they had been live (Li, Chu, Langford and Wang 2011).
 
     The policy chooses an arm for each row. If it is the arm that was shown, the policy learns from the reward and the

@@ -75,28 +75,8 @@ def reproduce(
 ) -> Path:
     """Run figures of the paper, write everything to a folder, and return the path of the report.
 
-    Other figures in the folder are kept, and the report covers all of them.
-
-    Parameters
-    ----------
-    figures
-        Names of figures, such as "2b". Default: all.
-    variants
-        Variants to run as well, such as "1f:even"; "all" stands for every variant of the figures.
-    quick
-        Use a tenth of the paper's seeds, at least 5.
-    seeds
-        Use this many seeds instead of the paper's.
-    out
-        The folder.
-    jobs
-        Workers, as in joblib: -1 is all cores. Results do not depend on it.
-    resume
-        Skip figures that the folder already has with the same seeds, engine and version.
-    beyond
-        Also run ATS on the figures without contexts. Default: if all figures run.
-    progress
-        Whether to show a progress bar. Default: on terminals.
+    Other figures in the folder are kept, and the report covers all of them. The parameters are the options of the
+    command; ``progress`` says whether to show a bar, by default on terminals.
     """
     library()  # raises now, rather than after minutes of work, if the report cannot be written
     figures, variants = list(figures), list(variants)
@@ -118,9 +98,8 @@ def reproduce(
         for store, _, how in chosen:
             store.forget(how.figure, how.variant)
     unfinished = [(store, figure, how) for store, figure, how in chosen if not _is_finished(store, how)]
-    costs = {_task_name(store, how): _expected_seconds(figure, how) for store, figure, how in unfinished} | {
-        REPORT: 5.0
-    }
+    costs = {_task_name(store, how): _expected_seconds(figure, how) for store, figure, how in unfinished}
+    costs |= {REPORT: 5.0}
     with ctrl_c() as stop, tasks_bar(costs, progress) as show:
         for store, figure, how in unfinished:
             store.forget(how.figure, how.variant)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from banditree.errors import BadFile, InvalidValue
-from banditree.files import write_whole
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.problems import Instance
+from banditree.report.files import write_whole
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import Streams
 

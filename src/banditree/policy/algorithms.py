@@ -138,18 +138,8 @@ class LinATS(Policy):
     def __init__(
         self, tree: Tree, *, dim: int | None = None, prior: Prior | None = None, **options: Unpack[Options]
     ) -> None:
-        features = options.get("features")
-        if features is not None and dim is not None:
-            raise InvalidType("features= says how long the contexts are; leave out dim=")
-        length = features.dim if isinstance(features, Features) else dim
-        if prior is not None:
-            belief = adaptive_linear(prior, length)
-        elif length is None:
-            raise InvalidType(
-                "LinATS needs features=bt.Features(...), or the length of the contexts, for example dim=5"
-            )
-        else:
-            belief = AdaptiveLinear(length)
+        length = _length(self, dim, options, needed=prior is None)
+        belief = AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
         super().__init__(tree, belief=belief, rule=Thompson(), **options)
 
 
@@ -318,22 +308,26 @@ class LinUCT(Policy):
         super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=depth, **options)
 
 
-def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Options, v: float = 1.0) -> Prior:
-    """Return the belief of a linear policy: of contexts of length ``dim``, or of features and a constant after them."""
+def _length(policy: Policy, dim: int | None, options: Options, *, needed: bool) -> Any:
+    """Return the length of the contexts that users give, by ``dim`` or by the features; an error if it is needed."""
     features = options.get("features")
     if features is not None and dim is not None:
         raise InvalidType("features= says how long the contexts are; leave out dim=")
-    if prior is not None:
-        if dim is not None or v != 1.0:
-            raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
-        return prior
-    if isinstance(features, Features):
-        dim = features.dim + 1
-    if dim is None:
-        raise InvalidType(
-            f"{type(policy).__name__} needs features=bt.Features(...), or the length of the contexts, for example dim=5"
-        )
-    return Linear(dim, v=v)
+    length = features.dim if isinstance(features, Features) else dim
+    if needed and length is None:
+        kind = type(policy).__name__
+        raise InvalidType(f"{kind} needs features=bt.Features(...), or the length of the contexts, for example dim=5")
+    return length
+
+
+def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Options, v: float = 1.0) -> Prior:
+    """Return the belief of a linear policy: of contexts of length ``dim``, or of features and a constant after them."""
+    length = _length(policy, dim, options, needed=prior is None)
+    if prior is None:
+        return Linear(length + 1 if dim is None else dim, v=v)
+    if dim is not None or v != 1.0:
+        raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
+    return prior
 
 
 ALGORITHMS: dict[str, type[Policy]] = {
@@ -369,14 +363,7 @@ def parse_policy(
 ) -> PolicyChoice:
     """Find the policy that a user names: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
-    Parameters
-    ----------
-    name
-        The name, in any case, or the class.
-    tree
-        The tree that the policy is for; a depth must not exceed that of the tree.
-    among
-        The policies to choose from.
+    Names may be in any case; a depth must not exceed that of the tree.
 
     >>> parse_policy("hts:2").label, parse_policy(LinTS).label
     ('HTS(depth=2)', 'LinTS')

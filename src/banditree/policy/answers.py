@@ -60,14 +60,14 @@ def _steps(state: State, limits: AnyLimits | None, context: Floats | None, posit
 def propensities(state: State, limits: AnyLimits | None, context: Floats | None, explore: float) -> Floats:
     """Return the probability of every arm: (arms,). Needs exclusive access."""
     chances = state.walk.wins(limits, context)
-    chances = (1 - explore) * (_reached(state, limits, context) if chances is None else chances)
+    chances = (1 - explore) * (_arm_chances(state, limits, context) if chances is None else chances)
     if explore > 0:
         allowed: Any = slice(None) if limits is None else limits.arms_allowed()
         chances[allowed] += explore / len(chances[allowed])
     return chances
 
 
-def _reached(state: State, limits: AnyLimits | None, context: Floats | None) -> Floats:
+def _arm_chances(state: State, limits: AnyLimits | None, context: Floats | None) -> Floats:
     """Return the probability that the walk reaches each arm: (arms,)."""
     shape = state.tree.shape
     chance = np.zeros(shape.n_nodes)

@@ -334,7 +334,7 @@ class Walk:
                 self._change(lambda: self.rows.commit(staged), self.shape.inner[::-1])
                 return LEARNED
             batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
-            touched = self.shape.touched(batch.count)
+            touched = self.shape.nodes_above(batch.count)
             inner = touched[self.shape.content[touched] < 0][::-1]
             self._change(lambda: self.rows.add_batch(self.shape, batch), inner)
             return LEARNED

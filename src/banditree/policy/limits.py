@@ -5,7 +5,6 @@ Twin of ``native/policy/limits.hpp``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -41,7 +40,7 @@ class Limits:
         self.arms = np.unique(arms)
         self._listed: dict[int, list[int]] = {}  # node -> its children that are allowed, or excluded
         for node in shape.node_of[self.arms].tolist():
-            (self._allow if only else self._exclude)(node)
+            self._list(node)
         self.n_allowed = len(self.arms) if only else len(shape.node_of) - len(self.arms)
 
     def allowed(self, node: int) -> NDArray[np.intp]:
@@ -70,23 +69,14 @@ class Limits:
         """Draw an allowed arm, all equally likely."""
         return self.arm(int(rng.integers(self.n_allowed)))
 
-    def _allow(self, node: int) -> None:
-        for child, parent in self._way_up(node):
-            siblings = self._listed.setdefault(parent, [])
-            siblings.append(child)
-            if len(siblings) > 1:
-                return  # the path above is already marked
-
-    def _exclude(self, node: int) -> None:
-        for child, parent in self._way_up(node):
-            siblings = self._listed.setdefault(parent, [])
-            siblings.append(child)
-            if len(siblings) < self.shape.start[parent + 1] - self.shape.start[parent]:
-                return
-
-    def _way_up(self, node: int) -> Iterator[tuple[int, int]]:
+    def _list(self, node: int) -> None:
+        """List a node under its parent, and its parent too if it is the first child allowed, or the last excluded."""
         while (parent := int(self.shape.parent[node])) >= 0:
-            yield node, parent
+            siblings = self._listed.setdefault(parent, [])
+            siblings.append(node)
+            n_children = self.shape.start[parent + 1] - self.shape.start[parent]
+            if len(siblings) != (1 if self.only else n_children):
+                return
             node = parent
 
 

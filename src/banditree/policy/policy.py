@@ -83,18 +83,9 @@ class Policy(Held):
 
     # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
     __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_contexts",
-        "_engine",
-        "_stream",
-        "belief",
-        "depth",
-        "explore",
-        "features",
-        "half_life",
-        "rule",
-    )
+        "__dict__", "__weakref__", "_contexts", "_engine", "_stream",
+        "belief", "depth", "explore", "features", "half_life", "rule",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -231,14 +222,7 @@ class Policy(Held):
 
         The best path gives the first arm, which is then left out; the next best path gives the second, and so on. On a
         flat tree these are the k highest draws; with clusters, the best cluster comes first until it is exhausted. When
-        ``explore`` applies, the whole slate is random.
-
-        Parameters
-        ----------
-        k
-            How many arms.
-        context, only, exclude
-            As for `choose`.
+        ``explore`` applies, the whole slate is random. ``context``, ``only`` and ``exclude`` are as for `choose`.
         """
         vector = self._contexts.one(context)
         only, exclude = inputs.read_once(only), inputs.read_once(exclude)
@@ -253,12 +237,7 @@ class Policy(Held):
             return [state.arms[position] for position in positions.tolist()]
 
     def decide(self, context: object = None, *, only: object = None, exclude: object = None) -> Decision:
-        """Choose one arm, and return it with the probability that this policy, as it is now, chooses it.
-
-        Parameters
-        ----------
-        context, only, exclude
-            As for `choose`.
+        """Choose one arm as `choose` does; return it with the probability that this policy, as it is now, chooses it.
 
         >>> import banditree as bt
         >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
@@ -278,10 +257,7 @@ class Policy(Held):
     ) -> NDArray[np.float64]:
         """Return how likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1.
 
-        Parameters
-        ----------
-        context, only, exclude
-            As for `choose`.
+        The context and the limits are as for `choose`.
         """
         vector = self._contexts.one(context)
         only, exclude = inputs.read_once(only), inputs.read_once(exclude)
@@ -441,12 +417,7 @@ class Policy(Held):
         """Return, for each arm, the probability that its mean is the highest; they sum to 1.
 
         It goes by the beliefs about the arms themselves, whatever ``explore`` is and however the tree is walked, and
-        takes nothing from the policy's random stream.
-
-        Parameters
-        ----------
-        context
-            The context to compare the arms in, for policies that take one.
+        takes nothing from the policy's random stream. Policies that take contexts compare the arms in ``context``.
 
         >>> import banditree as bt
         >>> policy = bt.TS(bt.Tree(["a", "b"]), rng=7)
@@ -463,12 +434,7 @@ class Policy(Held):
         """Return how much reward per decision is still to be gained by knowing the best arm: ``mean`` and ``high``.
 
         In each of many draws from the beliefs about all arms, this is the highest mean minus that of the arm with the
-        highest expected mean; ``mean`` is the average, and ``high`` the 95% quantile.
-
-        Parameters
-        ----------
-        context
-            The context to compare the arms in, for policies that take one.
+        highest expected mean; ``mean`` is the average, and ``high`` the 95% quantile. ``context`` is as for `chances`.
         """
         self._check_posterior("remaining")
         closed = self._close_walk(changes=False)

@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 BYTES = "this data"  # what errors call bytes that do not come from a file
 HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
 
-OPTIONS = {
-    "explore": 0.0,
-    "half_life": None,
-    "features": None,
-}  # of every policy beyond its parts, as parameters and attributes, with their defaults
+# Of every policy beyond its parts, as parameters and attributes, with their defaults.
+OPTIONS = {"explore": 0.0, "half_life": None, "features": None}
 
 
 # Saving
@@ -42,7 +39,7 @@ OPTIONS = {
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
-    from banditree import files  # as in Policy.save
+    from banditree.report import files  # as in Policy.save
 
     files.write_whole(path, _encode(policy))
 
@@ -108,8 +105,8 @@ def load(
     belief, rule
         A belief or a rule of your own that the policy has: a file holds no code.
     """
-    from banditree import files
     from banditree.policy import container
+    from banditree.report import files
 
     content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
     return _build(content, str(path), rng, belief, rule)
@@ -171,7 +168,8 @@ def _build(
     with _whole(source):
         tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
-        prior = belief if belief is not None else _saved_prior(saved)
+        own = {key: _rebuild(described, BELIEFS) for key, described in saved.own}
+        prior = belief if belief is not None else {None: _rebuild(saved.belief, BELIEFS), **own}
         rule_or_saved = rule if rule is not None else _rebuild(saved.rule, RULES)
     kind = kind or ALGORITHMS.get(saved.policy, Policy)
     policy = kind.__new__(kind)
@@ -261,15 +259,8 @@ def _check_kind(part_or_parts: Any, saved: str, kinds: Mapping[str, type], what:
     """Require parts of the saved kind: built-in ones may be replaced by the same kind, others must be given."""
     if part_or_parts is None and saved not in kinds:
         raise InvalidType(f"this policy was built with a user-defined {what}, {saved}; pass it as {what}=")
-    parts = (
-        part_or_parts.values()
-        if isinstance(part_or_parts, Mapping)
-        else ()
-        if part_or_parts is None
-        else (part_or_parts,)
-    )
-    for part in parts:
-        if saved in kinds and not isinstance(part, kinds[saved]):
+    for part in part_or_parts.values() if isinstance(part_or_parts, Mapping) else (part_or_parts,):
+        if part is not None and saved in kinds and not isinstance(part, kinds[saved]):
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
 
 
@@ -280,10 +271,6 @@ def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
         dim = described.get("dim", 1)
         if isinstance(dim, int) and walked.shape.n_nodes * dim**2 // 2 > numbers:
             raise InvalidValue(f"{numbers} numbers are too few for {walked.shape.n_nodes} nodes with dim={dim}")
-
-
-def _saved_prior(saved: Saved) -> Prior:
-    return {None: _rebuild(saved.belief, BELIEFS), **{key: _rebuild(belief, BELIEFS) for key, belief in saved.own}}
 
 
 def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:

@@ -74,8 +74,8 @@ class Problem:
         return {name: value for name, value in vars(self).items() if name != "_fixed_instance"}
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={_abbreviate(value)}' for name, value in self.parameters.items())})"
-
-
-def _abbreviate(value: object) -> str:
-    return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        shown = {
+            name: f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
+            for name, value in self.parameters.items()
+        }
+        return f"{self.name}({', '.join(f'{name}={text}' for name, text in shown.items())})"

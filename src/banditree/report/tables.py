@@ -102,7 +102,9 @@ class Table(Sequence[Row]):
         \end{tabular}
         """
         names = self._text_columns()
-        lines = [" & ".join(_latex(_format(value)) for value in row) + r" \\" for row in (self.columns, *self._rows)]
+        lines = [
+            " & ".join(_format(value).translate(LATEX) for value in row) + r" \\" for row in (self.columns, *self._rows)
+        ]
         columns = "".join("l" if i in names else "r" for i in range(len(self.columns)))
         parts = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
         return "\n".join([*parts, r"\end{tabular}"])
@@ -153,14 +155,7 @@ def _format(value: Any) -> str:
     return visible(path(value) if isinstance(value, tuple) else value)
 
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "…": r"\dots{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
-
-
-def _latex(text: str) -> str:
-    return "".join(LATEX.get(sign, sign) for sign in text)
+LATEX = str.maketrans(
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}"}
+    | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+)

@@ -111,7 +111,8 @@ def grid_lines(grid: Grid, width: int | None = None) -> Iterator[Styled]:
     category  plays
     hats      1,200
     """
-    kept = [i for i in range(len(grid.columns)) if grid.columns[i] or not _is_marks(grid, i)]
+    are_marks = [all(isinstance(row[i], Bar | Range) for row in grid.rows) for i in range(len(grid.columns))]
+    kept = [i for i, name in enumerate(grid.columns) if name or not are_marks[i]]
     names = {place for place, i in enumerate(kept) if i in set(grid.names)}
     header = [visible(grid.columns[i]) for i in kept]
     first, hidden, last = cut_rows(grid, None if grid.most is None else min(grid.most, MAX_ROWS))
@@ -139,10 +140,6 @@ def cut_rows(grid: Grid, most: int | None) -> tuple[Sequence[Any], int, Sequence
         return grid.rows[:most], len(grid.rows) - most, ()
     half = most // 3
     return grid.rows[:half], len(grid.rows) - 2 * half, grid.rows[-half:]
-
-
-def _is_marks(grid: Grid, column: int) -> bool:
-    return all(isinstance(row[column], Bar | Range) for row in grid.rows)
 
 
 def _column_widths(

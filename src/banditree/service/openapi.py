@@ -75,31 +75,16 @@ def add_routes(app: FastAPI, service: Any) -> None:
     add("GET", "/v1/traffic", service.traffic, "Decisions by category and group over time", {200: s.TrafficAnswer})
     add("GET", "/v1/log", service.log, "The log, one row per decision", {200: tables}, (422,))
     add("GET", "/v1/events", service.events, "Events as they happen", {200: ("text/event-stream",)})
-    paused = {200: s.PausedAnswer}
-    add(
-        "POST",
-        "/v1/pause",
-        service.pause,
-        "Stop learning; the control policy decides",
-        paused,
-        (400, 413, 422),
-        s.Asked,
-    )
-    add("POST", "/v1/resume", service.resume, "Go on after a pause", paused, (400, 413, 422), s.Asked)
+    paused, empty = {200: s.PausedAnswer}, (400, 413, 422)
+    add("POST", "/v1/pause", service.pause, "Stop learning; the control policy decides", paused, empty, s.Asked)
+    add("POST", "/v1/resume", service.resume, "Go on after a pause", paused, empty, s.Asked)
     add("POST", "/v1/void", service.void, "Undo decisions and their rewards", {200: s.VoidAnswer}, bad, s.VoidAsked)
     add("GET", "/v1/experiments", service.experiments, "All experiments", {200: s.ExperimentsAnswer})
     created = {201: s.ExperimentAnswer, 200: s.ExperimentAnswer}
     put, named = service.put_experiment, "/v1/experiments/{name}"
     add("PUT", named, put, "Create an experiment", created, bad, s.ExperimentAsked)
-    add(
-        "POST",
-        FLAGS + "/{key}",
-        service.evaluate_flag,
-        "Evaluate a flag (OpenFeature)",
-        {200: s.FlagAnswer},
-        (400, 413),
-    )
-    flags = {200: s.FlagsAnswer, 304: None}
+    flag, flags = {200: s.FlagAnswer}, {200: s.FlagsAnswer, 304: None}
+    add("POST", FLAGS + "/{key}", service.evaluate_flag, "Evaluate a flag (OpenFeature)", flag, (400, 413))
     add("POST", FLAGS, service.evaluate_flags, "Evaluate all flags (OpenFeature)", flags, (400, 413))
     add("GET", "/metrics", service.read_metrics, "Metrics for Prometheus", {200: ("text/plain",)})
     add("GET", "/healthz", service.healthz, "Whether the process is alive", {200: None})
@@ -111,11 +96,8 @@ def add_routes(app: FastAPI, service: Any) -> None:
 def _parameters(path: str) -> dict[str, Any]:
     """Describe the parameters in a path, which the handlers read from the request."""
     names = re.findall(r"\{(\w+)\}", path)
-    return (
-        {"parameters": [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]}
-        if names
-        else {}
-    )
+    described = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    return {"parameters": described} if names else {}
 
 
 def _answer(code: int, kind: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.files import find_target
+from banditree.report.files import find_target
 from banditree.service.events import log_as_json
 from banditree.service.store import EventLog, SqliteLog
 

@@ -57,17 +57,8 @@ class On:
 
 
 def on(tree: str, factory: Factory) -> On:
-    """Build a policy of `simulate` on the instance's tree of this name.
+    """Build a policy of `simulate` on the instance's tree of this name, a key of ``instance.trees``.
 
-    Parameters
-    ----------
-    tree
-        A key of ``instance.trees``.
-    factory
-        A policy class, a partial or a function, called as ``factory(tree, rng=rng)``.
-
-    Examples
-    --------
     >>> import banditree as bt
     >>> policies = {"TSC": bt.TSC, "HTS": bt.on("ward", bt.HTS)}
     """

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import BadFile, InvalidType, InvalidValue
-from banditree.files import read_whole, write_whole
 from banditree.problems.problem import AnyInstance
 from banditree.report import words
+from banditree.report.files import read_whole, write_whole
 from banditree.report.intervals import student_interval
 from banditree.report.result import Result
 from banditree.report.tables import Table, frame
@@ -196,15 +196,7 @@ class Runs(Result):
         return Table(columns, ranked)
 
     def compare(self, a: str, b: str, time: int | None = None) -> Comparison:
-        """Compare the regret of ``a`` with that of ``b``, paired by seed.
-
-        Parameters
-        ----------
-        a, b
-            Names of two policies.
-        time
-            A time at which regret was recorded. Default: the horizon.
-        """
+        """Compare the regret of two policies, paired by seed, at the horizon or at a recorded ``time``."""
         for name in (a, b):
             self._check_policy(name)
         index = self._time_index(time)

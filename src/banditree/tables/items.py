@@ -39,10 +39,8 @@ def read_tree(
         The column of the items, or several columns whose values are joined by ", " to one id.
     path
         The columns of the categories, from coarse to fine.
-    max_bytes
-        The most bytes that a gzipped file may expand to.
-    error
-        The error to raise if there are problems.
+    max_bytes, error
+        As for `load`.
 
     >>> read_tree({"item": ["hat", "boot"], "kind": ["head", "foot"]}, arm="item", path=["kind"]).clusters
     {'head': ['hat'], 'foot': ['boot']}

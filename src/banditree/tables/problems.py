@@ -66,11 +66,11 @@ class TableError(InvalidValue):
         if len(texts) > MAX_LINES:
             texts[MAX_LINES:] = [f"  ... and {len(texts) - MAX_LINES:,} more"]
         total = sum(max(len(problem.rows), 1) for problem in reported)
-        self.problems = self.listed(reported)
+        self.problems = self.list_problems(reported)
         super().__init__("\n".join([f"{count(total, 'problem')} in {source}", *texts]))
 
     @staticmethod
-    def listed(problems: Sequence[Problem]) -> list[Problem]:
+    def list_problems(problems: Sequence[Problem]) -> list[Problem]:
         """List the problems as users see them: here one for each kind, with all of its rows."""
         return [
             replace(group[0], rows=tuple(row for problem in group for row in problem.rows))

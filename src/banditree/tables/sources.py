@@ -93,13 +93,7 @@ class Columns:
         return names
 
     def numbers(
-        self,
-        column: str,
-        *,
-        low: float = -np.inf,
-        needed: bool | Mask = True,
-        if_empty: str = "",
-        truths: bool = False,
+        self, column: str, *, low: float = -np.inf, needed: bool | Mask = True, if_empty: str = "", truths: bool = False
     ) -> Floats:
         """Read a column of numbers: (rows,), NaN where a cell is empty or wrong.
 

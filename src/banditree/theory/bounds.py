@@ -55,10 +55,8 @@ def tsc_upper(tree: Tree, means: Means, *, form: Literal["kl", "pinsker"] = "kl"
 
     Parameters
     ----------
-    tree
-        The clustering; its top clusters count.
-    means
-        ``{arm: mean}``, or an array in the order of ``tree.arms``.
+    tree, means
+        As for :func:`quality`.
     form
         "kl", as above, or "pinsker" for the weaker form after Pinsker's inequality,
         :math:`\\frac12 (\\sum (1 + \\gamma_C) / d_C + \\sum 1 / \\Delta_a)`.
@@ -122,10 +120,8 @@ def hts_upper(
 
     Parameters
     ----------
-    tree
-        The hierarchy.
-    means
-        ``{arm: mean}``, or an array in the order of ``tree.arms``.
+    tree, means
+        As for :func:`quality`; all levels of clusters count.
     form
         "kl", as above; "printed" for the paper's :math:`\\sum \\Delta / d^2 + \\sum 1 / \\Delta_a`; "pinsker" for half
         of that, which is what Pinsker's inequality gives.
@@ -184,10 +180,8 @@ def bound_curves(tree: Tree, means: Means, times: ArrayLike, *, minimax: bool = 
 
     Parameters
     ----------
-    tree
-        The clustering.
-    means
-        ``{arm: mean}``, or an array in the order of ``tree.arms``.
+    tree, means
+        As for :func:`quality`.
     times
         Numbers of steps, at least 1.
     minimax

@@ -52,7 +52,7 @@ class Shape:
             values[nodes] = np.add.reduceat(values[first:last], self.start[nodes] - first, axis=0)
         return values
 
-    def touched(self, count: NDArray[Any]) -> NDArray[np.intp]:
+    def nodes_above(self, count: NDArray[Any]) -> NDArray[np.intp]:
         """Return the nodes at or above arms whose count, (arms,), is not 0; the root comes first: (k,)."""
         counts = np.zeros(self.n_nodes)
         counts[self.node_of] = count

@@ -1,11 +1,6 @@
 """Judge the claims of the paper's experiments and appendix: verdicts are computed, never written by hand.
 
-Every claim has its statistic and threshold in the code. Thresholds were set before the data they judge were seen;
-docs/paper.md lists the checks and claims that were added later. A statistic is a number with a standard error over
-seeds (policies of a setting meet the same instances, so differences are paired). A check passes or fails when the
-number is far enough from its threshold: 99.73% confidence by Student's t, which is about three standard errors. A claim
-holds when all its checks pass; it holds in part when some fail and a part of the claim is shown, does not hold when
-some fail and no part is shown, and otherwise cannot be decided with these seeds.
+Every claim has its statistic and threshold in the code. `HOW_JUDGED` of the report says how a verdict comes about.
 """
 
 from __future__ import annotations
@@ -13,7 +8,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from banditree.files import write_whole
 from banditree.paper.claims.appendix import APPENDIX, COST
 from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding, Missing
 from banditree.paper.claims.claim import Claim, Data, Source, Verdict
@@ -21,6 +15,7 @@ from banditree.paper.claims.figure_1 import DOMINANCE, HIERARCHY, LEMMA
 from banditree.paper.claims.figure_2 import CONTEXTUAL, VIOLATION
 from banditree.paper.claims.instances import INSTANCES
 from banditree.paper.figures import DEFAULT, FIGURES
+from banditree.report.files import write_whole
 
 CLAIMS: dict[str, Claim] = {
     claim.id: claim for claim in (*DOMINANCE, *LEMMA, *HIERARCHY, *INSTANCES, *VIOLATION, *CONTEXTUAL, *APPENDIX, *COST)

@@ -62,7 +62,7 @@ def matters_for_hts(data: Data) -> Finding:
     return Finding((check,), facts, numbers, min(bad.seeds, good.seeds), data.horizon("surface-regret"))
 
 
-def _grows(side: str) -> str:
+def _describe_growth(side: str) -> str:
     return (
         f"Regret gained from T/2 to T minus 2^{LINEAR_EXPONENT:g} times that gained from T/4 to T/2, one number per "
         "seed, is "
@@ -70,7 +70,7 @@ def _grows(side: str) -> str:
     )
 
 
-def _paired(ours: str, theirs: str) -> str:
+def _describe_pair(ours: str, theirs: str) -> str:
     return f"Regret of {theirs} at T minus that of {ours}, paired by seed, is above 0."
 
 
@@ -81,7 +81,7 @@ APPENDIX = (
             f"On the surface, the regret of {name} keeps growing at the same rate",
             SURFACE,
             ("surface-regret",),
-            _grows("above"),
+            _describe_growth("above"),
             growth("surface-regret", name, linear=True),
         )
         for name in ("HTS", "UCT")
@@ -91,7 +91,7 @@ APPENDIX = (
         "On the surface, the regret of TSC flattens",
         SURFACE,
         ("surface-regret",),
-        _grows("below"),
+        _describe_growth("below"),
         growth("surface-regret", "TSC", linear=False),
     ),
     Claim(
@@ -100,7 +100,7 @@ APPENDIX = (
         "using the full tree in this case is a too aggressive exploration scheme and we see that care has to be taken "
         "in HTS when deciding how deep the hierarchical clustering should be.",
         ("surface-regret",),
-        _paired("TSC", "HTS"),
+        _describe_pair("TSC", "HTS"),
         better("surface-regret", "TSC", "HTS"),
     ),
     Claim(
@@ -108,7 +108,7 @@ APPENDIX = (
         "On the bumps, the regret of HTS flattens",
         BUMPS,
         ("bumps-regret",),
-        _grows("below"),
+        _describe_growth("below"),
         growth("bumps-regret", "HTS", linear=False),
     ),
     Claim(
@@ -116,7 +116,7 @@ APPENDIX = (
         "On the bumps, HTS is better than TSC",
         BUMPS,
         ("bumps-regret",),
-        _paired("HTS", "TSC"),
+        _describe_pair("HTS", "TSC"),
         better("bumps-regret", "HTS", "TSC"),
     ),
     Claim(
@@ -134,7 +134,7 @@ APPENDIX = (
         "as expected we see that TSC has a cumulative regret which is worse then TS, since the quality of the "
         "clustering is bad.",
         ("unstructured-regret",),
-        _paired("TS", "TSC"),
+        _describe_pair("TS", "TSC"),
         better("unstructured-regret", "TS", "TSC"),
     ),
 )

@@ -123,7 +123,7 @@ class Check:
 
 
 def conclude(checks: Iterable[Check]) -> str:
-    """Return the verdict that these checks give, by the rules in the docstring of this package."""
+    """Return the verdict that these checks give, by the rules that `HOW_JUDGED` of the report explains."""
     checks = list(checks)
     results = {check.result for check in checks}
     if results == {"yes"}:

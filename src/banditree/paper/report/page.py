@@ -167,12 +167,12 @@ class Report(Result):
             ]
             columns = ("claim", "verdict", "margin", "figures")
             parts.append(Grid(columns, rows, names=(0, 1, 3), label="All claims", most=None))
-        waiting = self._waiting()
+        waiting = self._describe_missing()
         parts += [Note(waiting)] if waiting else []
         parts.append(Section("How a claim is judged", [HOW_JUDGED], is_folded=True))
         return Section("Claims", [*parts, *map(self._card, self._judged)], anchor="claims")
 
-    def _waiting(self) -> str:
+    def _describe_missing(self) -> str:
         """Say what else could be judged: claims about these figures by name, the others by number."""
         verdicts = [verdict for verdict in self.verdicts if verdict.finding is None]
         near = [verdict for verdict in verdicts if set(self._names) & set(verdict.claim.figures)]

@@ -42,13 +42,13 @@
 
   // The tree: only the children of open clusters are fetched
   async function fetchBelow(path) {
-    const found = (await getJson(`${base()}/tree?depth=1&under=${encodeURIComponent(key(path))}`)).nodes;
-    below.set(key(path), found.slice(1));
-    return found[0];
+    const [node, ...children] = (await getJson(`${base()}/tree?depth=1&under=${encodeURIComponent(key(path))}`)).nodes;
+    below.set(key(path), children);
+    return node;
   }
   function treeRow(node, depth, name) {
-    const row = make("tr"), cell = make("td", undefined, "name"), mine = key(node.path);
-    cell.style.paddingLeft = 0.5 + depth + "rem";
+    const row = make("tr"), cell = make("td", undefined, "word"), mine = key(node.path);
+    cell.style.paddingLeft = depth + "rem";
     if (node.children) {
       const button = make("button", name);
       button.setAttribute("aria-expanded", String(open.has(mine)));
@@ -59,16 +59,16 @@
       };
       cell.append(button);
     } else cell.textContent = name;
-    const bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
+    const bar = make("span", undefined, "bar"), mark = make("td", undefined, "mark");
     bar.style.width = (100 * node.plays) / Math.max(root.plays, 1) + "%";
-    track.append(bar);
+    mark.append(bar);
     const interval = node.interval ? node.interval.map(short).join(" – ") : "";
-    row.append(cell, make("td", count(node.plays), "number"), track, make("td", node.plays ? short(node.reward / node.plays) || "0" : "–", "number"),
+    row.append(cell, make("td", count(node.plays), "number"), mark, make("td", node.plays ? short(node.reward / node.plays) || "0" : "–", "number"),
       make("td", short(node.mean), "number"), make("td", interval, "number wide"));
     return row;
   }
   const note = (text) => {
-    const row = make("tr"), cell = make("td", text, "soft");
+    const row = make("tr"), cell = make("td", text, "note");
     cell.colSpan = 6;
     row.append(cell);
     return row;
@@ -89,12 +89,12 @@
   async function search() {
     const text = at("search").value.trim();
     if (!text) { showTree(); return; }
-    const found = (await getJson(`${base()}/tree?search=${encodeURIComponent(text)}`)).nodes;
+    const matches = (await getJson(`${base()}/tree?search=${encodeURIComponent(text)}`)).nodes;
     if (at("search").value.trim() !== text) return;
-    found.sort((a, b) => b.plays - a.plays);
-    const rows = found.slice(0, CHILDREN).map((node) => treeRow(node, 0, node.path.join(" / ")));
-    if (found.length > CHILDREN) rows.push(note(`and ${count(found.length - CHILDREN)} more`));
-    if (!found.length) rows.push(note("Nothing has this in its name."));
+    matches.sort((a, b) => b.plays - a.plays);
+    const rows = matches.slice(0, CHILDREN).map((node) => treeRow(node, 0, node.path.join(" / ")));
+    if (matches.length > CHILDREN) rows.push(note(`and ${count(matches.length - CHILDREN)} more`));
+    if (!matches.length) rows.push(note("Nothing has this in its name."));
     at("tree").replaceChildren(...rows);
   }
 
@@ -115,10 +115,10 @@
     at("learned").textContent = sentences.join(" ") || "Nothing yet: no reward has come in. Below are the items that it chooses from.";
     at("best").hidden = !root.plays || !(report.best || []).some((item) => item.chance >= 0.005);
     at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.005).map((item) => {
-      const row = make("tr"), bar = make("span", undefined, "bar"), track = make("td", undefined, "track");
+      const row = make("tr"), bar = make("span", undefined, "bar"), mark = make("td", undefined, "mark");
       bar.style.width = 100 * item.chance + "%";
-      track.append(bar);
-      row.append(make("td", item.arm, "name"), make("td", percent(item.chance), "number"), track);
+      mark.append(bar);
+      row.append(make("td", item.arm, "word"), make("td", percent(item.chance), "number"), mark);
       return row;
     }));
   }
@@ -129,7 +129,7 @@
     at("groups").hidden = at("by-group").hidden = !report.lift;
     at("groups").tBodies[0].replaceChildren(...names.map((name) => {
       const row = make("tr"), group = report.groups[name];
-      row.append(make("td", name), make("td", count(group.decisions), "number"), make("td", count(group.units), "number"),
+      row.append(make("td", name, "word"), make("td", count(group.decisions), "number"), make("td", count(group.units), "number"),
         make("td", group.reward === null ? "–" : short(group.reward) || "0", "number"));
       return row;
     }));
@@ -194,7 +194,7 @@
   function showLatest() {
     const rows = [...latest.values()].filter((decision) => decision.experiment === experiment).reverse().map((decision) => {
       const row = make("tr"), reward = decision.reward === undefined ? "" : short(decision.reward) || "0";
-      row.append(make("td", decision.at.slice(11, 19), "number"), make("td", decision.path.join(" / "), "name"),
+      row.append(make("td", decision.at.slice(11, 19), "word time"), make("td", decision.path.join(" / "), "word"),
         make("td", short(decision.propensity), "number"), make("td", reward, "number"));
       return row;
     });
@@ -202,14 +202,14 @@
   }
 
   function showExperiments() {
-    const mine = known.find((each) => each.name === experiment);
+    const mine = known.find((item) => item.name === experiment);
     at("list").hidden = known.length < 2;
-    at("experiments").replaceChildren(...known.map((each) => {
-      const row = make("tr"), cell = make("td", undefined, "name"), link = make("a", each.name + (each.paused ? " (paused)" : ""));
-      link.href = "#" + encodeURIComponent(each.name);
-      if (each.name === experiment) link.setAttribute("aria-current", "page");
+    at("experiments").replaceChildren(...known.map((item) => {
+      const row = make("tr"), cell = make("td", undefined, "word"), link = make("a", item.name + (item.paused ? " (paused)" : ""));
+      link.href = "#" + encodeURIComponent(item.name);
+      if (item.name === experiment) link.setAttribute("aria-current", "page");
       cell.append(link);
-      row.append(cell, make("td", each.policy), make("td", count(each.arms), "number"), make("td", count(each.decisions), "number"));
+      row.append(cell, make("td", item.policy, "word"), make("td", count(item.arms), "number"), make("td", count(item.decisions), "number"));
       return row;
     }));
     if (!mine) return;
@@ -219,7 +219,7 @@
   }
   function chosen() {
     const wanted = decodeURIComponent(location.hash.slice(1));
-    const name = [wanted, "main", known.length ? known[0].name : ""].find((each) => known.some((one) => one.name === each)) || "";
+    const name = [wanted, "main", known.length ? known[0].name : ""].find((name) => known.some((item) => item.name === name)) || "";
     if (name !== experiment) { open.clear(); below.clear(); reported = 0; at("search").value = ""; }
     experiment = name;
   }
