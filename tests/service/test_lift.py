@@ -15,6 +15,8 @@ from banditree.service.engine import Plan
 from banditree.service.events import Cohort, Event, Kind
 from banditree.service.lift import Account, Moments, compare, in_control
 from banditree.service.settings import Settings
+from banditree.service.views import outlook
+from banditree.tree import Tree
 from tests.support.serving import inside
 
 SERVICES, DECISIONS = 1000, 4000
@@ -238,3 +240,10 @@ def test_the_control_policy_may_be_one_item_or_another_policy_that_learns_alone(
         assert state.policy[()].plays == 60
         assert state.control is not None
         assert 10 < state.control[()].plays < 50
+
+
+@pytest.mark.parametrize(("arms", "said"), [(1000, "No item stands out yet; at most "), (3, "Item hat")])
+def test_an_item_is_named_only_if_it_stands_out(arms: int, said: str) -> None:
+    policy = Settings(policy="TSC").build(Tree.from_paths([("hats", f"hat{i}") for i in range(arms)]))
+    (sentence,) = outlook(policy.to_bytes(), None)["sentences"]
+    assert sentence.startswith(said)

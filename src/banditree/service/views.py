@@ -33,6 +33,7 @@ AT_ONCE = 500  # events read with one query
 MAX_NODES = 50_000  # listed in one answer
 MAX_BEST = 10  # arms listed in the report
 MAX_CATEGORIES = 10
+MIN_CHANCE = 0.01  # of being the best, below which naming an item says nothing
 
 
 # The tree
@@ -208,10 +209,10 @@ def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
     ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:MAX_BEST]
     done = stop_at is not None and remaining.high < stop_at
     arm, chance = ranked[0]
-    sentences = [
-        f"Item {arm} is the most likely to be the best ({_percent(chance)}); at most {remaining.high:.2g} reward per "
-        "decision is still to be gained."
-    ]
+    best = f"Item {arm} is the most likely to be the best ({_percent(chance)})"
+    if chance < MIN_CHANCE:
+        best = "No item stands out yet"
+    sentences = [f"{best}; at most {remaining.high:.2g} reward per decision is still to be gained."]
     if done:
         sentences.append(f"That is below {stop_at:g}: there is little left to learn. The policy goes on deciding.")
     return {
