@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditree.service import lift
 from banditree.service.engine import Plan
-from banditree.service.events import Cohort
+from banditree.service.events import Cohort, Event, Kind
 from banditree.service.lift import Account, Moments, compare, in_control
 from banditree.service.settings import Settings
 from tests.support.serving import inside
@@ -140,12 +140,12 @@ def test_sums_over_units_are_those_of_the_definition() -> None:
     account, by_unit = Account(None), dict[str, list[float]]()
     for step in range(300):
         unit = f"u{rng.randrange(40)}"
-        account.decide(step, f"d{step}", Cohort.POLICY, unit, is_slate=False)
+        account.add([Event(step, Kind.DECISION, f"d{step}", unit=unit, cohort=Cohort.POLICY)])
         d = by_unit.setdefault(unit, [0.0, 0.0])
         d[0] += 1
         if rng.random() < 0.3:
             value = rng.random()
-            account.reward(f"d{step}", Cohort.POLICY, unit, value, is_default=False)
+            account.add([Event(step, Kind.REWARD, f"d{step}", value=value, unit=unit, cohort=Cohort.POLICY)])
             d[1] += value
     found = account.moments(Cohort.POLICY)
     rows = list(by_unit.values())
@@ -163,16 +163,15 @@ def test_sums_over_units_are_those_of_the_definition() -> None:
 def test_decisions_whose_window_is_open_are_left_out_of_both_groups() -> None:
     account = Account(10.0)
     for place, cohort in enumerate((Cohort.POLICY, Cohort.CONTROL)):
-        account.decide(0, f"old{place}", cohort, None, is_slate=False)
-        account.decide(9_000_000, f"new{place}", cohort, None, is_slate=False)
-        account.reward(f"old{place}", cohort, None, 1.0, is_default=False)
-        account.reward(f"new{place}", cohort, None, 1.0, is_default=False)
+        for at, name in ((0, f"old{place}"), (9_000_000, f"new{place}")):
+            account.add([Event(at, Kind.DECISION, name, cohort=cohort)])
+            account.add([Event(9_000_000, Kind.REWARD, name, value=1.0, cohort=cohort)])
     later = account.moments_at(12_000_000)
     assert [later[cohort].d for cohort in (Cohort.POLICY, Cohort.CONTROL)] == [1, 1]
     assert account.moments(Cohort.POLICY).d == 0  # looking has changed nothing
     account.close(12_000_000)
     assert account.moments(Cohort.POLICY) == later[Cohort.POLICY]
-    account.reward("old0", Cohort.POLICY, None, 5.0, is_default=False)  # too late
+    account.add([Event(12_000_000, Kind.REWARD, "old0", value=5.0, cohort=Cohort.POLICY)])  # too late
     assert account.moments(Cohort.POLICY).r == 1
     restored = Account.from_dict(account.to_dict(), 10.0)
     assert restored.to_dict() == account.to_dict()

@@ -67,11 +67,15 @@ class Archive:
 def fold_base(log: EventLog, experiments: Mapping[str, Settings], end: int) -> dict[str, State]:
     """Fold the events of all experiments up to this one, from the last base on."""
     states = {name: first_state(log, name, settings) for name, settings in experiments.items()}
-    for event in log.tail(log.archived, whole=False):
-        if event.n > end:
+    for page in log.pages(log.archived):
+        parts: dict[str, list[Event]] = {}
+        for event in page:
+            if event.n <= end and event.experiment in states:
+                parts.setdefault(event.experiment, []).append(event)
+        for name, part in parts.items():
+            states[name].apply_many(part)
+        if page[-1].n >= end:
             break
-        if event.experiment in states:
-            states[event.experiment].apply(event)
     for state in states.values():
         state.n = end
     return {name: state for name, state in states.items() if not state.is_empty}

@@ -378,8 +378,7 @@ class Engine:
         numbered = [event._replace(n=self.n + place) for place, event in enumerate(events, 1)]
         self.log.append(numbered)
         self.log.commit()
-        for event in numbered:
-            self._fold(event)
+        self._fold(numbered)
         self.head = self.n
         self._show(numbered, own=True)
 
@@ -396,26 +395,26 @@ class Engine:
                 "replaced by an older copy. Restart the service to go on from what is there"
             )
         if self.n < self.head:
-            part: list[Event] = []
-            for event in self.log.tail(self.n, whole=self._thread.is_alive()):
-                self._fold(event)
-                part.append(event)
-                if len(part) == BATCH:
-                    self._show(part)
-                    part = []
-            self._show(part)
+            for page in self.log.pages(self.n, whole=self._thread.is_alive()):
+                self._fold(page)
+                for start in range(0, len(page), BATCH):
+                    self._show(page[start : start + BATCH])
             self.head = max(self.head, self.n)
 
-    def _fold(self, event: Event) -> None:
-        """Apply one event to its experiment, unless the experiment's snapshot holds it."""
-        state = self.states.get(event.experiment)
-        if state is None and event.kind == Kind.EXPERIMENT:
-            settings = Settings(**(event.body or {})["settings"])
-            state = self.states[event.experiment] = State(event.experiment, settings)
-            self._stored[event.experiment] = 0
-        if state is not None and event.n > state.n:
-            state.apply(event)
-        self.n = event.n
+    def _fold(self, events: Sequence[Event]) -> None:
+        """Apply events to their experiments, except those that an experiment's snapshot holds."""
+        new: dict[str, list[Event]] = {}
+        for event in events:
+            state = self.states.get(event.experiment)
+            if state is None and event.kind == Kind.EXPERIMENT:
+                settings = Settings(**(event.body or {})["settings"])
+                state = self.states[event.experiment] = State(event.experiment, settings)
+                self._stored[event.experiment] = 0
+            if state is not None and event.n > state.n:
+                new.setdefault(event.experiment, []).append(event)
+        for name, its_events in new.items():
+            self.states[name].apply_many(its_events)
+        self.n = events[-1].n
 
     def _show(self, events: Sequence[Event], *, own: bool = False) -> None:
         if self.watch is not None and events and self._thread.is_alive():
@@ -516,8 +515,8 @@ class Engine:
         """Put states that were folded again in their places, and start to fold those that are stale."""
         for name, state in list(self._refolded.items()):
             del self._refolded[name], self._refolding[name]
-            for event in self.log.tail(state.n, whole=False, experiment=name):
-                state.apply(event)
+            for page in self.log.pages(state.n, experiment=name):
+                state.apply_many(page)
             self.states[name] = state
             self._stored[name] = 0
             say("folded again", experiment=name, n=self.n)

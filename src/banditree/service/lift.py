@@ -13,6 +13,7 @@ import hashlib
 import heapq
 import math
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.report.words import count
+from banditree.service.events import Cohort, Event, Kind
 
 Number = float | NDArray[np.float64]
+Entry = tuple[str | None, float, float]  # a unit, and decisions and reward that are added to it
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
@@ -179,13 +182,25 @@ class Group:
     moments: Moments = field(default_factory=Moments)
     sums: dict[str, tuple[float, float]] = field(default_factory=dict)  # unit -> decisions and reward
 
-    def add(self, unit: str | None, d: float, r: float) -> None:
-        """Add decisions and their reward to a unit; None is a decision without one."""
-        alone = (0.0, 0.0) if d > 0 else (1.0, 0.0)
-        before = alone if unit is None else self.sums.get(unit, (0.0, 0.0))
-        self.moments.move(*before, d, r)
-        if unit is not None:
-            self.sums[unit] = (before[0] + d, before[1] + r)
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add decisions and their rewards to units, in order: `Moments.move` for each, without the calls."""
+        units, sum_d, sum_r, dd, dr, rr, largest = vars(self.moments).values()
+        sums = self.sums
+        for unit, more_d, more_r in entries:
+            if unit is None:
+                d, r = (0.0, 0.0) if more_d > 0 else (1.0, 0.0)
+                new_d, new_r = d + more_d, r + more_r
+            else:
+                d, r = sums.get(unit, (0.0, 0.0))
+                sums[unit] = new_d, new_r = d + more_d, r + more_r
+            units += (d == 0) - (new_d == 0)
+            sum_d += more_d
+            sum_r += more_r
+            dd += more_d * (2 * d + more_d)
+            dr += new_d * new_r - d * r
+            rr += more_r * (2 * r + more_r)
+            largest = max(largest, abs(new_r))
+        self.moments = Moments(units, sum_d, sum_r, dd, dr, rr, largest)
 
 
 class Account:
@@ -201,33 +216,59 @@ class Account:
         self._open: list[tuple[int, str]] = []  # heap of (time, id) of decisions whose window is open
         self._pending: dict[str, tuple[str, str | None, float]] = {}  # id -> cohort, unit, reward so far
 
-    def decide(self, at: int, id_: str, cohort: str, unit: str | None, *, is_slate: bool) -> None:
-        """Count a decision, now or when its window closes."""
-        if unit is None and is_slate:
-            unit = _slate_unit(id_)
+    def add(self, events: Iterable[Event]) -> None:
+        """Count decisions, their rewards and withdrawals, in order; those of a pause are in no group."""
         if self.window is None:
-            self._group(cohort).add(unit, 1.0, 0.0)
-        else:
-            heapq.heappush(self._open, (at, id_))
-            self._pending[id_] = (cohort, unit, 0.0)
+            self._count(events)
+            return
+        for event in events:
+            self.close(event.at)
+            if event.cohort != Cohort.PAUSED:
+                self._wait(event)
 
-    def reward(self, id_: str, cohort: str, unit: str | None, value: float, *, is_default: bool) -> None:
-        """Add a reward to its decision; one that comes after the window has closed counts only if it is a default."""
-        pending = self._pending.get(id_)
-        if pending is not None:
-            self._pending[id_] = (*pending[:2], pending[2] + value)
-        elif self.window is None or is_default:
-            self._group(cohort).add(unit or self._slate(cohort, id_), 0.0, value)
+    def _count(self, events: Iterable[Event]) -> None:
+        """Count decisions and rewards at once."""
+        entries: dict[str, list[Entry]] = {}
+        slates: set[str] = set()
+        for event in events:
+            cohort, unit = event.cohort or Cohort.ALL, event.unit
+            if cohort == Cohort.PAUSED:
+                continue
+            some = entries.get(cohort)
+            if some is None:
+                some = entries[cohort] = []
+            if event.kind == Kind.DECISION:
+                if unit is None and event.value is not None:
+                    unit = _slate_unit(event)
+                    slates.add(unit)
+                some.append((unit, 1.0, 0.0))
+            else:
+                if not unit:
+                    slate = _slate_unit(event)
+                    unit = slate if slate in slates or slate in self._group(cohort).sums else None
+                some.append((unit, -1.0, 0.0) if event.kind == Kind.WITHDRAWAL else (unit, 0.0, event.value or 0.0))
+        for cohort, some in entries.items():
+            self._group(cohort).add(some)
 
-    def withdraw(self, id_: str, cohort: str, unit: str | None) -> None:
-        """Leave out a decision that was never shown."""
-        if self._pending.pop(id_, None) is None and self.window is None:
-            self._group(cohort).add(unit or self._slate(cohort, id_), -1.0, 0.0)
-
-    def _slate(self, cohort: str, id_: str) -> str | None:
-        """Return the unit of a slate that was made for nobody by name; None if the decision was not a slate."""
-        unit = _slate_unit(id_)
-        return unit if unit in self._group(cohort).sums else None
+    def _wait(self, event: Event) -> None:
+        """Keep a decision until its window closes; a reward after that counts only if it is a default."""
+        assert event.id is not None
+        cohort, unit = event.cohort or Cohort.ALL, event.unit
+        pending = self._pending.get(event.id)
+        if event.kind == Kind.DECISION:
+            if unit is None and event.value is not None:
+                unit = _slate_unit(event)
+            heapq.heappush(self._open, (event.at, event.id))
+            self._pending[event.id] = (cohort, unit, 0.0)
+        elif event.kind == Kind.WITHDRAWAL:
+            self._pending.pop(event.id, None)
+        elif pending is not None:
+            self._pending[event.id] = (*pending[:2], pending[2] + (event.value or 0.0))
+        elif event.kind == Kind.DEFAULT:
+            slate = _slate_unit(event)
+            self._group(cohort).add(
+                [(unit or (slate if slate in self._group(cohort).sums else None), 0.0, event.value or 0.0)]
+            )
 
     def close(self, at: int) -> None:
         """Count the decisions whose window had closed at this time."""
@@ -235,7 +276,7 @@ class Account:
             _, id_ = heapq.heappop(self._open)
             if (pending := self._pending.pop(id_, None)) is not None:
                 cohort, unit, reward = pending
-                self._group(cohort).add(unit, 1.0, reward)
+                self._group(cohort).add([(unit, 1.0, reward)])
 
     def moments(self, cohort: str) -> Moments:
         """Return the sums of a group."""
@@ -297,9 +338,9 @@ class Account:
         return account
 
 
-def _slate_unit(id_: str) -> str:
+def _slate_unit(event: Event) -> str:
     """Return a unit for a slate without one, which has several rewards; no unit of a request can have this name."""
-    return f"\0{id_}"
+    return f"\0{event.id}"
 
 
 def in_control(experiment: str, salt: str, unit: str, share: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from banditree.service.state import State
 from banditree.service.store import EventLog
 
 MIN_EVENTS = 50_000  # in a log for which it is worth starting a process
+FEW = 1_000  # events that the service may fold between two requests
 
 Saved = tuple[int, bytes]  # the last event of a state, and the state
 
@@ -22,9 +24,15 @@ def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) 
     """Return the state that an experiment's log folds to."""
     with closing(open_log()) as log:
         is_long = log.last() - log.archived >= MIN_EVENTS
-    n, data = (_fold_apart if is_long else _fold)(open_log, name, settings)
+    may_start = not multiprocessing.current_process().daemon  # which may not have processes of its own
+    n, data = (_fold_apart if is_long and may_start else _fold)(open_log, name, settings)
     state = State.from_bytes(data, name, settings)
     state.n = n
+    with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
+        for page in log.pages(n, experiment=name):
+            state.apply_many(page)
+            if len(page) < FEW:  # under traffic there is always a next one
+                break
     return state
 
 
@@ -32,10 +40,10 @@ def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Sa
     with closing(open_log()) as log:
         end = log.last()  # before the voids are read: all that come before the end are known
         state = first_state(log, name, settings)
-        for event in log.tail(state.n, whole=False, experiment=name):
-            if event.n > end:
+        for page in log.pages(state.n, experiment=name):
+            state.apply_many([event for event in page if event.n <= end] if page[-1].n > end else page)
+            if page[-1].n >= end:
                 break
-            state.apply(event)
     return state.n, state.to_bytes()
 
 
@@ -54,5 +62,6 @@ def _fold_apart(open_log: Callable[[], EventLog], name: str, settings: Settings)
 
 def _send_fold(sender: Connection, open_log: Callable[[], EventLog], name: str, settings: Settings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends this process too
+    gc.disable()  # it would look through millions of rows in vain
     with sender, suppress(BrokenPipeError):
         sender.send(_fold(open_log, name, settings))

@@ -162,13 +162,18 @@ class EventLog(ABC):
 
     def tail(self, after: int, *, whole: bool, experiment: str | None = None) -> Iterator[Event]:
         """Yield the events after this one; decisions have a body only if ``whole``, because the fold needs none."""
+        for page in self.pages(after, whole=whole, experiment=experiment):
+            yield from page
+
+    def pages(self, after: int, *, whole: bool = False, experiment: str | None = None) -> Iterator[list[Event]]:
+        """Yield the same events in lists."""
         columns = COLUMNS if whole else LIGHT
         # Joined with '' so that no store takes the index on the experiment, and sorts, instead of reading in order.
         where, values = ("", ()) if experiment is None else ("AND experiment || '' = ? ", (experiment,))
         statement = f"SELECT {columns} FROM banditree_events WHERE n > ? {where}ORDER BY n LIMIT {PAGE}"
         while rows := self.run(statement, (after, *values)):
             events = [Event.from_row(row) for row in rows]
-            yield from events
+            yield events
             after = events[-1].n
 
     def events(self, after: int, most: int, experiment: str | None = None) -> list[Event]:

@@ -1,0 +1,73 @@
+"""The fold of a log: the same, bit for bit, in whatever parts the events come."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from banditree.service.events import MAIN, Cohort, Event, Kind
+from banditree.service.settings import Settings
+from banditree.service.state import State, Voids
+
+ARMS = {f"hat{i}": ["hats"] for i in range(4)} | {f"cap{i}": ["caps"] for i in range(3)}
+
+
+def happenings(rng: random.Random, steps: int) -> Iterator[Event]:
+    """Everything that can be in a log: several clocks, slates, pauses, withdrawals, late rewards, arms that go."""
+    yield Event(0, Kind.ARMS, body={"add": ARMS})
+    at, shown = 0, list[Event]()
+    for step in range(steps):
+        at += rng.choice([0, 1_000, 400_000, 90_000_000 if rng.random() < 0.05 else 10_000])
+        clock = max(at - rng.choice([0, 0, 0, 3_000_000]), 1)
+        kind = rng.choices(["decision", "reward", "default", "withdrawal", "rare"], [10, 7, 1, 1, 0.4])[0]
+        if kind == "decision":
+            cohort = rng.choice([None, Cohort.POLICY, Cohort.CONTROL, Cohort.PAUSED])
+            unit = rng.choice([None, f"visitor-{rng.randrange(20)}"])
+            slate = rng.choice([None, None, 3.0])
+            shown.append(Event(clock, kind, f"d{step}", 0, rng.choice(list(ARMS)), slate, unit=unit, cohort=cohort))
+            yield shown[-1]
+        elif kind == "rare":
+            arm = rng.choice(list(ARMS))
+            yield Event(clock, Kind.ARMS, body={"move": {arm: [rng.choice(["hats", "caps"])]}})
+        elif shown:
+            decision = rng.choice(shown[-30:])
+            value = None if kind == "withdrawal" else rng.choice([0.0, 1.0, rng.random(), 7.0])  # 7 does not fit
+            cohort = rng.choice([decision.cohort, decision.cohort, decision.cohort, Cohort.VOIDED])
+            yield decision._replace(at=clock, kind=kind, value=value, learned=rng.random() < 0.9, cohort=cohort)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(policy="TSC", control=0.5),
+        Settings(policy="TSC", control=0.5, control_policy="UCT", reward_window=2.0, default_reward=0.0),
+        Settings(policy="ATS", sticky=1.0, half_life=100),
+    ],
+)
+def test_events_one_by_one_and_in_parts_give_the_same_state(settings: Settings, seed: int) -> None:
+    rng = random.Random(seed)
+    events = [event._replace(n=n) for n, event in enumerate(happenings(rng, 1500), 1)]
+    what: list[dict[str, Any]] = [
+        {"unit": "visitor-3"},
+        {"from": 30_000_000, "to": 60_000_000},
+        {"ids": ["d7", "d900"]},
+    ]
+    voids = [Event(0, Kind.VOID, body=body, n=1000) for body in what]
+    saved = []
+    for most in (1, 7, 400, len(events)):
+        state = State(MAIN, settings)
+        state.voids = Voids(voids)
+        start = 0
+        while start < len(events):
+            length = rng.randint(1, most)
+            state.apply_many(events[start : start + length])
+            start += length
+        assert state.left_out > 0
+        assert state.n == len(events)
+        assert len(state.traffic.pieces) > 10
+        saved.append(state.to_bytes())
+    assert saved[1:] == saved[:1] * 3
