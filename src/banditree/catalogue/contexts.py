@@ -231,11 +231,17 @@ class ContextAdvice(Result):
         return Document(first, parts, name=self.policy, about=size, brief=(self.policy,))
 
 
+def _is_clear(difference: Difference) -> bool:
+    """Whether the data can tell, and the interval does as well."""
+    low, high = difference.interval
+    return difference.is_decisive and not low <= 0 <= high
+
+
 def _compare(what: str, difference: Difference, how: str) -> str:
     low, high = difference.interval
     saved, interval = number(abs(difference.saving)), f"95% interval {number(low)} to {number(high)}"
     less = "less" if difference.saving > 0 else "more"
-    if not difference.is_decisive:
+    if not _is_clear(difference):
         return (
             f"{what} may or may not pay off, the data cannot tell: {difference.policy} loses {saved} {less} than "
             f"{difference.rival}, which {how} ({interval} saved), and loses less with probability "
@@ -332,7 +338,7 @@ def advise_contexts(
     of_tree = results.compare(WITH_CONTEXTS, WITHOUT_TREE)
     policy = _choose(of_contexts, of_tree)
     verdict = "cannot tell"
-    if of_contexts.is_decisive:
+    if _is_clear(of_contexts):
         verdict = "contexts" if of_contexts.saving > 0 else "no contexts"
     rows = [
         (row.policy, row.mean, row.interval, results.bad_run(row.policy), float(results.losses(row.policy).mean()))

@@ -14,7 +14,7 @@ from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors.checks import whole
 from banditree.problems import Problem
 from banditree.report import words
-from banditree.report.document import Bar, Bullets, Document, Grid, Part, Picture, Section
+from banditree.report.document import Bar, Bullets, Document, Grid, Part, Section
 from banditree.report.result import Result
 from banditree.report.tables import Table
 from banditree.report.words import count, duration, number, percent
@@ -28,6 +28,7 @@ BUDGET_SECONDS = 60.0  # of one core, for the default number of seeds; more if M
 QUICK_SHARE = 0.1  # of that budget
 MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 100  # bounds of the default number of seeds
 PILOT_STEPS = 200  # simulated to estimate how long the rest takes
+PICTURE_INCHES = 4.8, 4.4  # of the regret over time
 LOST = "Reward lost by not knowing the best arm"
 
 
@@ -68,7 +69,7 @@ class Simulation(Result):
         headline += f"; {table[1].policy} loses {number(table[1].mean)}." if len(table) > 1 else "."
         parts: list[Part] = [
             f"{LOST}, over {size}, {worlds}; less is better. {start_sentence(self.catalogue)}",
-            Section("Regret", [regret, curves(runs)]),
+            Section("Regret", [regret, runs.picture(*PICTURE_INCHES)]),
             traffic_section(self.traffic),
         ]
         if self.catalogue.notes:
@@ -81,11 +82,6 @@ def start_sentence(catalogue: Catalogue) -> str:
     if catalogue.prior is None:
         return "Policies start without data."
     return "Policies start without data; their prior is the mean and the spread of all arms."
-
-
-def curves(runs: Runs) -> Picture:
-    """The regret of every policy over time, as a picture."""
-    return runs.picture(width=4.8, height=4.4)
 
 
 def regret_section(table: Table, runs: Runs, about: str) -> Section:
@@ -103,15 +99,17 @@ def regret_section(table: Table, runs: Runs, about: str) -> Section:
         for row in table
     ]
     grid = Grid(columns, rows, label="Regret of each policy")
-    return Section(f"Regret after {count(int(runs.times[-1]), 'decision')}", [grid, about, curves(runs)])
+    return Section(
+        f"Regret after {count(int(runs.times[-1]), 'decision')}", [grid, about, runs.picture(*PICTURE_INCHES)]
+    )
 
 
-def traffic_section(traffic: Table, *, page_only: bool = False) -> Section:
+def traffic_section(traffic: Table) -> Section:
     """The share of each policy's decisions in each top category."""
     policies = traffic.columns[2:]
     rows = [(str(row.cluster), f"{row.arms:,}", *(percent(row[name]) for name in policies)) for row in traffic]
     table = Grid(("category", "arms", *policies), rows, label="Traffic by category")
-    return Section("Traffic by category", ["The share of each policy's decisions.", table], page_only=page_only)
+    return Section("Traffic by category", ["The share of each policy's decisions.", table])
 
 
 def simulate(

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import BELIEFS, Belief
-from banditree.beliefs.base import Arrays
+from banditree.beliefs import BELIEFS, Belief, Rows
+from banditree.beliefs.base import ROUNDING, Arrays, Floats
 from banditree.beliefs.priors import Prior
-from banditree.beliefs.saved import put_back
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.features import Features
@@ -22,6 +21,7 @@ from banditree.policy.policy import Policy
 from banditree.policy.state import hold
 from banditree.rules import RULES, Rule
 from banditree.stream import Seed, Stream, seed_sequence
+from banditree.tree.shape import Shape
 from banditree.tree.tree import Tree, from_arrays, to_arrays
 
 if TYPE_CHECKING:
@@ -168,8 +168,9 @@ def _build(
     with _whole(source):
         tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
-        own = {key: _rebuild(described, BELIEFS) for key, described in saved.own}
-        prior = belief if belief is not None else {None: _rebuild(saved.belief, BELIEFS), **own}
+        prior = belief
+        if prior is None:
+            prior = {key: _rebuild(described, BELIEFS) for key, described in [(None, saved.belief), *saved.own]}
         rule_or_saved = rule if rule is not None else _rebuild(saved.rule, RULES)
     kind = kind or ALGORITHMS.get(saved.policy, Policy)
     policy = kind.__new__(kind)
@@ -185,8 +186,57 @@ def _build(
 def restore(policy: Policy, rows: Arrays) -> None:
     """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
     with hold(policy) as state:
-        put_back(state.tree.shape, state.rows, rows)
+        _put_back(state.tree.shape, state.rows, rows)
         state.refresh(policy.rule)
+
+
+def _put_back(shape: Shape, rows: Rows, arrays: Arrays) -> None:
+    """Replace the present evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing.
+
+    The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding.
+    """
+    arrays = {name: array for name, array in arrays.items() if name not in rows.NOT_READ}
+    for name in rows.EVIDENCE:
+        if name not in arrays:
+            raise InvalidValue(f"{name} is missing")
+        present = getattr(rows, name)
+        if arrays[name].shape != present.shape:
+            raise InvalidValue(f"{name} has shape {arrays[name].shape}; the tree needs {present.shape}")
+        if arrays[name].dtype != present.dtype:
+            raise InvalidValue(f"{name} holds {arrays[name].dtype}s, not {present.dtype}s")
+    if unknown := sorted(arrays.keys() - {*rows.EVIDENCE, "scale"}):
+        raise InvalidValue(f"{unknown[0]!r} is unknown; if a newer banditree saved it, upgrade banditree")
+    staged = rows.stage()
+    with np.errstate(all="ignore"):  # the checks find values that are not finite
+        staged.put_back(arrays)
+        _check_sums(shape, staged)
+        staged.check_evidence()
+    rows.commit(staged)
+
+
+def _check_sums(shape: Shape, rows: Rows) -> None:
+    """Compare the evidence of inner nodes with the sums of their arms.
+
+    Arrays that cannot be negative may differ by rounding only. The others may have terms of both signs that are much
+    larger than their sum, so that rounding is as large as the sum: those sums are recomputed.
+    """
+    counted = np.zeros(shape.n_nodes)  # of all of them together, because one may be the difference of others
+    for name in rows.NON_NEGATIVE:
+        counted[shape.node_of] += np.abs(getattr(rows, name)[shape.node_of])
+    shape.sum_up(counted)
+    for name in rows.EVIDENCE:
+        stored: Floats = getattr(rows, name)
+        sums, sizes = np.zeros_like(stored), np.zeros_like(stored)
+        sums[shape.node_of] = stored[shape.node_of]
+        sizes[shape.node_of] = np.abs(stored[shape.node_of])
+        off = np.abs(stored - shape.sum_up(sums)).reshape(len(stored), -1).max(axis=1)  # (nodes,)
+        if name in rows.NON_NEGATIVE:
+            if (off > ROUNDING * counted).any():
+                raise InvalidValue(f"{name} of a cluster is not the sum over its arms")
+        else:
+            size = shape.sum_up(sizes).reshape(len(stored), -1).max(axis=1)
+            differs = ~(off <= ROUNDING * size + rows.residue(name, np.arange(len(stored))))
+            stored[differs] = sums[differs]
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from banditree.errors import InvalidValue
 from banditree.paper.claims import Verdict, judge, write_claims
-from banditree.paper.report.markdown import claims_table
-from banditree.paper.report.page import Report
+from banditree.paper.report.page import Report, claims_table
 from banditree.paper.report.theory import Theory, theory
 from banditree.paper.results import Results, load_results
 from banditree.report.files import write_whole
