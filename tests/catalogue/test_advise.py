@@ -110,7 +110,7 @@ def test_with_one_category_the_tree_changes_nothing_whatever_the_seed() -> None:
         found = advise(catalogue, horizon=200, seeds=4, rng=seed, policies=["TSC", "UCT"])
         assert (found.policy, found.verdict, found.same) == ("TS", "flat", {"TSC": "TS"})
         assert "Here the categories make no difference." in found.sentences[0]
-        assert "TSC is the same policy as TS here" in found.sentences
+        assert any("TSC is the same policy as TS here" in line for line in found.sentences)
         assert not any("cannot tell" in line for line in found.sentences)
         with_adaptive = advise(catalogue, horizon=200, seeds=20, rng=seed)
         assert with_adaptive.policy in ("ATS", "TS")  # the least regret decides, which luck has a part in
