@@ -28,6 +28,16 @@ struct AdaptiveSettings {
     double fall, below, finest, hint, sharpest, loose, shared, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
 };
 
+// Arms next to each other in one cluster of which something is known, all in one place, because it is read at every decision.
+struct Block {
+    static constexpr std::int32_t size = 32;  // children of the cluster, at most
+    std::uint32_t cluster = 0;
+    std::uint64_t changed = 0;                 // see AdaptiveRows::changes
+    std::vector<std::int32_t> leaves;          // in the order of the tree
+    std::vector<double> plays, totals, rooms;  // of each; a room is what Kind::remember returns
+    Seen seen(std::size_t i) const { return {plays[i], totals[i]}; }
+};
+
 template <class Kind>
 struct AdaptiveRows {
     static constexpr double low = Kind::low, high = Kind::high;
@@ -36,16 +46,19 @@ struct AdaptiveRows {
     Kind kind;
     AdaptiveSettings set;
     double* scale;
-    std::vector<Known> touched;           // arms that something is known about
+    std::vector<Block> blocks;            // of arms that something is known about, in the order of the tree
+    std::int32_t n_known = 0;             // number of these arms
+    std::uint64_t changes = 0, all_changed = 0;  // counts changes of what is known of arms; the last one of all arms
     std::vector<std::int32_t> n_touched;  // (clusters,) number of them among the children
     std::vector<std::int32_t> n_leaves;   // (clusters,) number of arms among the children
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
     Stray stray_prior{};                  // what it expects of arms that do not follow their cluster
     double chance = 0.0;                  // that an arm does not, before its own rewards are considered
+    std::size_t copy = 0;                 // the one drawn last
     double plays_per_arm = 0.0;
     double least_plain = 0.0, looser = 0.0;  // of draws of arms that follow their cluster: without rewards of their own, and more
-    std::size_t leader = 0;               // the place in `touched` of the arm that was played most, the first of several
+    std::int32_t leader = -1;             // the leaf of the arm that was played most, the first of several; -1 for none
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
 
@@ -64,8 +77,11 @@ struct AdaptiveRows {
         if (stale) rebuild(tree);
         if (weighed) return;
         if constexpr (Kind::learned) kind.estimate_noise(weight_of_evidence);
-        if (kind.note_level())
-            for (Known& known : touched) known.room = kind.remember(known.leaf, known.seen);
+        if (kind.note_level()) {
+            for (Block& block : blocks)
+                for (std::size_t i = 0; i < block.leaves.size(); ++i) block.rooms[i] = kind.remember(block.leaves[i], block.seen(i));
+            all_changed = ++changes;
+        }
         weigh();
     }
 
@@ -102,9 +118,14 @@ struct AdaptiveRows {
         const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), least);
         return v * std::min(plainness, 1.0);
     }
-    // At least the variance of the draws of an arm that follows its cluster, and of one that does not, without a logarithm.
-    BANDITREE_INLINE double sharpened_at_most(double v, double own) const { return at_most(v, set.hint, least_plain + looser * own); }
-    BANDITREE_INLINE double sharpened_alone_at_most(double v) const { return at_most(v, set.stray_hint, 1.0 / set.stray_sharpest); }
+    // At least the variance of the draws of an arm that follows its cluster, and of one that does not, without a logarithm; also
+    // when arms have `later` times the plays.
+    BANDITREE_INLINE double sharpened_at_most(double v, double own, double later) const {
+        return at_most(v, later * set.hint, least_plain + looser * own);
+    }
+    BANDITREE_INLINE double sharpened_alone_at_most(double v, double later) const {
+        return at_most(v, later * set.stray_hint, 1.0 / set.stray_sharpest);
+    }
     BANDITREE_INLINE double at_most(double v, double hint, double least) const {
         const double x = hint * plays_per_arm * v, most = x > least ? x : least;
         return most < 1.0 ? most * v : v;
@@ -175,13 +196,13 @@ struct AdaptiveRows {
     // Draws a copy by weight, and computes what it believes about the clusters.
     void draw_copy(const Tree& tree, Stream& rng) {
         const double u = rng.random() * cumulative.back();
-        std::size_t copy = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
-        copy = std::min(copy, copies() - 1);
-        take_copy(tree, copy);
+        const auto found = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
+        take_copy(tree, std::min(found, copies() - 1));
     }
 
     // Computes what a copy believes about the clusters, and expects of strays.
-    void take_copy(const Tree& tree, std::size_t copy) {
+    void take_copy(const Tree& tree, std::size_t taken) {
+        copy = taken;
         k_arms = set.concentration[copy];
         const Seen root = kind.before(0);
         const double n_root = root.plays + sum(0, 0, copy);
@@ -203,16 +224,6 @@ struct AdaptiveRows {
         chance = std::min(expected / std::max(n_arms, 2.0), set.most_stray);
     }
 
-    // Calls visit(place) for all arms in `touched`, in the order of the tree: what is drawn then depends on the evidence
-    // alone, not on its order.
-    template <class Visit>
-    void each_touched(const Visit& visit) const {
-        std::size_t i = 0, j = 0;
-        while (i < order.size() || j < fresh.size()) {
-            const bool from_order = j == fresh.size() || (i < order.size() && leaf_at(order[i]) < leaf_at(fresh[j]));
-            visit(static_cast<std::size_t>(from_order ? order[i++] : fresh[j++]));
-        }
-    }
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
     std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
 
@@ -253,8 +264,7 @@ struct AdaptiveRows {
     bool stale = true, weighed = false;
     double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
-    std::vector<std::int32_t> order, fresh;     // places in `touched`, each list by leaves; the second is short
-    std::vector<std::int32_t> place;            // (nodes,) of an arm in `touched`, -1 if it is not there
+    std::vector<std::size_t> first_block;       // (clusters,)
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
     std::vector<std::int32_t> inner_senders;    // (clusters,) those of them that are clusters, or known beforehand
     // By slot: what child clusters say, six sums per copy. w is what a message counts, x its mean, and z the same as
@@ -266,7 +276,6 @@ struct AdaptiveRows {
     std::array<std::vector<double>, 6> columns;                          // scratch: (arms,)
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
-    std::int32_t leaf_at(std::int32_t at) const { return touched[static_cast<std::size_t>(at)].leaf; }
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 6 * copies(); }
     double* arm_block(std::size_t c) { return arm_sums.data() + static_cast<std::size_t>(slot[c]) * 6 * set.n_steps; }
     // What all children of a cluster say: the sum of w, or of w x.
@@ -287,28 +296,25 @@ struct AdaptiveRows {
     }
     static BANDITREE_INLINE double square(double x) { return x * x; }
 
-    void note(const Tree& tree, std::int32_t leaf, const Seen& seen) {
-        std::int32_t& at = place[static_cast<std::size_t>(leaf)];
-        if (at < 0) {
-            const std::size_t parent = cluster(tree, tree.parent[leaf]);
-            at = static_cast<std::int32_t>(touched.size());
-            touched.push_back({leaf, static_cast<std::uint32_t>(parent), seen, 0.0});
-            ++n_touched[parent];
-            const auto lower = [this](std::int32_t i, std::int32_t j) { return leaf_at(i) < leaf_at(j); };
-            fresh.insert(std::upper_bound(fresh.begin(), fresh.end(), at, lower), at);
-            if (fresh.size() > 64 + order.size() / 64) {
-                const auto n_before = static_cast<std::ptrdiff_t>(order.size());
-                order.insert(order.end(), fresh.begin(), fresh.end());
-                std::inplace_merge(order.begin(), order.begin() + n_before, order.end(), lower);
-                fresh.clear();
-            }
+    Block& block_of(const Tree& tree, std::int32_t leaf) {
+        const std::int32_t parent = tree.parent[leaf], nth = (leaf - tree.first(parent)) / Block::size;
+        return blocks[first_block[cluster(tree, parent)] + static_cast<std::size_t>(nth)];
+    }
+    void note(const Tree& tree, std::int32_t leaf, const Seen& now) {
+        Block& block = block_of(tree, leaf);
+        block.changed = ++changes;
+        const auto at = std::lower_bound(block.leaves.begin(), block.leaves.end(), leaf) - block.leaves.begin();
+        const auto i = static_cast<std::size_t>(at);
+        if (i == block.leaves.size() || block.leaves[i] != leaf) {
+            block.leaves.insert(block.leaves.begin() + at, leaf);
+            for (auto* column : {&block.plays, &block.totals, &block.rooms}) column->insert(column->begin() + at, 0.0);
+            ++n_touched[block.cluster];
+            ++n_known;
         }
-        Known& known = touched[static_cast<std::size_t>(at)];
-        known.seen = seen;
-        known.room = kind.remember(leaf, seen);
-        const Known& most = touched[leader];
-        if (seen.plays > most.seen.plays || (seen.plays == most.seen.plays && leaf < most.leaf))
-            leader = static_cast<std::size_t>(at);
+        block.plays[i] = now.plays, block.totals[i] = now.total;
+        block.rooms[i] = kind.remember(leaf, now);
+        const double most = leader < 0 ? 0.0 : seen(leader).plays;
+        if (now.plays > most || (now.plays == most && leaf < leader)) leader = leaf;
     }
 
     void open(std::size_t c) {
@@ -327,6 +333,9 @@ struct AdaptiveRows {
             height_of.push_back(static_cast<std::size_t>(set.height[node]));
             node_of.push_back(node);
             n_leaves.push_back(0);
+            first_block.push_back(blocks.size());
+            const std::int32_t n_blocks = (tree.n_children(node) + Block::size - 1) / Block::size;
+            for (std::int32_t i = 0; i < n_blocks; ++i) blocks.emplace_back().cluster = static_cast<std::uint32_t>(cluster(tree, node));
         }
         for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) ++n_leaves[cluster(tree, tree.parent[tree.node_of[arm]])];
         mean.resize(above.size()), variance.resize(above.size());
@@ -336,10 +345,12 @@ struct AdaptiveRows {
     void rebuild(const Tree& tree) {
         prepare(tree);
         slot.assign(above.size(), -1), senders.assign(above.size(), 0), inner_senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
-        place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
-        sums.clear(), arm_sums.clear(), touched.clear(), order.clear(), fresh.clear();
+        sums.clear(), arm_sums.clear();
+        for (Block& block : blocks) block.leaves.clear(), block.plays.clear(), block.totals.clear(), block.rooms.clear();
+        n_known = 0;
+        all_changed = ++changes;
         log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);
-        leader = 0;
+        leader = -1;
         kind.forget_level();
         for (std::int32_t node = 0; node < tree.n_nodes; ++node)
             kind.add_level(tree.content[node] >= 0 ? seen(node) : kind.before(node), 1.0);

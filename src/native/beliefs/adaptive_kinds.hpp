@@ -21,14 +21,6 @@ struct Seen {
 // Evidence that has faded below this counts as none, LEAST_EVIDENCE in adaptive.py.
 inline double or_none(double evidence) { return evidence < 1e-150 ? 0.0 : evidence; }
 
-// What is known of an arm, in one place, because all such arms are read at every decision.
-struct Known {
-    std::int32_t leaf;
-    std::uint32_t parent;  // cluster
-    Seen seen;
-    double room;  // see `may_stray`
-};
-
 // Mean and standard deviation of a normal draw.
 struct Drawn {
     double x, y;
@@ -159,12 +151,14 @@ struct AdaptiveBeta {
         nodes[leaf].scales.b = best_fit(seen);
         return nodes[leaf].scales.a - nodes[leaf].scales.b + 0.5 * ln_one_plus(seen.plays);
     }
-    // Whether the log factor may be above a limit: it is at most room + share n (x - m)^2 / (m (1 - m)), with m the
-    // cluster's mean, because k is at least 1.
-    BANDITREE_INLINE bool may_stray(const Known& of, double k, double around, double limit, const Stray&) const {
-        const double n = of.seen.plays, off = of.seen.total - n * around;
-        return k * off * off > (limit - of.room) * (k + n) * n * around * (1.0 - around);
+    // At least the log factor of an arm whose cluster's mean is between low and high: with k at least 1, and m the mean, it is
+    // at most room + share n (x - m)^2 / (m (1 - m)).
+    BANDITREE_INLINE double most_factor(const Seen& seen, double room, double k, double low, double high, const Stray&) const {
+        const double n = seen.plays, s = seen.total, off = std::max(std::abs(s - n * low), std::abs(s - n * high));
+        return room + k * off * off / ((k + n) * n * std::min(low * (1.0 - low), high * (1.0 - high)));
     }
+    // How far the mean of a cluster may move before what was found for its arms is found anew.
+    double leeway(double mean) const { return 0.02 * std::min(mean, 1.0 - mean); }
     // What `remember` kept.
     Logs logs(std::int32_t leaf) const { return {nodes[leaf].scales.a, nodes[leaf].scales.b}; }
     BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, double around, const Stray&) const {
@@ -185,8 +179,7 @@ struct AdaptiveBeta {
         return {on_scale(p, low, high) - bend, slope * std::sqrt(variance * p * q) * (1.0 + wider * variance)};
     }
     // The mean whose draws are at the bar, and a factor w such that a draw with a lower mean m and variance v passes the bar
-    // only if a normal exceeds a number whose square is at least 80, if (mean - m)^2 > 80 w v; the same for 120, and for 4.3,
-    // where the number is above 2.06, which a normal exceeds in less than 2%.
+    // only if a normal exceeds 2.06, which it does in less than 2%, if (mean - m)^2 > 4.3 w v.
     void at_bar(double bar, double& mean, double& factor) const {
         const double end = on_scale(1.0, 1.0, 0.0), below = -std::min(std::abs(bar), end);
         double root = (below + end) / 3.4;  // of the rate, by Newton's method
@@ -282,12 +275,13 @@ struct AdaptiveNormal {
     }
     double remember(std::int32_t, const Seen&) { return 0.0; }
     Logs logs(std::int32_t) const { return {0.0, 0.0}; }
-    // Whether the log factor may be above a limit: ln q <= q - 1 saves the logarithms.
-    BANDITREE_INLINE bool may_stray(const Known& of, double k, double around, double limit, const Stray& stray) const {
-        const double n = of.seen.plays, away = in_units(of.seen.total / n - around);
-        const double tree = 1.0 / n + 1.0 / k, own = 1.0 / n + 1.0 / stray.plays;
-        return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree)) > limit;
+    // See AdaptiveBeta; ln q <= q - 1 saves the logarithms.
+    BANDITREE_INLINE double most_factor(const Seen& seen, double, double k, double low, double high, const Stray& stray) const {
+        const double n = seen.plays, x = seen.total / n, tree = 1.0 / n + 1.0 / k, own = 1.0 / n + 1.0 / stray.plays;
+        const double away = in_units(std::max(std::abs(x - low), std::abs(x - high)));
+        return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree));
     }
+    double leeway(double) const { return 0.02 * sd * std::sqrt(variance); }
     BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, double around, const Stray& stray) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n;
         const auto log_density = [&](double mean, double part) BANDITREE_INLINE {
