@@ -311,6 +311,25 @@ def test_half_sent_requests_do_not_lock_others_out(tmp_path: Path, sent: bytes) 
     assert len([json.loads(line) for line in server.errors]) < 10
 
 
+@pytest.mark.parametrize(
+    ("begun", "more"),
+    [
+        (b"GET /", b"x" * 2**15),
+        (b"GET /healthz HTTP/1.1\r\nx: ", b"x" * 2**15),
+        (b"GET /healthz HTTP/1.1\r\n", b"x: y\r\n" * 1000),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\n", b"x: y\r\n" * 1000),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x" * 2**15),
+    ],
+    ids=["address", "header", "headers", "trailers", "trailer"],
+)
+def test_a_head_without_end_is_cut_off(server: Server, begun: bytes, more: bytes) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        with pytest.raises(ConnectionError):
+            client.sendall(begun + 1000 * more)
+    assert server.http.post("/v1/decisions").status_code == 201
+
+
 def test_idle_connections_make_room(tmp_path: Path) -> None:
     """Those that wait longest without a request, and never one that waits for its answer."""
     with serving(tmp_path, command=(sys.executable, "-c", _FEW_FILES)) as server, ExitStack() as opened:

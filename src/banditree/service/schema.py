@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -13,6 +14,7 @@ MAX_K = 1_000
 MAX_NAME = 200  # characters
 MAX_ARM_NAME = 1_000  # characters; what a file of items may hold, a request can name
 MAX_CONTEXT = 100_000
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _printable(text: str) -> str:
@@ -29,7 +31,7 @@ def _no_slash(text: str) -> str:
 
 def storable(text: str) -> str:
     """Refuse what a database cannot store."""
-    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+    if UNSTORABLE.search(text):
         raise ValueError("it contains a character that cannot be stored")
     return text
 

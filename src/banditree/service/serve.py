@@ -62,6 +62,7 @@ def serve(
             log_config=None,
             log_level="warning",
             access_log=False,
+            proxy_headers=False,  # nothing depends on where a request comes from
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )

@@ -295,7 +295,12 @@ void bind_walk(nb::module_& m) {
                 require(to_context(context, self, x) && arm >= -1 && arm < self.walk->tree.n_arms, "no such arm, or context");
                 require(arm < 0 || !limits || limits->allows(arm), "the arm must be allowed");
                 std::vector<double> chances;
-                if (!self.walk->wins(limits, x, arm, chances)) return nb::none();
+                bool known;
+                {  // the caller has closed the walk, so that nobody else gets in while other threads run
+                    nb::gil_scoped_release release;
+                    known = self.walk->wins(limits, x, arm, chances);
+                }
+                if (!known) return nb::none();
                 return doubles_of(chances, {chances.size()});
             },
             nb::arg("limits").none(), nb::arg("context").none(), nb::arg("arm") = -1)
