@@ -324,9 +324,8 @@ def test_half_sent_requests_do_not_lock_others_out(tmp_path: Path, sent: bytes) 
 )
 def test_a_head_without_end_is_cut_off(server: Server, begun: bytes, more: bytes) -> None:
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as client:
-        with pytest.raises(ConnectionError):
-            client.sendall(begun + 1000 * more)
+    with socket.create_connection((host, int(port))) as client, pytest.raises(ConnectionError):
+        client.sendall(begun + 1000 * more)
     assert server.http.post("/v1/decisions").status_code == 201
 
 
