@@ -18,6 +18,7 @@ from starlette.responses import Response
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from banditree.errors import InvalidValue
+from banditree.report.files import reason
 from banditree.service.events import say_failure
 from banditree.service.metrics import Metrics
 
@@ -100,7 +101,7 @@ def _read_tokens(file: str) -> dict[str, frozenset[str]]:
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read --tokens {file}: {error}") from None
+        raise InvalidValue(f"cannot read --tokens {file}: {reason(error)}") from None
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
