@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from banditree.service.events import from_iso
 
@@ -36,6 +37,17 @@ def storable(text: str) -> str:
     return text
 
 
+def _context(value: object) -> object:
+    """Name the feature that is wrong, before each form that a context may have is said to be another."""
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            if not isinstance(entry, str | int | float | None) or (isinstance(entry, float) and not isfinite(entry)):
+                raise ValueError(f"feature {name!r:.60} is {entry!r:.60}; give text, a finite number, true or false")
+    elif not isinstance(value, list | None):
+        raise ValueError("give an object with features by name, or a list of numbers")
+    return value
+
+
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(_printable)]
 Id = Annotated[Name, AfterValidator(_no_slash)]
 Arm = Annotated[str, Field(min_length=1, max_length=MAX_ARM_NAME), AfterValidator(storable)]
@@ -54,7 +66,7 @@ class Asked(BaseModel):
 class DecisionAsked(Asked):
     """What to decide. All fields are optional."""
 
-    context: Vector | Named | None = Field(
+    context: Annotated[Vector | Named | None, BeforeValidator(_context)] = Field(
         None, description="What is known about this visitor: features by name, or one number per dimension."
     )
     only: Arms | None = Field(None, description="Arms to choose from.")

@@ -316,6 +316,8 @@ def _as_frame(frame: Any) -> Any:
     except TypeError:
         kind = type(frame).__name__
         raise InvalidType(f"{frame!r:.60} is a {kind}; give a file, a data frame or a mapping of columns") from None
+    except nw.exceptions.DuplicateError:
+        raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
 
 
 def _read_parquet(path: Path) -> Any:
