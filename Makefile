@@ -30,6 +30,8 @@ setup: $(READY) ## .venv with banditree (editable), its extras and the tools
 test coverage test-lowest test-newest sanitize: export OMP_NUM_THREADS = 1
 test coverage test-lowest test-newest sanitize: export OPENBLAS_NUM_THREADS = 1
 test coverage test-lowest test-newest sanitize: export MPLBACKEND = Agg
+# Tests start hundreds of Python processes. Each module is compiled once for all of them, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 test: setup ## every test and every example of the docs
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -145,18 +147,32 @@ BUILD_TOOLS = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))[
 MORE_TOOLS = from scikit_build_core.build import get_requires_for_build_editable as more; print(*more())
 
 # $(call install,VENV,OPTIONS,WHAT): banditree and its extras, by versions that the options choose
-define install
+define tools
 $(1)/bin/python -m pip install --quiet $(2) $$($(1)/bin/python -c '$(BUILD_TOOLS)')
 @more=$$($(1)/bin/python -c '$(MORE_TOOLS)') && { test -z "$$more" || $(1)/bin/python -m pip install --quiet $(2) $$more; }
-$(if $(NATIVE),BANDITREE_REQUIRE_NATIVE=1 )$(1)/bin/python -m pip install --quiet --no-build-isolation \
-  --config-settings=build-dir=build/$(1)/{wheel_tag} $(if $(NATIVE),,--config-settings=wheel.cmake=false) \
-  $(2) $(3)
 endef
+BUILD_OPTIONS = --no-build-isolation --config-settings=build-dir=build/$(1)/{wheel_tag} $(if $(NATIVE),,--config-settings=wheel.cmake=false)
+define banditree
+$(if $(NATIVE),BANDITREE_REQUIRE_NATIVE=1 )$(1)/bin/python -m pip install --quiet $(call BUILD_OPTIONS,$(1)) $(2) $(3)
+endef
+define install
+$(call tools,$(1),$(2))
+$(call banditree,$(1),$(2),$(3))
+endef
+
+# The native engine compiles while pip fetches the libraries. The install that follows finds both, and compiles nothing.
+PINNED = --constraint constraints.txt
+COMPILE = BANDITREE_REQUIRE_NATIVE=1 $(BIN)/python -m pip wheel --quiet --no-deps $(call BUILD_OPTIONS,$(VENV)) --wheel-dir build/$(VENV) .
+LIBRARIES = import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  extras = project["optional-dependencies"]; del extras["all"]; print(*project["dependencies"], *sum(extras.values(), []))
 
 # A new package is not seen by an editable install until it is made again, so the packages count too.
 $(READY): pyproject.toml constraints.txt CMakeLists.txt $(shell find src/native 2>/dev/null) \
   $(shell find src/banditree -name __init__.py 2>/dev/null) | $(BIN)/python
 	@rm -f $(VENV)/.ready-*
-	$(call install,$(VENV),--constraint constraints.txt,--editable $(FOR_ALL))
+	$(call tools,$(VENV),$(PINNED))
+	$(if $(NATIVE),$(COMPILE) & compiling=$$!;) $(BIN)/python -m pip install --quiet $(PINNED) $$($(BIN)/python -c '$(LIBRARIES)'); \
+	fetched=$$?; $(if $(NATIVE),wait $$compiling &&) exit $$fetched
+	$(call banditree,$(VENV),$(PINNED),--editable $(FOR_ALL))
 	@echo "banditree is installed in $(VENV), with the $(ENGINE) engine."
 	@touch $@

@@ -39,7 +39,7 @@ class Options:
 
     @classmethod
     def quick(cls) -> Options:
-        return cls(seeds=1, horizon=60, allowance=0.2, patience=1.0, probes=40)
+        return cls(seeds=1, horizon=20, allowance=0.2, patience=1.0, probes=40)
 
 
 @dataclass(frozen=True)

@@ -370,6 +370,8 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
     except TypeError:
         what = "a mapping {feature: value}, or a data frame" if wanted else "a data frame or a mapping of columns"
         raise InvalidType(f"{frame!r:.60} is a {type(frame).__name__}; give {what}") from None
+    except nw.exceptions.DuplicateError:
+        raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
     present = list(table.columns)
     for name in wanted or ():
         if name not in present:
@@ -443,7 +445,7 @@ def _refusal(name: str, value: Any, row: int | None, need: str) -> InvalidType |
         return InvalidValue(f"{_describe(name, row)} is missing ({value}); give {need}")
     if isinstance(value, NOT_BOOLS) and not isinstance(value, bool) and "finite" in need:
         return InvalidValue(f"{_describe(name, row)} is {value!r:.60}; give {need}")
-    return InvalidType(f"{_describe(name, row)} is {value!r:.60}, a {type(value).__name__}; give {need}")
+    return InvalidType(f"{_describe(name, row)} is {value!r:.60}, of type {type(value).__name__}; give {need}")
 
 
 # Vectors of numbers, such as dummies beside ages
@@ -475,7 +477,7 @@ def from_objects(array: NDArray[Any], value: Any, what: str, need: str) -> Float
             )
         else:
             raise InvalidType(
-                f"{need}; {_place(value, where)} of {what} is {entry!r:.60}, a {type(entry).__name__}; {RECIPE}"
+                f"{need}; {_place(value, where)} of {what} is {entry!r:.60}, of type {type(entry).__name__}; {RECIPE}"
             )
     return numbers
 

@@ -280,6 +280,19 @@ def test_simulations_with_next_to_no_prior(precision: float) -> None:
         assert rows.posterior(np.array([0]))[0][0] == pytest.approx(np.linalg.solve(b, rows.moment[0]), rel=1e-8)
 
 
+@pytest.mark.parametrize("name", ["LinTS", "LinTSC", "LinHTS"])
+def test_what_was_chosen_was_not_impossible(name: str, engine: str) -> None:
+    """Rewards so large that the means of arms differ by rounding alone more than draws do."""
+    for seed in (12, 24, 47, 56):
+        rng = np.random.default_rng(seed)
+        policy = make(name, bt.Tree({"x": ["a", "b"], "y": ["c", "d"], "z": [*range(20)]}), seed)
+        for size in rng.choice([1e9, 1e16], 60, p=[0.7, 0.3]):
+            x = size * rng.standard_normal(3)
+            decision = policy.decide(x)
+            assert decision.propensity > 0
+            policy.update(decision.arm, 1e43 * rng.standard_normal(), x)
+
+
 def test_refused_updates_change_nothing(engine: str) -> None:
     policy, _ = trained(engine=engine)
     before = state(policy)

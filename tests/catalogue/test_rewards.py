@@ -196,6 +196,9 @@ def test_rewards_that_tell_nothing_are_refused() -> None:
         read_catalogue(table | {"s": ["", ""]}, **options)  # type: ignore[arg-type]
     with pytest.raises(CatalogueError, match="row 1, column 's': -1 is negative"):
         read_catalogue(table | {"s": [2, -1]}, **options)  # type: ignore[arg-type]
+    with pytest.raises(CatalogueError) as caught:  # a negative number of successes is one problem, not two
+        read_catalogue({"item": ["a"], "n": [-5], "k": [-1]}, arm="item", plays="n", successes="k")
+    assert str(caught.value).count("row 0") == 2
     with pytest.raises(CatalogueError, match="row 0, column 'm': 1e"):
         read_catalogue(table | {"s": [2, ""], "m": [1e200, 3]}, **options)  # type: ignore[arg-type]
     for bad in ({"reward_mean": [np.nan, 1]}, {"reward_sd": [np.inf, 1]}, {"reward_sd": [0, 0]}):

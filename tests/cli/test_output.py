@@ -112,6 +112,14 @@ def test_a_horizon_beyond_all_bounds(items: Path) -> None:
         refused(call(command, items, *COUNTS, "--horizon", "9" * 20), "must be from 1 to 1000000000000")
 
 
+@pytest.mark.parametrize("option", ["--tokens", "--context", "--config"])
+def test_a_missing_file_is_named_once_and_without_numbers(option: str, items: Path) -> None:
+    columns: list[str | Path] = [] if option == "--config" else [items, "--arm", "item", "--path", "category"]
+    result = call("serve", *columns, option, "missing.txt")
+    refused(result, ": No such file or directory")
+    assert "Errno" not in result.stderr
+
+
 def test_figures_do_not_go_into_a_file(items: Path) -> None:
     before = items.read_bytes()
     refused(call("reproduce", "2a", "--out", items), "Error: items.csv is a file; give a folder")

@@ -326,19 +326,25 @@ def test_without_matplotlib_the_error_names_the_extra(runs: bt.Runs, monkeypatch
 TITLES = [f"The Adventures of Priscilla, Queen of the Desert, director's cut ({1980 + i})" for i in range(40)]
 
 
+WIDE = [f"商品カテゴリの非常に長い名前が続く場合の表示を確かめるための文字列 {i}" for i in range(40)]
+BROKEN = [f"one\nline\tand\r\nanother of {i}, and some more of it" for i in range(40)]
+
+
 @pytest.mark.parametrize("kind", ["support", "intervals", "regret", "regret below"])
-def test_long_names_leave_room_for_the_picture(kind: str) -> None:
+@pytest.mark.parametrize("titles", [TITLES, WIDE, BROKEN], ids=["long", "wide", "broken"])
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")  # whether a font has them is not ours to say
+def test_long_names_leave_room_for_the_picture(kind: str, titles: list[str]) -> None:
     """Names of 70 characters: no warning of Matplotlib's, which is an error here, axes of some size, labels inside."""
     rng = np.random.default_rng(0)
     ax: Any
     if kind == "support":
-        ax = plots.support(TITLES, rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(40)), ax=plots.sheet())
+        ax = plots.support(titles, rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(40)), ax=plots.sheet())
     elif kind == "intervals":
         values, errors = rng.random(6).tolist(), rng.random(6).tolist()
-        ax = plots.intervals(TITLES[:6], values, errors, reference=(0.5, 0.1), ax=plots.sheet(height=3.0))
+        ax = plots.intervals(titles[:6], values, errors, reference=(0.5, 0.1), ax=plots.sheet(height=3.0))
     else:
         problem = bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3])
-        runs = bt.simulate(dict.fromkeys(TITLES[:4], bt.TS), problem, horizon=50, seeds=2)
+        runs = bt.simulate(dict.fromkeys(titles[:4], bt.TS), problem, horizon=50, seeds=2)
         ax = plots.regret(runs, ax=plots.sheet(4.8, 4.4), legend="below" if "below" in kind else "beside")
     ax.figure.draw_without_rendering()
     box, figure = ax.get_window_extent(), ax.figure.bbox
@@ -349,6 +355,14 @@ def test_long_names_leave_room_for_the_picture(kind: str) -> None:
         assert extent.x0 >= figure.x0 - 1
         assert extent.y0 >= figure.y0 - 1
         assert extent.x1 <= figure.x1 + 1
+    names = [text.get_text() for text in (ax.get_xticklabels() if kind == "support" else ax.get_legend().get_texts())]
+    assert len(set(names)) == len(names), "no two look alike"
+    assert not any(sign in name for name in names for sign in "\n\r\t")
+
+
+def test_a_page_says_nothing_about_fonts_that_this_machine_lacks() -> None:
+    """The text of an SVG picture is drawn with the fonts of whoever looks at it."""
+    assert "商品" in plots.svg(plots.intervals(["商品"], [0.5], [0.1], ax=plots.sheet()))
 
 
 def test_no_two_policies_look_alike() -> None:

@@ -178,6 +178,10 @@ def test_what_is_known_beforehand() -> None:
         ({"dim": 3, "prior": bt.Beta(1, 1)}, "bt.Linear"),
         ({"dim": 3, "prior": bt.Linear(5)}, "5 coefficients"),
         ({"dim": 3, "prior": bt.Linear(3, v=0.5)}, "learns the noise"),
+        (
+            {"dim": 3, "prior": bt.Linear(3, precision=1e-30)},
+            "precision=1e-30 must be from 1e-06 to .*leave out a prior",
+        ),
         ({"dim": 3, "features": bt.Features({"x": bool})}, "leave out dim="),
         ({"features": bt.Features({"x": bool}), "prior": bt.Linear(3)}, "3 coefficients"),
         ({"dim": 3, "prior": {"a": bt.Linear(3), "zz": bt.Linear(3)}}, "zz"),

@@ -134,7 +134,7 @@ MANY: list[tuple[Any, type[Exception], str]] = [
     (np.ones(DIM), ValueError, r"\(3,\)"),
     ([[1, 2, 3], [1, NAN, 3]], ValueError, r"contexts has .*nan.* at \(1, 1\)"),
     ([[1, 2, 3], [1]], ValueError, "of different lengths"),
-    ([["a"] * 3] * 2, TypeError, "column 0 in row 0 of contexts is 'a', a str"),
+    ([["a"] * 3] * 2, TypeError, "column 0 in row 0 of contexts is 'a', of type str"),
 ]
 
 

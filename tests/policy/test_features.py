@@ -108,14 +108,14 @@ GOOD = {"device": "phone", "age": 30, "returning": False}
     ("change", "error", "words"),
     [
         ({"device": None}, ValueError, "'device' is missing"),
-        ({"device": 3}, TypeError, "'device' is 3, a int; give text such as 'phone'"),
+        ({"device": 3}, TypeError, "'device' is 3, of type int; give text such as 'phone'"),
         ({"age": float("nan")}, ValueError, "'age' is missing"),
         ({"age": pd.NA}, ValueError, "'age' is missing"),
         ({"age": float("inf")}, ValueError, "'age' is inf"),
-        ({"age": "30"}, TypeError, "'age' is '30', a str"),
+        ({"age": "30"}, TypeError, "'age' is '30', of type str"),
         ({"age": True}, TypeError, "'age' is True"),
         ({"age": 10**400}, ValueError, "'age' is 1000"),
-        ({"returning": 1}, TypeError, "'returning' is 1, a int; give True or False"),
+        ({"returning": 1}, TypeError, "'returning' is 1, of type int; give True or False"),
         ({"returning": np.nan}, ValueError, "'returning' is missing"),
     ],
 )
@@ -236,3 +236,15 @@ def test_no_order_of_a_mapping_matters() -> None:
     for _ in range(5):
         shuffled = {name: GOOD[name] for name in rng.permutation(names)} | {"other": object()}
         np.testing.assert_array_equal(FEATURES.encode(shuffled), FEATURES.encode(GOOD))
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    frame = pd.DataFrame([["phone", 30, 31]], columns=["device", "age", "age"])
+    for read in (bt.Features.from_frame, FEATURES.encode, lambda table: bt.read_catalogue(table, arm="device")):
+        with pytest.raises(ValueError, match="have the same name; rename all but one"):
+            read(frame)
+
+
+def test_one_context_is_not_several() -> None:
+    with pytest.raises(ValueError, match="needs 1 context of 3 numbers"):
+        bt.LinTS(bt.Tree(2), dim=3).choose_many(contexts=np.ones((1, 2)))

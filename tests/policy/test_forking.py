@@ -100,6 +100,21 @@ def test_a_fork_while_another_thread_draws(engine: str) -> None:
     assert found == {"(5,)"}
 
 
+def test_a_fork_while_another_thread_computes_probabilities() -> None:
+    """The native engine does so without the GIL."""
+    policy = bt.ATS(bt.Tree({f"cluster {c}": [f"arm {c} {i}" for i in range(30)] for c in range(20)}), rng=1)
+    arms = policy.tree.arms
+
+    def decide() -> float:
+        policy.update(arms[np.random.default_rng().integers(len(arms))], 1)
+        return policy.decide(exclude=arms[:3]).propensity
+
+    with beside(decide):
+        found = {in_a_child(lambda: decide() > 0) for _ in range(12)}
+    assert found == {"True"}
+    assert decide() > 0
+
+
 def test_streams_part_where_no_seed_was_given(engine: str, tmp_path: Path) -> None:
     tree = bt.Tree(1000)
     bt.TS(tree).save(tmp_path / "policy")

@@ -143,7 +143,7 @@ CHANGES: dict[str, Callable[[bt.Policy], None]] = {
 }
 
 
-FADING = ("TS", "TSMax", "UCBC", "LinUCB", "LinTSC")
+FADING = ("ATS", "TS", "TSMax", "UCBC", "LinATS", "LinUCB", "LinTSC")
 CASES: list[tuple[str, float | None, str]] = [
     (name, None, change) for name in ("TSC", "TSMax", "LinTSC") for change in CHANGES
 ]

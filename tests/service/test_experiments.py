@@ -441,6 +441,14 @@ def test_contexts_by_name_are_checked_and_logged_in_columns_of_their_own(tmp_pat
             refused = http.post("/v1/decisions", json={"context": wrong} if wrong else {})
             assert refused.status_code == 422
             assert name in refused.json()["error"]
+        for sent, said in (
+            ('{"age": NaN}', "feature 'age' is nan"),
+            ('{"age": [1]}', "'age' is [1]"),
+            ('"x"', "an object"),
+        ):
+            refused = http.post("/v1/decisions", content=f'{{"context": {sent}}}')
+            assert refused.status_code == 422
+            assert said in refused.json()["error"]
         play(http, 12, context=visitor)
         flag = http.post(
             "/ofrep/v1/evaluate/flags/main", json={"context": visitor | {"targetingKey": "v", "unknown": [1]}}

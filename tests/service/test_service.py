@@ -7,6 +7,7 @@ import io
 import json
 import math
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -331,22 +332,44 @@ def refused(folder: Path, *options: str) -> str:
     return done.stderr
 
 
+REFUSED: dict[str, list[str]] = {
+    "give --token": ["--host", "0.0.0.0"],
+    "there is no policy 'TSX'": ["--policy", "TSX"],
+    "needs --reward-window": ["--default-reward", "0"],
+    "is not a time": ["--reward-window", "soon"],
+    "outside [0, 1]": ["--default-reward", "2", "--reward-window", "9"],
+    "does not take --dim; leave it out": ["--dim", "3"],
+    "LinTS needs --dim": ["--policy", "LinTS"],
+    "--half-life=0.0 must be at least 1": ["--half-life", "0"],
+    "--rewards 'money' must be rates": ["--rewards", "money"],
+    "--reward-sd=0.0 must be above 0": ["--reward-sd", "0"],
+    "there is no folder": ["--store", "nowhere/decisions.db"],
+    "it is a folder": ["--store", "."],
+    "cannot reach the store": ["--store", "postgresql://127.0.0.1:1/nothing"],
+    "cannot use": ["--store", "broken.db"],
+}
+_ONE_AFTER_THE_OTHER = """
+import json, sys
+from typer.testing import CliRunner
+from banditree.cli.main import application
+done = [CliRunner().invoke(application(), words) for words in json.load(sys.stdin)]
+print(json.dumps([[each.exit_code, each.stdout, each.stderr] for each in done]))
+"""
+
+
 def test_a_server_that_cannot_be_says_why(tmp_path: Path) -> None:
-    assert "give --token" in refused(tmp_path, "--host", "0.0.0.0")
-    assert "there is no policy 'TSX'" in refused(tmp_path, "--policy", "TSX")
-    assert "needs --reward-window" in refused(tmp_path, "--default-reward", "0")
-    assert "is not a time" in refused(tmp_path, "--reward-window", "soon")
-    assert "outside [0, 1]" in refused(tmp_path, "--default-reward", "2", "--reward-window", "9")
-    assert "does not take --dim; leave it out" in refused(tmp_path, "--dim", "3")
-    assert "LinTS needs --dim" in refused(tmp_path, "--policy", "LinTS")
-    assert "--half-life=0.0 must be at least 1" in refused(tmp_path, "--half-life", "0")
-    assert "--rewards 'money' must be rates" in refused(tmp_path, "--rewards", "money")
-    assert "--reward-sd=0.0 must be above 0" in refused(tmp_path, "--reward-sd", "0")
-    assert "there is no folder" in refused(tmp_path, "--store", "nowhere/decisions.db")
-    assert "it is a folder" in refused(tmp_path, "--store", ".")
-    assert "cannot reach the store" in refused(tmp_path, "--store", "postgresql://127.0.0.1:1/nothing")
+    """In one process, because each of them takes a second to start."""
     (tmp_path / "broken.db").write_bytes(b"no database, but long enough to be looked at" * 100)
-    assert "cannot use" in refused(tmp_path, "--store", "broken.db")
+    words = ["serve", str(items(tmp_path)), "--arm", "item", "--path", "kind", "--port", "0"]
+    asked = json.dumps([[*words, *options] for options in REFUSED.values()])
+    command = [sys.executable, "-c", _ONE_AFTER_THE_OTHER]
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=True)
+    answers = json.loads(done.stdout)
+    assert len(answers) == len(REFUSED)
+    for says, (code, shown, error) in zip(REFUSED, answers, strict=True):
+        assert (code, shown) == (2, ""), error
+        assert says in error
+        assert "Traceback" not in error
 
 
 def test_a_store_that_cannot_be_used_is_not_left_locked(tmp_path: Path) -> None:

@@ -42,8 +42,20 @@ def archive(*names: str) -> bytes:
         (b"<!DOCTYPE html><html></html>", "is a web page"),
         (b"SQLite format 3\0" + b"\0" * 100, "is an SQLite database"),
         (b"item\0,kind", "is not text"),
+        (b"", r"1 problem in items.*\n  it is empty; give a table"),
     ],
-    ids=["json", "json-lines", "xlsx", "xls", "zip", "utf-16", "html", "sqlite", "binary"],  # an archive holds the time
+    ids=[
+        "json",
+        "json-lines",
+        "xlsx",
+        "xls",
+        "zip",
+        "utf-16",
+        "html",
+        "sqlite",
+        "binary",
+        "empty",
+    ],  # an archive holds the time
 )
 def test_what_is_not_a_table_is_named(content: bytes, words: str, tmp_path: Path) -> None:
     for name, packed in (("items.csv", content), ("items.csv.gz", gzip.compress(content))):

@@ -51,6 +51,7 @@ ORIGIN_STEP = 16.0  # standard deviations: rewards are measured from a multiple 
 FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
 INTERVAL_FALL = 0.7  # the log prior of a copy falls by so much more with each halving of the width, for intervals
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
+LEAST_PLAYS, MOST_PLAYS = 1e-6, 1e12  # that a prior may be worth; with less, the variance would drown all evidence
 CONSTANT = 1e-12  # a variance that is a smaller share of the mean square is rounding
 BLOCK = 2**20  # numbers in memory when the messages of many arms are computed together
 
@@ -87,7 +88,8 @@ class AdaptiveLinear(Belief):
         if len(values) != dim:
             raise InvalidValue(f"{len(values)} slopes for contexts of {dim} numbers; give one for each")
         for what, number in {"plays": plays, "level_plays": level_plays}.items():
-            real(what, number, 0.0, 1e12)
+            if real(what, number, 0.0, MOST_PLAYS):
+                real(what, number, LEAST_PLAYS, why="0 if nothing is known")
         real("level", level, -MAX_REWARD, MAX_REWARD)
         fields = {"size": dim, "level": level, "slopes": values, "plays": plays, "level_plays": level_plays}
         for name, value in fields.items():
@@ -154,7 +156,8 @@ def adaptive_linear(prior: Prior, dim: int | None) -> Any:
             f"prior={prior!r} has {prior.dim} coefficients; give {dim}, one per number of the context, or one more "
             "for the level, after them"
         )
-    plays = real("precision", prior.precision, 0.0, 1e12, why="the plays that the coefficients are worth")
+    worth = "the plays that the coefficients are worth; leave out a prior that is worth less"
+    plays = real("precision", prior.precision, LEAST_PLAYS, MOST_PLAYS, why=worth)
     *slopes, last = prior.mean
     if prior.dim == dim:
         return AdaptiveLinear(dim, slopes=prior.mean, plays=plays)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,8 +112,6 @@ class LinearRows(CountedRows):
     PRIOR = ("precision", "prior_mean")
     NOT_READ = ("inverse", "coefficients", "exact", "exact_nodes")
 
-    wins = CountedRows.normal_wins
-
     dim: int
     gram: Floats  # (nodes, dim, dim) sum of x x'
     moment: Floats  # (nodes, dim) sum of r x
@@ -123,6 +122,22 @@ class LinearRows(CountedRows):
         self.precision, self.prior_mean = precision, prior_mean  # (nodes,), (nodes, dim)
         self.lay_out(np.zeros((n + 1, 2 + dim * dim + dim)), {"gram": (dim, dim), "moment": (dim,)})
         self._posteriors: Posteriors | None = None  # those computed so far
+        self._walk: Any = None
+
+    def joins(self, walk: Any) -> None:
+        """Remember the native walk, as long as it exists."""
+        self._walk = ref(walk)
+
+    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
+        """Return the chance that each node has the highest draw, from the very numbers that the engine draws with.
+
+        Computed in another way they may differ by more than a spread, where rewards are of another order of magnitude.
+        """
+        walk = None if self._walk is None else self._walk()
+        if walk is None:
+            return self.normal_wins(nodes, context)
+        mean, spread = np.array([walk.moments(int(node), context) for node in np.asarray(nodes)]).T.copy()
+        return np.asarray(self.winning.normal_wins(mean, spread))
 
     def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
         assert context is not None

@@ -128,7 +128,7 @@ def _read_nothing(table: Columns) -> Combine:
 def _read_counts(table: Columns, *, plays: str, successes: str) -> Combine:
     """Read past plays and successes."""
     n, s = table.counts(plays), table.counts(successes)
-    for at in np.flatnonzero(s > n).tolist():
+    for at in np.flatnonzero((s > n) & (s >= 0)).tolist():
         message = f"{s[at]:.12g} successes in {n[at]:.12g} plays (column {plays!r}); there cannot be more than plays"
         table.report(at, successes, message, kind="successes")
 

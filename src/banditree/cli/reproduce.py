@@ -42,7 +42,9 @@ def reproduce_command(
     ] = None,
     beyond: Annotated[
         bool | None,
-        typer.Option("--beyond/--no-beyond", help="Also run ATS on figures without contexts. Default: if all run."),
+        typer.Option(
+            "--beyond/--no-beyond", help="Also run ATS, or LinATS where there are contexts. Default: if all run."
+        ),
     ] = None,
 ) -> None:
     """Run the figures of the paper: pictures, results.csv, claims.json and report.html.

@@ -11,7 +11,8 @@ import numpy as np
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.plots.style import GREY, Look, house_style, looks
-from banditree.report.words import count
+from banditree.report.text import cell_width, chop
+from banditree.report.words import count, visible
 from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se"}
 LEGENDS = "beside", "below"
-MAX_LABEL = 24  # characters of a name
+MAX_LABEL = 24  # columns of a name, of which a wide character takes two
 
 
 def regret(
@@ -60,13 +61,13 @@ def regret(
         ax = new_axes() if ax is None else ax
         order = sorted(runs.regret, key=lambda name: -float(runs.regret[name][:, -1].mean()))
         styles = looks(runs.regret, runs.built)
-        for i, name in enumerate(order):
+        for i, (name, short) in enumerate(zip(order, labels(order), strict=True)):
             over, look = runs.over_seeds(name), styles[name]
             # Ten markers per line, shifted from line to line so that they do not hide each other.
             every = max(1, len(runs.times) // 10)
             markers = {"marker": look.marker, "markevery": (i * every // max(1, len(order)), every)}
             spread = None if band is None or over.seeds == 1 else over.se if band == "se" else over.sd
-            draw_mean(ax, name, look, runs.times, over.mean, spread, **markers)
+            draw_mean(ax, short, look, runs.times, over.mean, spread, **markers)
         for (name, curve), dashes in zip(curves.items(), ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1))), strict=False):
             ax.plot(runs.times, curve, linestyle=dashes, color=GREY, label=name)
         if log_time:
@@ -118,10 +119,11 @@ def sweep(
         # Lines are shifted a little, so that error bars at the same x do not hide each other.
         gap = min((b - a for a, b in pairwise(positions)), default=0.0)
         apart = min(0.07 * gap, 0.006 * (positions[-1] - positions[0])) if not ordered else 0.3 * gap / len(series)
+        shown = labels(list(series))
         for i, (name, (xs, mean, sd)) in enumerate(series.items()):
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
             ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
-                        linestyle=look.dashes, label=label(name), capsize=2.5, elinewidth=1.0)  # fmt: skip
+                        linestyle=look.dashes, label=shown[i], capsize=2.5, elinewidth=1.0)  # fmt: skip
         if all(low >= 0 for _, mean, sd in series.values() for low in np.subtract(mean, sd)):
             ax.set_ylim(bottom=0)
         ax.set(xlabel=x_label, ylabel=y_label, **({} if title is None else {"title": title}))
@@ -207,7 +209,7 @@ def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
     """Put the legend beside or below the axes if the layout makes room for it, else where it covers least."""
     place: dict[str, Any] = {"loc": "best"}
     if ax.get_figure().get_layout_engine() is not None:
-        is_narrow = all(len(text) <= MAX_LABEL // 2 for text in ax.get_legend_handles_labels()[1])
+        is_narrow = all(cell_width(text) <= MAX_LABEL // 2 for text in ax.get_legend_handles_labels()[1])
         below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2 if is_narrow else 1}
         place = {"loc": "upper left", "borderaxespad": 0.0} | (
             below if where == "below" else {"bbox_to_anchor": (1.01, 1.0)}
@@ -228,15 +230,37 @@ def label(name: str) -> str:
     >>> label("The Adventures of Priscilla, Queen of the Desert (1994)")
     'The Adventures … t (1994)'
     """
-    if len(name) > MAX_LABEL:
-        start, end = 2 * MAX_LABEL // 3 - 1, MAX_LABEL // 3
-        name = f"{name[:start].rstrip()} … {name[-end:].lstrip()}"
+    name = visible(name)
+    if cell_width(name) > MAX_LABEL:
+        start, end = chop(name, 2 * MAX_LABEL // 3 - 1)[0], chop(name[::-1], MAX_LABEL // 3)[0][::-1]
+        name = f"{start.rstrip()} … {end.lstrip()}"
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
-def draw_mean(ax: Any, name: str, look: Look, x: object, mean: Floats, spread: Floats | None, **options: Any) -> None:
-    """Draw the line of a policy, and a band of ``spread`` around it."""
-    ax.plot(x, mean, look.dashes, color=look.color, label=label(name), **options)
+def labels(names: Sequence[str]) -> list[str]:
+    """Shorten names; those that would look alike start at the word in which they first differ.
+
+    >>> labels(["A shirt for long winter nights, S, of wool", "A shirt for long winter nights, M, of wool", "A hat"])
+    ['… S, of wool', '… M, of wool', 'A hat']
+    """
+    alike: dict[str, set[str]] = {}
+    for name in names:
+        alike.setdefault(label(name), set()).add(name)
+    starts = {short: _agree(min(group), max(group)) for short, group in alike.items() if len(group) > 1}
+    return [
+        label(f"… {name[name.rfind(' ', 0, starts[short]) + 1 :]}") if short in starts else short
+        for name, short in zip(names, map(label, names), strict=True)
+    ]
+
+
+def _agree(one: str, other: str) -> int:
+    """Return the length of what two texts begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def draw_mean(ax: Any, short: str, look: Look, x: object, mean: Floats, spread: Floats | None, **options: Any) -> None:
+    """Draw the line of a policy, by its label, and a band of ``spread`` around it."""
+    ax.plot(x, mean, look.dashes, color=look.color, label=short, **options)
     if spread is not None:
         ax.fill_between(x, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditree.plots.lines import add_legend, draw_mean, label, new_axes
+from banditree.plots.lines import add_legend, draw_mean, labels, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 from banditree.report.intervals import Z95, normal_interval
 from banditree.report.words import count
@@ -25,8 +25,9 @@ def rewards(replay: Any, *, ax: Axes | None = None, title: str | None = None) ->
         ax = new_axes() if ax is None else ax
         styles, orders = looks(replay.curves), replay.orders
         over = {name: replay.over_orders(name) for name in replay.curves}
-        for name in sorted(over, key=lambda name: -float(over[name].mean[-1])):
-            draw_mean(ax, name, styles[name], replay.times, over[name].mean, over[name].sd if orders > 1 else None)
+        order = sorted(over, key=lambda name: -float(over[name].mean[-1]))
+        for name, short in zip(order, labels(order), strict=True):
+            draw_mean(ax, short, styles[name], replay.times, over[name].mean, over[name].sd if orders > 1 else None)
         ax.set(xlabel="accepted rows", ylabel="mean reward so far", title=title)
         add_legend(ax, title="one order" if orders == 1 else f"mean ± 1 sd,\n{count(orders, 'order')}")
     return ax
@@ -59,7 +60,7 @@ def intervals(
         for some, fill in ((~open_ones, BLUE), (open_ones, "white")):
             ax.errorbar(np.asarray(values)[some], at[some], xerr=reach[some], fmt="o", color=BLUE, capsize=3,
                         markerfacecolor=fill, elinewidth=1.4, markersize=5)  # fmt: skip
-        ax.set_yticks(at, [label(name) for name in names])
+        ax.set_yticks(at, labels(names))
         ax.set_ylim(-0.6, len(names) - 0.4)
         ax.set_xlabel("reward per decision, with 95% intervals")
         if reference is not None:
@@ -99,7 +100,7 @@ def support(names: Sequence[str], target: Floats, shown: Floats, *, ax: Axes | N
             ax.scatter(missing, 100 * target[order][missing], marker="x", color=ORANGE, zorder=3, label="never shown")
         ordered = [str(names[arm]) for arm in order]
         turned = len(order) > 8 or max(map(len, ordered)) > 6
-        ax.set_xticks(at, list(map(label, ordered)), rotation=90 if turned else 0)
+        ax.set_xticks(at, labels(ordered), rotation=90 if turned else 0)
         ax.tick_params(axis="x", labelsize="small")
         ax.grid(visible=False, axis="x")
         ax.set_xlim(-0.7, len(order) - 0.3)

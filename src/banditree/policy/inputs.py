@@ -14,6 +14,7 @@ from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD, abbreviate, is_native_ready, refuse_masked
 from banditree.features import Features
+from banditree.report.words import count as count_of
 from banditree.tree.shape import Indices
 
 PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
@@ -165,7 +166,9 @@ class Contexts:
         if self.features is not None and (frame := _frame(value)) is not None:
             rows = self.features.encode(frame)
             if n is not None and len(rows) != n:
-                raise InvalidValue(f"{self.owner} needs {n} contexts, one row each; this frame has {len(rows)}")
+                raise InvalidValue(
+                    f"{self.owner} needs {count_of(n, 'context')}, one row each; this frame has {len(rows)}"
+                )
             return self._complete(rows)
         if n is None:
             try:
@@ -175,7 +178,9 @@ class Contexts:
                     f"{self.owner} needs contexts of {self.need} each, one row each; not {value!r}"
                 ) from None
         return self._complete(
-            _floats(value, (n, self.dim), f"{self.owner} needs {n} contexts of {self.need} each", "contexts")
+            _floats(
+                value, (n, self.dim), f"{self.owner} needs {count_of(n, 'context')} of {self.need} each", "contexts"
+            )
         )
 
     def _complete(self, rows: Floats) -> Floats:

@@ -20,8 +20,8 @@ from banditree.beliefs.priors import prior_from_siblings
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import descent, engines
 from banditree.rules import Rule
+from banditree.stream import native, unlock
 from banditree.stream import reseed as reseeded
-from banditree.stream import unlock
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
@@ -191,13 +191,25 @@ def remember(policy: Policy, *, reseed: bool) -> None:
 
 
 def _before_fork() -> None:
-    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child."""
+    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child.
+
+    And wait for threads that compute without the GIL.
+    """
     if _policies:
         importlib.import_module("numpy.ma")
+    if native is not None:
+        native.before_fork()
 
 
-def _after_fork() -> None:
+def _after_fork_in_parent() -> None:
+    if native is not None:
+        native.after_fork(False)
+
+
+def _after_fork_in_child() -> None:
     """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
+    if native is not None:
+        native.after_fork(True)
     for policy in list(_policies):
         policy._lock = RLock()
         unlock(policy._stream)
@@ -208,4 +220,4 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -139,6 +139,11 @@ def read_whole(path: FilePath, start: bytes = b"") -> bytes:
         raise BadFile(f"{path} is larger than the memory of this machine") from None
 
 
+def reason(error: Exception) -> str:
+    """Say why a file cannot be read, without the number of the error and the name of the file."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def _check_name(path: FilePath, action: str) -> None:
     """Refuse what no file can be named."""
     if not isinstance(path, str | os.PathLike):

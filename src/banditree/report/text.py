@@ -201,11 +201,12 @@ def _wrap(text: str, width: int | None) -> list[str]:
             continue
         if not lines[-1]:
             lines.pop()
-        lines += _chop(word, max(width, 1))
+        lines += chop(word, max(width, 1))
     return lines
 
 
-def _chop(word: str, width: int) -> list[str]:
+def chop(word: str, width: int) -> list[str]:
+    """Cut a word into pieces of at most this width."""
     pieces = [""]
     for sign in word:
         if pieces[-1] and cell_width(pieces[-1] + sign) > width:

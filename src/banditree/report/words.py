@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 SPACES = "\t\n\v\f\r\x85\u2028\u2029"
 UNKNOWN = "–"  # shown for a number that is not known
+NOTHING = 1e-9  # the share of an interval's larger end below which the other is written as 0
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -41,10 +42,15 @@ def chance(share: float) -> str:
 def interval(ends: Iterable[float], write: Callable[[float], str] = number) -> str:
     """Format an interval: "0.1 to 0.25", or a dash if it is not known.
 
-    >>> interval((0.1, 0.25)), interval((0.1, 0.25), percent)
-    ('0.1 to 0.25', '10% to 25%')
+    An end that is next to nothing beside the other is 0.
+
+    >>> interval((0.1, 0.25)), interval((0.1, 0.25), percent), interval((6.58e-55, 0.8))
+    ('0.1 to 0.25', '10% to 25%', '0 to 0.8')
     """
-    low, high = map(write, ends)
+    both = list(ends)
+    larger = max(map(abs, both))
+    nothing = NOTHING * larger if math.isfinite(larger) else 0.0
+    low, high = (write(0.0 if abs(end) < nothing else end) for end in both)
     return UNKNOWN if UNKNOWN in (low, high) else f"{low} to {high}"
 
 

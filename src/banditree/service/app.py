@@ -39,6 +39,7 @@ from banditree.service.config import SECONDS, check_experiment_name, seconds
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
 from banditree.service.guard import (
+    BODY,
     GONE,
     WRONG,
     Access,
@@ -142,7 +143,7 @@ class Service:
     # Decisions and rewards
 
     async def decide(self, request: Request) -> Response:
-        asked = await read(request, schema.DecisionAsked)
+        asked = read(request, schema.DecisionAsked)
         return await self._do(
             request, Decide(asked.id, asked.request(), self.engine.salt, experiment=_experiment(request))
         )
@@ -156,7 +157,7 @@ class Service:
         return await self._do(request, Withdraw(_decision_id(request), experiment=_experiment(request)))
 
     async def reward(self, request: Request) -> Response:
-        asked = await read(request, schema.RewardAsked)
+        asked = read(request, schema.RewardAsked)
         command = GiveReward(
             _decision_id(request), asked.reward, asked.position, asked.arm, experiment=_experiment(request)
         )
@@ -180,21 +181,21 @@ class Service:
     # Experiments
 
     async def change_arms(self, request: Request) -> Response:
-        asked = await read(request, schema.ArmsAsked)
+        asked = read(request, schema.ArmsAsked)
         return await self._do(request, ChangeArms(asked.add, asked.move, asked.remove, experiment=_experiment(request)))
 
     async def pause(self, request: Request) -> Response:
         """Let the control policy decide for everybody, and learn nothing."""
-        await read(request, schema.Asked)
+        read(request, schema.Asked)
         return await self._do(request, Pause(True, experiment=_experiment(request)))
 
     async def resume(self, request: Request) -> Response:
-        await read(request, schema.Asked)
+        read(request, schema.Asked)
         return await self._do(request, Pause(False, experiment=_experiment(request)))
 
     async def void(self, request: Request) -> Response:
         """Leave decisions and their rewards out of all that was learned, as if they had never been."""
-        asked = await read(request, schema.VoidAsked)
+        asked = read(request, schema.VoidAsked)
         try:
             what = asked.what()
         except ValueError as error:
@@ -206,7 +207,7 @@ class Service:
         return response
 
     async def put_experiment(self, request: Request) -> Response:
-        asked = await read(request, schema.ExperimentAsked)
+        asked = read(request, schema.ExperimentAsked)
         given = asked.model_dump(exclude={"arms", "context"}, exclude_defaults=True)
         try:
             name = check_experiment_name(request.path_params["name"])
@@ -226,14 +227,14 @@ class Service:
     async def evaluate_flag(self, request: Request) -> Response:
         key = request.path_params["key"]
         try:
-            context = await _flag_context(request)
+            context = _flag_context(request)
             return json_response(200, await self._evaluate(request, key, context))
         except Refused as error:
             return _flag_error(error, key=key)
 
     async def evaluate_flags(self, request: Request) -> Response:
         try:
-            context = await _flag_context(request)
+            context = _flag_context(request)
         except Refused as error:
             return _flag_error(error)
 
@@ -417,9 +418,9 @@ def _error_response(error: Exception) -> Response:
     return error_response(503, str(error), **{"retry-after": "1"})
 
 
-async def read(request: Request, kind: type[T]) -> T:
+def read(request: Request, kind: type[T]) -> T:
     """Read the body of a request; an empty one means {}."""
-    body = await request.body()
+    body = request.scope[BODY]
     try:
         return kind.model_validate_json(body if body.strip() else b"{}")
     except ValidationError as error:
@@ -428,10 +429,10 @@ async def read(request: Request, kind: type[T]) -> T:
         raise Refused(code, describe_errors(errors)) from None
 
 
-async def _flag_context(request: Request) -> dict[str, Any]:
+def _flag_context(request: Request) -> dict[str, Any]:
     """Read the context of an OFREP request."""
     try:
-        body = json.loads(await request.body() or b"{}")
+        body = json.loads(request.scope[BODY] or b"{}")
     except (ValueError, RecursionError):
         raise FlagRefused("the body is not JSON", "PARSE_ERROR") from None
     context = body.get("context") if isinstance(body, dict) else None

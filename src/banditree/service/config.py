@@ -14,6 +14,7 @@ import numpy as np
 from banditree.catalogue.read import read_catalogue
 from banditree.errors import BanditreeError, InvalidType, InvalidValue
 from banditree.ope import read_log
+from banditree.report.files import reason
 from banditree.service.engine import Plan
 from banditree.service.schema import MAX_ARM_NAME, storable
 from banditree.service.settings import Settings, features_of, parse_context, parse_features
@@ -116,7 +117,7 @@ def read_config(file: Path, catalogue: str) -> list[Plan]:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidValue(f"cannot read {file}: {error}") from None
+        raise InvalidValue(f"cannot read {file}: {reason(error)}") from None
     tables = content.pop("experiments", None)
     if content or not isinstance(tables, Mapping) or not tables:
         raise InvalidValue(f"{file} must have a table [experiments.NAME] for each experiment, and nothing else")
@@ -184,7 +185,8 @@ def read_context(text: str, folder: Path = Path()) -> Mapping[str, Any] | None:
     try:
         content = json.loads((folder / text).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidValue(f"--context {text}: neither features such as age=18..90 nor a JSON file: {error}") from None
+        why = f"neither features such as age=18..90 nor a JSON file: {reason(error)}"
+        raise InvalidValue(f"--context {text}: {why}") from None
     if not isinstance(content, Mapping):
         raise InvalidValue(f'--context {text} must hold an object such as {{"age": [18, 90]}}')
     return features_of(content)

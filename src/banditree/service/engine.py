@@ -17,7 +17,7 @@ from banditree.report.words import count
 from banditree.service.archive import DELETED_AT_ONCE, Archive, base_key, first_state, fold_base
 from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
 from banditree.service.events import MAIN, Event, Kind, now, say, say_failure
-from banditree.service.refold import fold_again
+from banditree.service.refold import fold_again, without_collecting
 from banditree.service.settings import Settings
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog, StoreUnavailable
@@ -153,9 +153,10 @@ class Engine:
         self._plans = {plan.name: plan for plan in plans}
         self.salt = self.log.salt()
         self.head = self.log.last()
-        self._load()
-        from_snapshot = min((state.n for state in self.states.values()), default=0)
-        self._catch_up()  # most of the log, while other processes go on writing
+        with without_collecting():
+            self._load()
+            from_snapshot = min((state.n for state in self.states.values()), default=0)
+            self._catch_up()  # most of the log, while other processes go on writing
         try:
             self.head = self.log.begin()
             self._follow()

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -62,6 +63,11 @@ class Event(NamedTuple):
         """Convert from a row of the table."""
         event: Event = tuple.__new__(cls, row)  # as `_make` does, which takes as long again to check the length
         return event if event.body is None else event._replace(body=json.loads(event.body))  # type: ignore[arg-type]
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
+        """Convert from many rows, most of them without a body."""
+        return [tuple.__new__(cls, row) if row[7] is None else cls.from_row(row) for row in rows]
 
     def shown(self) -> dict[str, Any]:
         """Return the fields that the live stream shows."""

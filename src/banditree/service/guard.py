@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from starlette.responses import Response
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from banditree.errors import InvalidValue
+from banditree.report.files import reason
 from banditree.service.events import say_failure
 from banditree.service.metrics import Metrics
 
@@ -26,6 +28,10 @@ MAX_IN_FLIGHT = 1_000  # whole requests that wait for their answers; more are re
 MAX_CONNECTIONS = 2_000  # fewer where the process may open fewer files
 BACKLOG = 1_024  # connections that wait to be accepted, all in one turn of the event loop; fewer likewise
 TURNS = 4  # of the event loop between accepting a connection and having refused it
+MAX_HEAD_BYTES = 2**16
+MAX_HEADERS = 200
+MAX_SENT_BYTES = 2**23  # of a request, as it is sent: in small chunks, a body takes several times its size
+HELD_BYTES = 2**16  # of an answer that may wait for the rest of it
 SPARE_FILES = 64  # file descriptors that are not for connections
 REQUEST_SECONDS = 10.0  # for the head of a request, and again for its body
 RETRY_SECONDS = 1
@@ -36,9 +42,10 @@ UNCOUNTED = {"/healthz", "/readyz"}  # answered even when the service is busy
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 EXPERIMENT = re.compile(r"^/v1/experiments/[^/]+/")
 DECIDE, READ, ADMIN = "decide", "read", "admin"
-ROLES = (DECIDE, READ, ADMIN)
+ROLES = frozenset({DECIDE, READ, ADMIN})
 GONE = "banditree.gone"  # set in the scope of a request whose client has disconnected
 COMPLETE = "banditree.complete"  # set in the scope of a request whose body has arrived
+BODY = "banditree.body"  # the body of a request, in its scope
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -56,7 +63,7 @@ class Access:
     @classmethod
     def of(cls, token: str | None = None, file: str | None = None, hosts: tuple[str, ...] = ()) -> Access:
         """Combine a token that may do all, a file of tokens with their roles, and names beside those of loopback."""
-        tokens = {} if token is None else {_check_token(token): frozenset(ROLES)}
+        tokens = {} if token is None else {_check_token(token): ROLES}
         if file is not None:
             for secret, roles in _read_tokens(file).items():
                 tokens[secret] = tokens.get(secret, frozenset()) | roles
@@ -65,7 +72,7 @@ class Access:
     def roles(self, authorization: bytes | None) -> frozenset[str]:
         """Return the roles that a request has by its Authorization header."""
         if not self.tokens:
-            return frozenset(ROLES)
+            return ROLES
         scheme, _, given = (authorization or b"").partition(b" ")
         roles: frozenset[str] = frozenset()
         for token, its_roles in self.tokens.items():  # all of them, so that the time tells nothing
@@ -94,7 +101,7 @@ def _read_tokens(file: str) -> dict[str, frozenset[str]]:
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read --tokens {file}: {error}") from None
+        raise InvalidValue(f"cannot read --tokens {file}: {reason(error)}") from None
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -114,6 +121,7 @@ def _check_token(token: str) -> str:
     return token
 
 
+@lru_cache(maxsize=256)
 def _host_name(host: str) -> str:
     """Return the name in a Host header or an option, without its port and brackets."""
     host = host.strip().lower()
@@ -165,15 +173,18 @@ class Guard:
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, *, counts: bool) -> None:
         """Pass a request to the application when all of it has arrived: one that is half sent keeps nobody waiting."""
         self._check_head(scope)
-        body = bytearray()
+        body = scope[BODY] = bytearray()
         try:
-            async with _time_limit(scope):
+            if COMPLETE in scope:
                 await self._receive_body(receive, body)
+            else:
+                async with _time_limit():
+                    await self._receive_body(receive, body)
             if counts and self._in_flight >= MAX_IN_FLIGHT:
                 raise Refusal(busy_response())
             self._in_flight += counts
             try:
-                await self.app(scope, _with_body(bytes(body), receive), send)
+                await self.app(scope, receive, send)
             finally:
                 self._in_flight -= counts
         finally:
@@ -195,8 +206,7 @@ class Guard:
 
     def _check_head(self, scope: Scope) -> None:
         """Raise unless a request is let in by what its head says."""
-        names = (b"host", b"origin", b"authorization", b"content-length")
-        headers = {name: value for name, value in scope["headers"] if name in names}
+        headers = dict(scope["headers"])
         host, origin, path = headers.get(b"host"), headers.get(b"origin"), scope["path"]
         if not self.access.knows_host(host):
             raise Refusal(
@@ -208,7 +218,7 @@ class Guard:
         ):
             sentence = "requests from pages of another site are refused; call the service from your own server"
             raise Refusal(error_response(403, sentence))
-        if path not in OPEN:
+        if self.access.tokens and path not in OPEN:
             roles = self.access.roles(headers.get(b"authorization"))
             if not roles:
                 needs = {"www-authenticate": "Bearer"}
@@ -224,28 +234,44 @@ class Guard:
 
 
 @asynccontextmanager
-async def _time_limit(scope: Scope) -> AsyncIterator[None]:
-    """Limit the time that a body takes to arrive, but not the time that one which has arrived waits to be read."""
+async def _time_limit() -> AsyncIterator[None]:
+    """Limit the time that a body takes to arrive; one that has arrived may wait to be read as long as it takes."""
     try:
-        async with asyncio.timeout(None if COMPLETE in scope else REQUEST_SECONDS):
+        async with asyncio.timeout(REQUEST_SECONDS):
             yield
     except TimeoutError:
         sentence = f"the body did not arrive within {REQUEST_SECONDS:g} seconds"
         raise Refusal(error_response(408, sentence, connection="close")) from None
 
 
-def _with_body(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body that has arrived, and then what follows it."""
-    given = False
+class Joining:
+    """A transport that writes what it is given in one turn of the event loop together: an answer's head and body."""
 
-    async def receive_again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+        self._size = 0
 
-    return receive_again
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._flush)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size > HELD_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            held, self._held, self._size = self._held, [], 0
+            if not self._transport.is_closing():
+                self._transport.write(b"".join(held))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
@@ -259,7 +285,9 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.transport = Joining(transport, self.loop)
         self._waits_since: float | None = None
+        self._arrived = 0  # bytes of a request that is not whole yet
         self._timer: asyncio.TimerHandle | None = None
         if len(self.connections) > self.limit and not self._make_room():
             sentence = json.dumps({"error": BUSY}).encode()
@@ -273,6 +301,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._limit_size(len(data))
         if self.cycle is None or self.cycle.response_complete:
             self._wait_for_request()
         elif self.cycle.more_body:
@@ -281,6 +310,14 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
             self._stop_timer()
             self._waits_since = None
             self.cycle.scope[COMPLETE] = True
+
+    def _limit_size(self, more: int) -> None:
+        """Close the connection if what has arrived of a request is too large, which not every parser looks at."""
+        has_head = self.cycle is not None and self.scope is self.cycle.scope
+        is_done = has_head and (self.cycle.response_complete or not self.cycle.more_body)
+        self._arrived = 0 if is_done else self._arrived + more
+        if self._arrived > (MAX_SENT_BYTES if has_head else MAX_HEAD_BYTES) or len(self.headers or ()) > MAX_HEADERS:
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

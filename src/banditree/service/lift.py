@@ -186,20 +186,24 @@ class Group:
         """Add decisions and their rewards to units, in order: `Moments.move` for each, without the calls."""
         units, sum_d, sum_r, dd, dr, rr, largest = vars(self.moments).values()
         sums = self.sums
+        known, none = sums.get, (0.0, 0.0)
         for unit, more_d, more_r in entries:
             if unit is None:
-                d, r = (0.0, 0.0) if more_d > 0 else (1.0, 0.0)
+                d, r = none if more_d > 0 else (1.0, 0.0)
                 new_d, new_r = d + more_d, r + more_r
             else:
-                d, r = sums.get(unit, (0.0, 0.0))
+                d, r = known(unit, none)
                 sums[unit] = new_d, new_r = d + more_d, r + more_r
-            units += (d == 0) - (new_d == 0)
-            sum_d += more_d
-            sum_r += more_r
-            dd += more_d * (2 * d + more_d)
             dr += new_d * new_r - d * r
-            rr += more_r * (2 * r + more_r)
-            largest = max(largest, abs(new_r))
+            if more_d:  # adding 0 changes nothing
+                units += (d == 0) - (new_d == 0)
+                sum_d += more_d
+                dd += more_d * (2 * d + more_d)
+            if more_r:
+                sum_r += more_r
+                rr += more_r * (2 * r + more_r)
+                if new_r > largest or -new_r > largest:
+                    largest = abs(new_r)
         self.moments = Moments(units, sum_d, sum_r, dd, dr, rr, largest)
 
 
@@ -231,14 +235,15 @@ class Account:
         entries: dict[str, list[Entry]] = {}
         slates: set[str] = set()
         for event in events:
-            cohort, unit = event.cohort or Cohort.ALL, event.unit
+            _, kind, _, _, _, value, _, _, _, _, unit, cohort = event  # all at once, which is quicker than by name
+            cohort = cohort or Cohort.ALL
             if cohort == Cohort.PAUSED:
                 continue
             some = entries.get(cohort)
             if some is None:
                 some = entries[cohort] = []
-            if event.kind == Kind.DECISION:
-                if unit is None and event.value is not None:
+            if kind == Kind.DECISION:
+                if unit is None and value is not None:
                     unit = _slate_unit(event)
                     slates.add(unit)
                 some.append((unit, 1.0, 0.0))
@@ -246,7 +251,7 @@ class Account:
                 if not unit:
                     slate = _slate_unit(event)
                     unit = slate if slate in slates or slate in self._group(cohort).sums else None
-                some.append((unit, -1.0, 0.0) if event.kind == Kind.WITHDRAWAL else (unit, 0.0, event.value or 0.0))
+                some.append((unit, -1.0, 0.0) if kind == Kind.WITHDRAWAL else (unit, 0.0, value or 0.0))
         for cohort, some in entries.items():
             self._group(cohort).add(some)
 

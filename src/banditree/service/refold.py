@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
 
 from banditree.service.archive import first_state
@@ -18,6 +18,18 @@ MIN_EVENTS = 50_000  # in a log for which it is worth starting a process
 FEW = 1_000  # events that the service may fold between two requests
 
 Saved = tuple[int, bytes]  # the last event of a state, and the state
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Turn the garbage collector off: while a long log is folded, it looks through millions of rows in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) -> State:
@@ -62,6 +74,5 @@ def _fold_apart(open_log: Callable[[], EventLog], name: str, settings: Settings)
 
 def _send_fold(sender: Connection, open_log: Callable[[], EventLog], name: str, settings: Settings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends this process too
-    gc.disable()  # it would look through millions of rows in vain
-    with sender, suppress(BrokenPipeError):
+    with without_collecting(), sender, suppress(BrokenPipeError):
         sender.send(_fold(open_log, name, settings))

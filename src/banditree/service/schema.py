@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from math import isfinite
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from banditree.service.events import from_iso
 
@@ -13,6 +15,7 @@ MAX_K = 1_000
 MAX_NAME = 200  # characters
 MAX_ARM_NAME = 1_000  # characters; what a file of items may hold, a request can name
 MAX_CONTEXT = 100_000
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _printable(text: str) -> str:
@@ -29,9 +32,20 @@ def _no_slash(text: str) -> str:
 
 def storable(text: str) -> str:
     """Refuse what a database cannot store."""
-    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+    if UNSTORABLE.search(text):
         raise ValueError("it contains a character that cannot be stored")
     return text
+
+
+def _context(value: object) -> object:
+    """Name the feature that is wrong, before each form that a context may have is said to be another."""
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            if not isinstance(entry, str | int | float | None) or (isinstance(entry, float) and not isfinite(entry)):
+                raise ValueError(f"feature {name!r:.60} is {entry!r:.60}; give text, a finite number, true or false")
+    elif not isinstance(value, list | None):
+        raise ValueError("give an object with features by name, or a list of numbers")
+    return value
 
 
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(_printable)]
@@ -52,7 +66,7 @@ class Asked(BaseModel):
 class DecisionAsked(Asked):
     """What to decide. All fields are optional."""
 
-    context: Vector | Named | None = Field(
+    context: Annotated[Vector | Named | None, BeforeValidator(_context)] = Field(
         None, description="What is known about this visitor: features by name, or one number per dimension."
     )
     only: Arms | None = Field(None, description="Arms to choose from.")

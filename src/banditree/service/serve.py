@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import sys
@@ -53,6 +54,8 @@ def serve(
         engine.start(plans)
         service = Service(engine, access)
         sys.setswitchinterval(SWITCH_SECONDS)
+        gc.collect()
+        gc.freeze()  # what is here will stay: the garbage collector need not look through it again and again
         Connection.limit, backlog = connection_limits()
         config = uvicorn.Config(
             service.guarded,
@@ -62,6 +65,7 @@ def serve(
             log_config=None,
             log_level="warning",
             access_log=False,
+            proxy_headers=False,  # nothing depends on where a request comes from
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )

@@ -76,13 +76,15 @@ class State:
     def apply_many(self, events: Sequence[Event]) -> None:
         """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit."""
         run: list[Event] = []
+        may_be_void = self.voids or self._skipped
         for event in events:
             if event.kind not in ABOUT_DECISIONS:
                 self._apply_run(run)
                 run = []
                 self.account.close(event.at)
                 self._try(self._apply_to_all, event)
-            elif not self._is_void(event):
+                may_be_void = self.voids or self._skipped
+            elif not (may_be_void or event.cohort == Cohort.VOIDED) or not self._is_void(event):
                 run.append(event)
             elif self.account.window is not None:
                 self._apply_run(run)
@@ -124,7 +126,7 @@ class State:
             stop = start + 1
             if self.traffic.pieces:
                 end = self.traffic.end
-                later = (i for i in range(stop, len(run)) if run[i].at >= end)
+                later = (i for i, event in enumerate(run[stop:], stop) if event.at >= end)
                 stop = next((i for i in later if run[i].kind == Kind.DECISION or _is_earned(run[i])), len(run))
             self._apply_together(run[start:stop])
             start = stop
@@ -134,13 +136,14 @@ class State:
         decisions = [event for event in run if event.kind == Kind.DECISION]
         rewards = [event for event in run if event.kind in (Kind.REWARD, Kind.DEFAULT)]
         self.decisions += len(decisions)
-        self.traffic.add(decisions, [event for event in rewards if _is_earned(event)], self.category)
+        self.traffic.add(decisions, [event for event in rewards if event.cohort != Cohort.PAUSED], self.category)
         self.account.add(run)
         if self.settings.sticky is not None:
             for event in decisions:
                 self._remember(event, round(self.settings.sticky * 1e6))
+        tree = self.policy.tree
         for event in rewards:
-            if event.learned and event.arm in self.policy.tree:
+            if event.learned and event.arm in tree:
                 self._try(self._learn, event)
 
     def _apply_to_all(self, event: Event) -> None:
@@ -319,6 +322,8 @@ class Voids:
             return True
         if decision.unit is not None and decision.n < self._units.get(decision.unit, 0):
             return True
+        if not self._spans:
+            return False
         return any(decision.n < n and first <= decision.at <= last for n, first, last in self._spans)
 
     def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -374,7 +379,9 @@ class Traffic:
             piece.decisions.update([event.cohort or Cohort.ALL for event in some])
         for piece, some in self._by_piece(rewards):
             for event in some:
-                piece.rewards[event.cohort or Cohort.ALL] += event.value  # type: ignore[assignment, operator]
+                cohort = event.cohort or Cohort.ALL
+                if event.value or cohort not in piece.rewards:  # adding 0 changes nothing
+                    piece.rewards[cohort] += event.value  # type: ignore[assignment, operator]
 
     def _by_piece(self, events: Sequence[Event]) -> Iterable[tuple[Piece, Sequence[Event]]]:
         """Sort events by the pieces they belong to; nearly always, all belong to the last one."""

@@ -214,11 +214,13 @@ def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
 
 
 def _check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
+    if not header:
+        raise error(source, [Problem(None, None, "it is empty; give a table whose columns have names")])
     problems = []
     for name in wanted:
         if name not in header:
             near = difflib.get_close_matches(name, [column for column in header if len(column) <= MAX_CHARACTERS], n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"there are {first_few(header) or 'none'}"
+            known = f"did you mean {near[0]!r}?" if near else f"there are {first_few(header)}"
             problems.append(Problem(None, name, f"no such column; {known}"))
         elif list(header).count(name) > 1:
             problems.append(Problem(None, name, "there are several columns with this name; rename all but one"))
@@ -314,6 +316,8 @@ def _as_frame(frame: Any) -> Any:
     except TypeError:
         kind = type(frame).__name__
         raise InvalidType(f"{frame!r:.60} is a {kind}; give a file, a data frame or a mapping of columns") from None
+    except nw.exceptions.DuplicateError:
+        raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
 
 
 def _read_parquet(path: Path) -> Any:

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "beliefs/adaptive_linear.hpp"
@@ -233,9 +235,56 @@ const Limits* limits_of(const BoundWalk& self, nb::object within) {
     return &bound.limits;
 }
 
+// Threads that compute without the GIL. A fork waits for them, because the child would find what they write half written.
+class Away {
+  public:
+    struct Thread {
+        Thread() {
+            std::unique_lock hold(threads().mutex);
+            threads().changed.wait(hold, [] { return !threads().forking; });
+            ++threads().n;
+        }
+        ~Thread() {
+            const std::lock_guard hold(threads().mutex);
+            --threads().n;
+            threads().changed.notify_all();
+        }
+        Thread(const Thread&) = delete;
+        Thread& operator=(const Thread&) = delete;
+    };
+    static void before_fork() {
+        std::unique_lock hold(threads().mutex);
+        threads().changed.wait(hold, [] { return !threads().forking; });
+        threads().forking = true;
+        threads().changed.wait(hold, [] { return threads().n == 0; });
+    }
+    static void after_fork(bool in_child) {
+        if (in_child) {
+            new (&threads()) Away;  // nobody waits for it here
+            return;
+        }
+        const std::lock_guard hold(threads().mutex);
+        threads().forking = false;
+        threads().changed.notify_all();
+    }
+
+  private:
+    std::mutex mutex;
+    std::condition_variable changed;
+    int n = 0;
+    bool forking = false;
+
+    static Away& threads() {
+        static Away* const all = new Away;  // for ever: threads may run while the process ends
+        return *all;
+    }
+};
+
 }  // namespace
 
 void bind_walk(nb::module_& m) {
+    m.def("before_fork", &Away::before_fork, nb::call_guard<nb::gil_scoped_release>());
+    m.def("after_fork", &Away::after_fork, nb::arg("in_child"));
     plain_array = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("ndarray").ptr());
     plain_int64 = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("int64").ptr());
     // `choose`, `update` and `learn_lists` take and return arms by their ids. They are called without the policy's lock, and
@@ -295,7 +344,13 @@ void bind_walk(nb::module_& m) {
                 require(to_context(context, self, x) && arm >= -1 && arm < self.walk->tree.n_arms, "no such arm, or context");
                 require(arm < 0 || !limits || limits->allows(arm), "the arm must be allowed");
                 std::vector<double> chances;
-                if (!self.walk->wins(limits, x, arm, chances)) return nb::none();
+                bool known;
+                {  // the caller has closed the walk, so that nobody else gets in while other threads run
+                    nb::gil_scoped_release release;
+                    const Away::Thread computing;
+                    known = self.walk->wins(limits, x, arm, chances);
+                }
+                if (!known) return nb::none();
                 return doubles_of(chances, {chances.size()});
             },
             nb::arg("limits").none(), nb::arg("context").none(), nb::arg("arm") = -1)
