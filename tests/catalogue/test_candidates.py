@@ -30,7 +30,9 @@ def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
 def test_candidates_as_users_spell_them() -> None:
     found = parse_candidates(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
     assert [each.label for each in found] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
-    for wrong in (["LinTS"], ["HTS:x"], ["TSC:1"], ["ATS:1"], ["HTS:9"], []):
+    with pytest.raises(InvalidValue, match="needs contexts"):
+        parse_candidates(["LinTS"], SHOP)
+    for wrong in (["HTS:x"], ["TSC:1"], ["ATS:1"], ["HTS:9"], []):
         with pytest.raises(InvalidValue):
             parse_candidates(wrong, SHOP)
 

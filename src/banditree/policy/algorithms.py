@@ -373,6 +373,8 @@ def parse_policy(
         raise InvalidType(f"policy {name!r} must be a name such as 'TSC' or 'HTS:2', or one of {', '.join(among)}")
     match = SPELLING.fullmatch(text.strip())
     kind = {key.lower(): value for key, value in among.items()}.get(match[1].lower()) if match else None
+    if match is not None and kind is None and match[1].lower() in (key.lower() for key in ALGORITHMS):
+        raise InvalidValue(f"policy {text!r} needs contexts, and there are none here; it must be one of {_join(among)}")
     if match is None or kind is None:
         raise InvalidValue(f"there is no policy {text!r}; it must be one of {_join(among)}; with a depth as in 'HTS:2'")
     if match[2] is None:
