@@ -164,14 +164,14 @@ endef
 PINNED = --constraint constraints.txt
 COMPILE = BANDITREE_REQUIRE_NATIVE=1 $(BIN)/python -m pip wheel --quiet --no-deps $(call BUILD_OPTIONS,$(VENV)) --wheel-dir build/$(VENV) .
 LIBRARIES = import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  extras = project["optional-dependencies"]; del extras["all"]; print(*project["dependencies"], *sum(extras.values(), []))
+  extras = project["optional-dependencies"]; del extras["all"]; print(*project["dependencies"], *sum(extras.values(), []), sep="\n")
 
 # A new package is not seen by an editable install until it is made again, so the packages count too.
 $(READY): pyproject.toml constraints.txt CMakeLists.txt $(shell find src/native 2>/dev/null) \
   $(shell find src/banditree -name __init__.py 2>/dev/null) | $(BIN)/python
 	@rm -f $(VENV)/.ready-*
 	$(call tools,$(VENV),$(PINNED))
-	$(if $(NATIVE),$(COMPILE) & compiling=$$!;) $(BIN)/python -m pip install --quiet $(PINNED) $$($(BIN)/python -c '$(LIBRARIES)'); \
+	$(if $(NATIVE),$(COMPILE) & compiling=$$!;) $(BIN)/python -c '$(LIBRARIES)' | $(BIN)/python -m pip install --quiet $(PINNED) --requirement /dev/stdin; \
 	fetched=$$?; $(if $(NATIVE),wait $$compiling &&) exit $$fetched
 	$(call banditree,$(VENV),$(PINNED),--editable $(FOR_ALL))
 	@echo "banditree is installed in $(VENV), with the $(ENGINE) engine."
