@@ -78,8 +78,9 @@ published-tables: setup ## Open Bandit Pipeline's printed tables, rebuilt with o
 robustness: setup ## ATS and LinATS beside the other policies on worlds of many kinds: about 25 minutes
 	$(BIN)/python -m tools.pages.robustness --out docs/robustness.md
 
-advice-table: setup ## check the catalogue's advice on worlds whose truth is known
-	$(BIN)/python -m tools.pages.advice_table --out docs/advice-table.md
+DRAWS = 8
+advice-table: setup ## check the catalogue's advice on worlds whose truth is known: DRAWS=8 catalogues of each
+	$(BIN)/python -m tools.pages.advice_table --draws $(DRAWS) --out docs/advice-table.md
 
 # ---------------------------------------------------------------- other environments, each in a folder of its own
 

@@ -114,10 +114,10 @@ def row(world: World, draws: Sequence[Draw]) -> tuple[str, ...]:
     )
 
 
-HEAD = f"""# Is the advice right?
+HEAD = """# Is the advice right?
 
-Made by `make advice-table`. Each line is a kind of world whose true means are known: the paper's kinds of instances,
-some of them smaller. From each we draw catalogues: an instance, and {PLAYS[0]} to {PLAYS[1]} past plays of every arm.
+Made by `make advice-table DRAWS={draws}`. Each line is a kind of world whose true means are known: the paper's kinds of instances,
+some of them smaller. From each we draw {draws} catalogues: an instance, and {few} to {many} past plays of every arm.
 `bt.advise` sees only the counts. Then every candidate is run on the true means. The advice is right when the advised
 policy's true regret is within 10% of the best candidate's, or within two standard errors of it.
 
@@ -138,7 +138,7 @@ trees much deeper than 4 levels.
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print or write the table; return 1 if in some world the advice is right less than 9 times in 10."""
     parser = argparse.ArgumentParser(description="Check the advice on worlds whose true means are known.")
-    parser.add_argument("--draws", type=int, default=30, help="catalogues per world (default 30)")
+    parser.add_argument("--draws", type=int, default=8, help="catalogues per world (default 8)")
     parser.add_argument("--seeds", type=int, help="worlds simulated per advice (default: as in bt.advise)")
     parser.add_argument("--truth-seeds", type=int, default=200, help="runs on the true means (default 200)")
     parser.add_argument("--jobs", type=int, default=-1, help="threads (default: all cores)")
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong |= too_often_wrong(draws)
         lines.append(f"| {' | '.join(row(world, draws))} |")
         print(lines[-1], file=sys.stderr, flush=True)
-    text = HEAD + "\n".join(lines) + "\n"
+    text = HEAD.format(draws=given.draws, few=PLAYS[0], many=PLAYS[1]) + "\n".join(lines) + "\n"
     if given.out is None:
         print(text, end="")
     else:
