@@ -118,8 +118,9 @@ HEAD = """# Is the advice right?
 
 Made by `make advice-table DRAWS={draws}`. Each line is a kind of world whose true means are known: the paper's
 kinds of instances, some of them smaller. From each we draw {draws} catalogues: an instance, and {few} to {many}
-past plays of every arm. `bt.advise` sees only the counts. Then every candidate is run on the true means. The advice is right when the advised
-policy's true regret is within 10% of the best candidate's, or within two standard errors of it.
+past plays of every arm. `bt.advise` sees only the counts. Then every candidate is run on the true means. The
+advice is right when the advised policy's true regret is within 10% of the best candidate's, or within two standard
+errors of it.
 
 Sizes: strong dominance has 100 arms in 10 clusters; hierarchical dominance 128 arms, and 4 levels of its binary tree;
 the sine 100 arms in 10 clusters, and 400 arms in 7 clusters of 7 (the paper: 5,000 arms on 3 levels); the bumps 50 arms
