@@ -31,9 +31,9 @@ HOME = ROOT / ".venv-contest"
 class Options:
     """How much is played."""
 
-    seeds: int = 5
+    seeds: int = 3
     horizon: int = 1_000_000  # at most; every environment has its own
-    allowance: float = 5.0  # seconds for all worlds of an offer in an environment; the first is played in any case
+    allowance: float = 2.0  # seconds for all worlds of an offer in an environment; the first is played in any case
     patience: float = 40.0  # seconds after which a world is stopped
     probes: int = 400  # decisions that test the stated probability
 
