@@ -239,10 +239,15 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
 
 
 def compare_states(log: EventLog, name: str) -> list[str]:
-    """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts."""
+    """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts.
+
+    Other servers may go on writing, default rewards for instance, so the log is read once, after the snapshot.
+    """
     settings = PLANS[name].settings
+    saved = log.load_snapshot(engine.snapshot_key(name, settings))
     whole, plays, skipped = first_state(log, name, settings), 0, set()
-    for event in log.tail(0, whole=False, experiment=name):
+    events = list(log.tail(0, whole=False, experiment=name))
+    for event in events:
         whole.apply(event)
         if event.kind == Kind.DECISION and whole.voids.cover(event):
             skipped.add(event.id)
@@ -252,11 +257,11 @@ def compare_states(log: EventLog, name: str) -> list[str]:
     if whole.is_empty:
         return []
     faults = []
-    saved = log.load_snapshot(engine.snapshot_key(name, settings))
     if saved is not None:
         restored = State.from_bytes(saved[1], name, settings)
-        for event in log.tail(saved[0], whole=False, experiment=name):
-            restored.apply(event)
+        for event in events:
+            if event.n > saved[0]:
+                restored.apply(event)
         if not restored.is_stale and restored.to_bytes() != whole.to_bytes():
             faults.append(f"{name}: the snapshot and the events after it are not the fold of the log")
     plays += sum(PLANS[name].evidence["plays"]) if PLANS[name].evidence else 0  # type: ignore[index]
