@@ -76,15 +76,13 @@ class State:
     def apply_many(self, events: Sequence[Event]) -> None:
         """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit."""
         run: list[Event] = []
-        may_be_void = self.voids or self._skipped
         for event in events:
             if event.kind not in ABOUT_DECISIONS:
                 self._apply_run(run)
                 run = []
                 self.account.close(event.at)
                 self._try(self._apply_to_all, event)
-                may_be_void = self.voids or self._skipped
-            elif not (may_be_void or event.cohort == Cohort.VOIDED) or not self._is_void(event):
+            elif not self._is_void(event):
                 run.append(event)
             elif self.account.window is not None:
                 self._apply_run(run)
