@@ -71,3 +71,22 @@ def test_events_one_by_one_and_in_parts_give_the_same_state(settings: Settings, 
         assert len(state.traffic.pieces) > 10
         saved.append(state.to_bytes())
     assert saved[1:] == saved[:1] * 3
+
+
+@pytest.mark.parametrize("stop", [100, 700, 1400])
+def test_a_state_that_knows_of_a_later_void_can_be_stored(stop: int) -> None:
+    """Rewards that came in before their decision was voided are left out, also by one that is restored in between."""
+    settings = Settings(policy="TSC", control=0.5)
+    events = [event._replace(n=n) for n, event in enumerate(happenings(random.Random(5), 1500), 1)]
+    void = Event(0, Kind.VOID, body={"from": 0, "to": 10**12}, n=len(events) + 1)
+    saved = []
+    for restore in (False, True):
+        state = State(MAIN, settings)
+        state.voids = Voids([void])
+        state.apply_many(events[:stop])
+        if restore:
+            state = State.from_bytes(state.to_bytes(), MAIN, settings)
+        state.apply_many([*events[stop:], void])
+        assert not state.is_stale
+        saved.append(state.to_bytes())
+    assert saved[0] == saved[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from banditree.service import archive, engine
+from banditree.service.events import MAIN
 from banditree.service.serve import open_log
+from banditree.service.store_postgres import PostgresLog
 from tests.support.databases import Database, postgres, programs
-from tests.support.serving import Server, serving, start, until
-from tests.support.torture import compare, torture
+from tests.support.serving import Server, inside, serving, start, until
+from tests.support.torture import PLANS, compare, compare_states, torture
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed: apt-get install postgresql")
 
@@ -90,6 +94,83 @@ def test_groups_experiments_pauses_and_voids_are_the_same_in_every_process(datab
         until(lambda: second.http.post("/v1/experiments/new/decisions").status_code == 201)
         first.http.post("/v1/experiments/new/pause")
         until(lambda: second.http.get("/v1/experiments").json()["experiments"][1]["paused"])
+
+
+def test_a_snapshot_of_what_was_folded_again_says_which_events_it_holds(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process writes after this one has read the log, and before it takes over what was folded again."""
+    plans = list(PLANS.values())
+    with (
+        inside(*plans, store=database.address) as (first, http),
+        inside(*plans, store=database.address) as (second, other),
+    ):
+        for place in range(20):
+            http.post("/v1/decisions", json={"id": f"d{place}"})
+        until(lambda: second.engine.n == first.engine.n)
+        refold, save = first.engine._refold, first.engine._save_snapshots
+
+        def late() -> None:
+            if first.engine._refolded:
+                assert other.post("/v1/decisions").status_code == 201
+                refold()
+                save()
+            else:
+                refold()
+
+        monkeypatch.setattr(first.engine, "_refold", late)
+        assert http.post("/v1/void", json={"ids": ["d3"]}).json() == {"voided": 1}
+        with closing(open_log(database.address)) as log:
+            assert log.load_snapshot(engine.snapshot_key(MAIN, PLANS[MAIN].settings))
+            assert compare_states(log, MAIN) == []
+
+
+def test_a_process_that_starts_may_find_a_snapshot_of_this_very_moment(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plans = list(PLANS.values())
+    with inside(*plans, store=database.address) as (first, http):
+        load = PostgresLog.load_snapshot
+
+        def late(log: PostgresLog, key: str) -> Any:
+            if key.startswith(MAIN) and not load(log, key):
+                http.post("/v1/arms", json={"move": {"hats0": ["shoes"]}})
+                monkeypatch.setattr(engine, "SNAPSHOT_EVERY", 1)
+                until(lambda: load(log, key))
+            return load(log, key)
+
+        monkeypatch.setattr(PostgresLog, "load_snapshot", late)
+        with inside(*plans, store=database.address) as (second, _):
+            assert "snapshot ignored" not in capfd.readouterr().err
+            assert second.engine.states[MAIN].to_bytes() == first.engine.states[MAIN].to_bytes()
+
+
+def test_a_process_that_has_missed_events_before_they_were_archived_says_so(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
+    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
+    plans, old = list(PLANS.values()), archive.Archive(0.001, tmp_path)
+    with (
+        inside(*plans, store=database.address) as (second, other),
+        inside(*plans, store=database.address, archive=old) as (first, http),
+    ):
+        is_held, may_go_on, take = threading.Event(), threading.Event(), second.engine._queue.take
+
+        def hold(*how: Any) -> Any:
+            is_held.set()
+            may_go_on.wait(60)
+            return take(*how)
+
+        monkeypatch.setattr(second.engine._queue, "take", hold)
+        is_held.wait(60)
+        for _ in range(30):
+            http.post("/v1/decisions")
+        until(lambda: first.engine._deleted > 20)
+        may_go_on.set()
+        assert "Restart the service" in until(lambda: other.post("/v1/decisions").json().get("error"))
+    with inside(*plans, store=database.address) as (third, _):
+        assert third.engine.states[MAIN].decisions == 30
 
 
 def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database: Database, tmp_path: Path) -> None:

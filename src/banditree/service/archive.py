@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
 from banditree.service.events import Event, Kind, now
@@ -14,6 +16,16 @@ from banditree.service.store import COLUMNS, PAGE, EventLog
 
 MIN_EVENTS = 1_000  # that are old enough before they are moved
 DELETED_AT_ONCE = 20_000  # rows, so that requests do not wait long
+
+
+class Move(NamedTuple):
+    """Events after one and up to another that were written, and are to be replaced by what they fold to."""
+
+    after: int
+    end: int
+    states: dict[str, State]
+    written: Path
+    file: Path  # the name that it gets in the transaction that notes it, so that no two files hold the same events
 
 
 @dataclass(frozen=True)
@@ -40,39 +52,45 @@ class Archive:
         end = limit if young is None else min(limit, int(young) - 1)
         return end if end - log.archived >= MIN_EVENTS else 0
 
-    def write(self, log: EventLog, end: int) -> Path:
-        """Write the events up to this one that were not written before; the file appears when it is complete."""
+    def write(self, log: EventLog, experiments: Mapping[str, Settings], end: int) -> Move:
+        """Fold the events up to this one that were not archived before, and write them, in a file without its name."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        after = log.archived
+        first = after = log.archived
+        states = fold_base(log, experiments, after, end)
         file = self.folder / f"events-{after + 1:012d}-{end:012d}.parquet"
         text, whole, real = pa.string(), pa.int64(), pa.float64()
         kinds = {"at": whole, "position": whole, "value": real, "learned": whole, "n": whole}
         schema = pa.schema([(name, kinds.get(name, text)) for name in Event._fields])
-        scratch = file.with_suffix(".part")
+        written = file.with_suffix(f".{secrets.token_hex(4)}.part")
         try:
-            with pq.ParquetWriter(scratch, schema) as writer:
+            with pq.ParquetWriter(written, schema) as writer:
                 statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? AND n <= ? ORDER BY n LIMIT {PAGE}"
                 while rows := log.run(statement, (after, end)):
                     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
                     writer.write_table(table)
                     after = table["n"][-1].as_py()
-            scratch.replace(file)
-        finally:
-            scratch.unlink(missing_ok=True)
-        return file
+        except BaseException:
+            written.unlink(missing_ok=True)
+            raise
+        return Move(first, end, states, written, file)
 
 
-def fold_base(log: EventLog, experiments: Mapping[str, Settings], end: int) -> dict[str, State]:
+def fold_base(log: EventLog, experiments: Mapping[str, Settings], after: int, end: int) -> dict[str, State]:
     """Fold the events of all experiments up to this one, from the last base on."""
     states = {name: first_state(log, name, settings) for name, settings in experiments.items()}
-    for page in log.pages(log.archived):
+    for page in log.pages(after):
         parts: dict[str, list[Event]] = {}
         for event in page:
-            if event.n <= end and event.experiment in states:
+            if event.n <= end:
                 parts.setdefault(event.experiment, []).append(event)
         for name, part in parts.items():
+            if name not in states:
+                raise InvalidValue(
+                    f"the store has events of the experiment {name!r}, which this service was not started with: only "
+                    "with its settings can they be replaced by what they fold to"
+                )
             states[name].apply_many(part)
         if page[-1].n >= end:
             break

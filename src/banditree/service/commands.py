@@ -240,13 +240,8 @@ class GiveReward(AboutDecision):
         is_late = is_late or (window is not None and at - decision.at > window * 1e6)
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
         learned = is_there and not is_void and not state.is_paused and (not is_late or state.settings.learn_late)
-        event = _about(decision, Kind.REWARD, at)._replace(
-            position=position,
-            arm=arm,
-            value=self.reward,
-            learned=learned,
-            body=_context(body),
-            cohort=Cohort.VOIDED if is_void else decision.cohort,
+        event = _about(state, decision, Kind.REWARD, at)._replace(
+            position=position, arm=arm, value=self.reward, learned=learned, body=_context(body)
         )
         first = EarnDefaults(self.id).run(state, known, at, log).events if is_late else ()
         return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*first, event))
@@ -281,7 +276,7 @@ class Withdraw(AboutDecision):
             return Outcome(200, done)
         if any(event.kind in (Kind.REWARD, Kind.DEFAULT) for event in known):
             raise Refused(409, f"the decision {self.id!r} has earned a reward; it cannot be withdrawn")
-        return Outcome(200, done, (_about(decision, Kind.WITHDRAWAL, at),))
+        return Outcome(200, done, (_about(state, decision, Kind.WITHDRAWAL, at),))
 
 
 @dataclass(frozen=True)
@@ -296,7 +291,7 @@ class EarnDefaults(AboutDecision):
         if value is None or body.get("shadow") or is_withdrawn or state.voids.cover(decision):
             return Outcome(200, {})
         has = {event.position for event in known if event.kind in (Kind.REWARD, Kind.DEFAULT)}
-        about, context = _about(decision, Kind.DEFAULT, at), _context(body)
+        about, context = _about(state, decision, Kind.DEFAULT, at), _context(body)
         events = (
             about._replace(
                 position=position,
@@ -453,9 +448,10 @@ def _decision(known: list[Event], id_: str) -> Event:
     return known[0]
 
 
-def _about(decision: Event, kind: str, at: int) -> Event:
-    """Make an event about a decision, of its unit and in its cohort."""
-    return Event(at, kind, decision.id, experiment=decision.experiment, unit=decision.unit, cohort=decision.cohort)
+def _about(state: State, decision: Event, kind: str, at: int) -> Event:
+    """Make an event about a decision, of its unit and in its cohort, or in none that counts if it was voided."""
+    cohort = Cohort.VOIDED if state.voids.cover(decision) else decision.cohort
+    return Event(at, kind, decision.id, experiment=decision.experiment, unit=decision.unit, cohort=cohort)
 
 
 def _context(body: dict[str, Any]) -> dict[str, Any] | None:

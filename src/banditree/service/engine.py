@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.report.words import count
-from banditree.service.archive import DELETED_AT_ONCE, Archive, base_key, first_state, fold_base
+from banditree.service.archive import DELETED_AT_ONCE, Archive, Move, base_key, first_state
 from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
 from banditree.service.events import MAIN, Event, Kind, now, say, say_failure
 from banditree.service.refold import fold_again, without_collecting
@@ -136,9 +136,9 @@ class Engine:
         self._thread = threading.Thread(target=self._loop, name="banditree-engine", daemon=True)
         self._crowd = 0  # number of commands to wait for
         self._refolding: dict[str, threading.Thread] = {}
-        self._refolded: dict[str, State] = {}
+        self._refolded: dict[str, tuple[int, State]] = {}  # with the event up to which the log was archived before
         self._archiving: threading.Thread | None = None
-        self._bases: tuple[int, dict[str, State]] | None = None  # the end of an archive that was written, and its fold
+        self._move: Move | None = None  # old events that were written to a file
         self._archive_next = 0.0  # time of the next look for old events
         self._deleted = 0  # archived events up to this one are deleted
         self._scanned = 0  # decisions up to this event were examined for default rewards
@@ -152,11 +152,14 @@ class Engine:
         began = time.perf_counter()
         self._plans = {plan.name: plan for plan in plans}
         self.salt = self.log.salt()
-        self.head = self.log.last()
         with without_collecting():
-            self._load()
-            from_snapshot = min((state.n for state in self.states.values()), default=0)
-            self._catch_up()  # most of the log, while other processes go on writing
+            while True:
+                archived = self.log.archived
+                self._load()
+                from_snapshot = self.n
+                self._catch_up()  # most of the log, while other processes go on writing
+                if self.log.archived == archived:  # none of them has moved events meanwhile
+                    break
         try:
             self.head = self.log.begin()
             self._follow()
@@ -177,18 +180,23 @@ class Engine:
     def _load(self) -> None:
         """Make the states of all experiments, from their snapshots where those are sound."""
         created = {event.experiment: event for event in self.log.of_kinds(Kind.EXPERIMENT)}
+        settings = {name: Settings(**(event.body or {})["settings"]) for name, event in created.items()}
+        settings = {name: plan.settings for name, plan in self._plans.items()} | {
+            name: its for name, its in settings.items() if name not in self._plans
+        }
+        saved = {name: self.log.load_snapshot(snapshot_key(name, its)) for name, its in settings.items()}
+        self.head = self.log.last()  # read after the snapshots, as the trees are: other processes may just store some
         trees = self.log.of_kinds(Kind.ARMS, Kind.EXPERIMENT)
-        for name in [*self._plans, *(name for name in created if name not in self._plans)]:
-            plan = self._plans.get(name)
-            settings = plan.settings if plan else Settings(**(created[name].body or {})["settings"])
-            state = self._restore(name, settings, [event for event in trees if event.experiment == name])
-            self.states[name] = state or first_state(self.log, name, settings)
+        for name, its in settings.items():
+            state = self._restore(name, its, saved[name], [event for event in trees if event.experiment == name])
+            self.states[name] = state or first_state(self.log, name, its)
             self._stored[name] = self.states[name].changed_at
         self.n = self._snapshot = min((state.n for state in self.states.values()), default=0)
 
-    def _restore(self, name: str, settings: Settings, trees: Sequence[Event]) -> State | None:
+    def _restore(
+        self, name: str, settings: Settings, saved: tuple[int, bytes] | None, trees: Sequence[Event]
+    ) -> State | None:
         """Restore a snapshot, or return None if there is none that fits the log."""
-        saved = self.log.load_snapshot(snapshot_key(name, settings))
         if saved is None:
             return None
         try:
@@ -207,6 +215,8 @@ class Engine:
         if not state.changed_at <= n <= self.head:
             raise InvalidValue(f"it is said to be that of event {n}, but goes up to event {state.changed_at}")
         archived = self.log.archived
+        if n < archived:
+            raise InvalidValue(f"it is that of event {n}, and later ones, up to {archived}, are in the archive")
         last = [event.experiment for event in self.log.events(state.changed_at - 1, 1)]
         if state.changed_at > archived and last != [state.name]:
             raise InvalidValue(f"event {state.changed_at} of the log is not its last event")
@@ -396,11 +406,16 @@ class Engine:
                 "replaced by an older copy. Restart the service to go on from what is there"
             )
         if self.n < self.head:
+            if self._thread.is_alive() and self.n < (archived := self.log.archived):
+                raise StoreUnavailable(
+                    f"events up to {archived} were archived before this process had read those after {self.n}. Restart "
+                    "the service to go on from what they fold to"
+                )
             for page in self.log.pages(self.n, whole=self._thread.is_alive()):
                 self._fold(page)
                 for start in range(0, len(page), BATCH):
                     self._show(page[start : start + BATCH])
-            self.head = max(self.head, self.n)
+            self.n = self.head = max(self.head, self.n)  # the last ones may have been moved to the archive
 
     def _fold(self, events: Sequence[Event]) -> None:
         """Apply events to their experiments, except those that an experiment's snapshot holds."""
@@ -500,9 +515,10 @@ class Engine:
                 if state.is_stale or state.is_empty:
                     continue
                 if state.changed_at > self._stored[name]:
-                    self.log.save_snapshot(key, self.n, state.to_bytes())
+                    # One that was just folded again may hold events of other processes after the last one here.
+                    self.log.save_snapshot(key, max(self.n, state.n), state.to_bytes())
                 else:
-                    self.log.move_snapshot(key, self.n)
+                    self.log.move_snapshot(key, self.n, since=self._stored[name])
             self.log.set_fact("swept", str(self._swept))
             self.log.commit()
         finally:
@@ -514,10 +530,12 @@ class Engine:
 
     def _refold(self) -> None:
         """Put states that were folded again in their places, and start to fold those that are stale."""
-        for name, state in list(self._refolded.items()):
+        for name, (archived, state) in list(self._refolded.items()):
             del self._refolded[name], self._refolding[name]
             for page in self.log.pages(state.n, experiment=name):
                 state.apply_many(page)
+            if self.log.archived != archived:
+                continue  # events were moved while it was folded, which may lack some: it is folded once more
             self.states[name] = state
             self._stored[name] = 0
             say("folded again", experiment=name, n=self.n)
@@ -531,7 +549,9 @@ class Engine:
     def _fold_again(self, name: str, settings: Settings) -> None:
         """Fold an experiment from the beginning without the decisions that were voided; runs in a thread of its own."""
         try:
-            self._refolded[name] = fold_again(self.log.reader(), name, settings)
+            with closing(self.log.reading()) as log:
+                archived = log.archived
+            self._refolded[name] = archived, fold_again(self.log.reader(), name, settings)
         except Exception as error:
             say_failure("folding again", error)
             self._refolding.pop(name, None)  # it is tried again
@@ -542,10 +562,9 @@ class Engine:
         """Archive old events now and then; once they are written, store their fold, and delete them in parts."""
         if self.archive is None:
             return
-        if self._bases is not None:
-            end, states = self._bases
-            self._bases = self._archiving = None
-            self._note_archived(end, states)
+        if self._move is not None:
+            move, self._move, self._archiving = self._move, None, None
+            self._note_archived(move)
         archived = self.log.archived
         if self._deleted < archived:
             first = self.log.run("SELECT MIN(n) FROM banditree_events WHERE id IS NOT NULL")[0][0]
@@ -569,28 +588,31 @@ class Engine:
                 windows = [its_settings.reward_window or 0.0 for its_settings in settings.values()]
                 end = self.archive.end(log, windows, limit)
                 if end:
-                    states = fold_base(log, settings, end)
-                    file = self.archive.write(log, end)
-                    self._bases = end, states
-                    say("archived", file=str(file), up_to=end)
+                    self._move = self.archive.write(log, settings, end)
+        except BanditreeError as error:
+            say("not archived", level="warning", why=str(error))
         except Exception as error:
             say_failure("archive", error)
-        if self._bases is None:
+        if self._move is None:
             self._archiving = None
 
-    def _note_archived(self, end: int, states: dict[str, State]) -> None:
+    def _note_archived(self, move: Move) -> None:
         """Store the fold of archived events, unless a void came in between, or another process was faster."""
+        states = move.states
         try:
             self.head = self.log.begin()
             self._follow()
             is_same = all(self.states[name].voids.to_list() == state.voids.to_list() for name, state in states.items())
-            if is_same and self.log.archived < end:
+            if is_same and self.log.archived == move.after:
                 for name, state in states.items():
-                    self.log.save_snapshot(base_key(name, state.settings), end, state.to_bytes())
-                self.log.set_fact("archived", str(end))
+                    self.log.save_snapshot(base_key(name, state.settings), move.end, state.to_bytes())
+                self.log.set_fact("archived", str(move.end))
+                move.written.replace(move.file)
                 self.log.commit()
+                say("archived", file=str(move.file), up_to=move.end)
         finally:
             self.log.rollback()
+            move.written.unlink(missing_ok=True)  # does nothing to one that has got its name
 
     def _now(self) -> int:
         self._latest = max(self._latest, now())

@@ -221,6 +221,8 @@ class State:
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
         rest |= {"recent": [[unit, *kept] for unit, kept in self.recent.items()]}
+        if self.voids.last > self.changed_at:  # until then, rewards of voided decisions are not marked as such
+            rest["skipped"] = sorted(self._skipped)
         text, policy = json.dumps(rest, sort_keys=True).encode(), self.policy.to_bytes()
         payload = text + policy + (b"" if self.control is None else self.control.to_bytes())
         return HEAD.pack(MARK, hashlib.sha256(payload).digest(), len(text), len(policy)) + payload
@@ -243,6 +245,7 @@ class State:
         state.account = Account.from_dict(rest.pop("account"), settings.reward_window)
         state.voids = Voids.from_list(rest.pop("voids"))
         state.recent = {unit: (at, id_) for unit, at, id_ in rest.pop("recent")}
+        state._skipped = set(rest.pop("skipped", ()))
         for key, value in rest.items():
             setattr(state, key, value)
         state._policy = from_bytes(payload[text_size : text_size + policy_size])
@@ -303,6 +306,11 @@ class Voids:
 
     def __contains__(self, event: Event) -> bool:
         return event.n in self._bodies
+
+    @property
+    def last(self) -> int:
+        """The last void event; 0 if there is none."""
+        return max(self._bodies, default=0)
 
     def add(self, event: Event) -> None:
         """Add what a void event covers: decisions before it."""

@@ -206,9 +206,9 @@ class EventLog(ABC):
             (key, n, data),
         )
 
-    def move_snapshot(self, key: str, n: int) -> None:
-        """Say that a snapshot is also right after event n, because no later event is about it."""
-        self.run("UPDATE banditree_snapshots SET n = ? WHERE settings = ? AND n < ?", (n, key, n))
+    def move_snapshot(self, key: str, n: int, since: int) -> None:
+        """Say that a snapshot after event ``since``, or a later one, is also right after event n."""
+        self.run("UPDATE banditree_snapshots SET n = ? WHERE settings = ? AND n < ? AND n >= ?", (n, key, n, since))
 
     def drop_snapshot(self, key: str) -> None:
         """Remove the snapshot of these settings."""
