@@ -41,7 +41,7 @@ from banditree.paper.claims.checks import (
     quarters,
 )
 from banditree.paper.claims.claim import Data
-from banditree.paper.claims.instances import examined_instances, judge_count
+from banditree.paper.claims.instances import examined_instances
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import instance
 from banditree.problems import bernoulli, strong_dominance
@@ -328,7 +328,7 @@ def test_half_the_horizon_is_judged_where_it_was_written_down() -> None:
     crossing = runs({"TS": 100.0, "TSC": 120.0}, powers={"TS": 0.1, "TSC": 1.0})  # TSC is ahead at T/2
     found = judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=crossing))
     assert (found.verdict, found.half) == (HOLDS, FAILS)
-    assert Data(results(_2a=crossing), half=True).horizon("2a") == 200  # of 400
+    assert Data(results(_2a=crossing), ("2a",), half=True).horizon == 200  # of 400
     cut = {name: regret[:, -1:] for name, regret in crossing.regret.items()}
     at_end = replace(crossing, times=crossing.times[-1:], regret=cut)
     assert judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=at_end)).half is None
@@ -411,7 +411,7 @@ def test_one_seed_decides_nothing() -> None:
     assert needed_errors(1) == np.inf
     for proof in (True, False):
         assert Check("it is", mean(np.array([5.0])), proof=proof).result == "open"
-    alone = Finding((Check("it is", mean(np.array([5.0]))),), "It is 5", {}, seeds=1, horizon=10)
+    alone = Finding((Check("it is", mean(np.array([5.0]))),), "It is 5", {}, seeds=1)
     assert alone.sentence == "It is 5; these seeds do not decide whether it is (one seed cannot)."
     assert jackknife(lambda means: float(means[0]), np.array([[5.0]])).value == 5.0
     assert np.isnan(jackknife(lambda means: float(means[0]), np.array([[5.0]])).se)
@@ -482,17 +482,17 @@ def test_how_many_seeds_would_tell() -> None:
 
 
 def test_dominance_of_instances_is_counted() -> None:
-    there = Data(results(_1a=runs({"TS": 1.0}, seeds=7), _2a=runs({"TS": 1.0}, seeds=7)))
+    made = results(_1a=runs({"TS": 1.0}, seeds=7), _2a=runs({"TS": 1.0}, seeds=7))
 
-    def found(*figures: str, expected: bool = True) -> Finding:
-        return judge_count(figures, instances._has_dominance, "strong dominance holds in", expected=expected)(there)
+    def count(*figures: str, expected: str = "all") -> Finding:
+        return instances._count_dominance(Data(made, figures), expected=expected)
 
-    assert found("1a").verdict == HOLDS
-    assert found("1a", "2a").verdict == PART
-    assert found("2a").verdict == FAILS
-    assert found("2a", expected=False).verdict == HOLDS
-    assert found("1a", expected=False).verdict == FAILS
-    assert found("1a", "2a").facts == (
+    assert count("1a").verdict == HOLDS
+    assert count("1a", "2a").verdict == PART
+    assert count("2a").verdict == FAILS
+    assert count("2a", expected="none").verdict == HOLDS
+    assert count("1a", expected="none").verdict == FAILS
+    assert count("1a", "2a").facts == (
         "Strong dominance holds in all 40 examined instances of 1a, none of the 7 examined instances of 2a"
     )
 
@@ -504,7 +504,7 @@ def test_how_many_instances_are_examined_instances(monkeypatch: pytest.MonkeyPat
     def seeds(figure: str, n: int, variant: str = DEFAULT) -> list[int]:
         drawn.clear()
         made = MadeUp({(figure, variant): {"": runs({"TS": 1.0}, seeds=n)}})
-        list(examined_instances(Data(made, variant), figure))
+        list(examined_instances(Data(made, (figure,), variant), figure))
         return [seed for _, seed in drawn]
 
     assert seeds("2a", 100) == list(range(100))  # all that the run met

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from banditree.paper.claims.appendix import APPENDIX, COST
 from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding, Missing
 from banditree.paper.claims.claim import Claim, Data, Source, Verdict
+from banditree.paper.claims.comparisons import APPENDIX, CONTEXTUAL, COST, VIOLATION
 from banditree.paper.claims.figure_1 import DOMINANCE, HIERARCHY, LEMMA
-from banditree.paper.claims.figure_2 import CONTEXTUAL, VIOLATION
 from banditree.paper.claims.instances import INSTANCES
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.report.files import write_whole
@@ -34,18 +33,30 @@ def judge(results: Source, *, jobs: int | None = -1) -> list[Verdict]:
 
 def judge_claim(claim: Claim, results: Source, *, jobs: int | None = -1) -> Verdict:
     """Judge a claim under the default readings, at half the horizon, and under each variant that was run."""
-    try:
-        finding = claim.evaluate(Data(results, jobs=jobs))
-    except Missing as missing:
-        return Verdict(claim, None, missing=str(missing))
-    half = _try(claim, Data(results, half=True, jobs=jobs)) if claim.over_time else None
-    variants = {name: _try(claim, Data(results, name, jobs=jobs)) for name in _variants(claim)}
+
+    def find(variant: str = DEFAULT, *, half: bool = False) -> Finding | str:
+        """Return the finding, or what is missing for it."""
+        try:
+            return claim.find(Data(results, claim.figures, variant, half, jobs))
+        except Missing as missing:
+            return str(missing)
+
+    finding = find()
+    if isinstance(finding, str):
+        return Verdict(claim, None, missing=finding)
+    half = find(half=True) if claim.over_time else ""
+    readings = {name: find(name) for name in FIGURES[claim.figures[0]].options if _have_variant(claim, name)}
     return Verdict(
         claim,
         finding,
-        half=None if half is None else half.verdict,
-        variants={name: finding for name, finding in variants.items() if finding is not None},
+        half=None if isinstance(half, str) else half.verdict,
+        variants={name: reading for name, reading in readings.items() if not isinstance(reading, str)},
     )
+
+
+def _have_variant(claim: Claim, variant: str) -> bool:
+    """Say whether all figures of a claim have this variant."""
+    return all(variant in FIGURES[figure].options for figure in claim.figures)
 
 
 def write_claims(verdicts: list[Verdict], out: Path) -> Path:
@@ -54,16 +65,3 @@ def write_claims(verdicts: list[Verdict], out: Path) -> Path:
     described = [verdict.to_dict() for verdict in verdicts]
     write_whole(path, [json.dumps(described, indent=2, allow_nan=False, ensure_ascii=False).encode(), b"\n"])
     return path
-
-
-def _try(claim: Claim, data: Data) -> Finding | None:
-    try:
-        return claim.evaluate(data)
-    except Missing:
-        return None
-
-
-def _variants(claim: Claim) -> list[str]:
-    """Return the variants that all figures of a claim have."""
-    known = [list(FIGURES[name].variants) for name in claim.figures]
-    return [variant for variant in known[0] if variant != DEFAULT and all(variant in variants for variants in known)]

@@ -26,7 +26,7 @@ CONFIDENCE = 0.9973  # two-sided confidence that decides: three standard errors 
 def needed_errors(seeds: int, n_compared: int = 1) -> float:
     """Return how many standard errors decide with this many seeds: by Student's t, three as their number grows.
 
-    A number that is the most extreme ``n_compared`` several needs more (Bonferroni).
+    A number that is the most extreme of ``n_compared`` needs more (Bonferroni).
 
     >>> [round(needed_errors(seeds), 2) for seeds in (5, 25, 50, 100, 10_000)]
     [6.62, 3.34, 3.16, 3.08, 3.0]
@@ -121,6 +121,22 @@ class Check:
             return "yes"
         return "yes" if self.margin >= threshold else "open"
 
+    def to_dict(self) -> dict[str, object]:
+        """Return its part of claims.json."""
+        return {
+            "what": self.what,
+            "result": self.result,
+            "estimate": self.estimate.value,
+            "se": self.estimate.se,
+            "seeds": self.estimate.seeds,
+            "threshold": self.threshold,
+            "side": "above" if self.above else "below",
+            "passes": "when shown" if self.proof else "unless refuted",
+            "core": self.core,
+            "margin": self.margin,
+            "count": self.estimate.se == 0,
+        }
+
 
 def conclude(checks: Iterable[Check]) -> str:
     """Return the verdict that these checks give, by the rules that `HOW_JUDGED` of the report explains."""
@@ -133,12 +149,6 @@ def conclude(checks: Iterable[Check]) -> str:
     return OPEN
 
 
-def weakest(checks: Iterable[Check]) -> Check:
-    """Return the check that decides: of those that need proof or failed, the one farthest on the wrong side."""
-    decisive = [check for check in checks if check.proof or check.result == "no"]
-    return min(decisive, key=lambda check: -inf if np.isnan(check.margin) else check.margin)
-
-
 @dataclass(frozen=True)
 class Finding:
     """The outcome for a claim: the checks, the facts in a sentence, and the numbers behind it."""
@@ -147,7 +157,7 @@ class Finding:
     facts: str
     numbers: Mapping[str, float]
     seeds: int
-    horizon: int
+    horizon: int = 0  # the time at which regret was read
 
     @property
     def verdict(self) -> str:
@@ -155,7 +165,9 @@ class Finding:
 
     @property
     def margin(self) -> float:
-        return weakest(self.checks).margin
+        """The margin of the weakest check: of those that need proof or failed, the one farthest on the wrong side."""
+        margins = [check.margin for check in self.checks if check.proof or check.result == "no"]
+        return nan if np.isnan(margins).any() else min(margins)
 
     @property
     def sentence(self) -> str:
@@ -169,6 +181,17 @@ class Finding:
             what = ", and whether ".join(check.what for check in unclear)
             sentence += f"; these seeds do not decide whether {what} ({_would_decide(unclear)})"
         return sentence + "."
+
+    def to_dict(self) -> dict[str, object]:
+        """Return its part of claims.json."""
+        return {
+            "margin": self.margin,
+            "needed": needed_errors(self.seeds),
+            "seeds": self.seeds,
+            "horizon": self.horizon,
+            "numbers": self.numbers,
+            "checks": [check.to_dict() for check in self.checks],
+        }
 
 
 def _would_decide(unclear: list[Check]) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from math import isfinite
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.paper.claims.checks import NOT_JUDGED, OPEN, Check, Finding, Missing, needed_errors
+from banditree.paper.claims.checks import NOT_JUDGED, OPEN, Finding, Missing
 from banditree.paper.figures import DEFAULT
+from banditree.report.result import jsonable
 from banditree.simulation.runs import Runs
 from banditree.tree.shape import Floats
 
@@ -26,77 +26,73 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Data:
-    """A view of results. ``half=True`` sees the runs only up to half their horizon, to show the effect of T."""
+    """The runs that a claim reads. ``half=True`` shows them only up to half their horizon, to see the effect of T.
+
+    Methods that take a figure use the first one of the claim if none is given.
+    """
 
     results: Source
+    figures: tuple[str, ...]  # of the claim
     variant: str = DEFAULT
     half: bool = False
     jobs: int | None = -1  # workers, for claims that simulate something themselves
 
-    def settings(self, figure: str) -> Mapping[str, Runs]:
+    def settings(self, figure: str = "") -> Mapping[str, Runs]:
+        """Return the runs of every setting by its label."""
+        figure = figure or self.figures[0]
         if (figure, self.variant) not in self.results:
             raise Missing(figure if self.variant == DEFAULT else f"{figure} ({self.variant})")
-        return self.results.runs(figure, self.variant)
+        settings = self.results.runs(figure, self.variant)
+        return {label: _first_half(runs) for label, runs in settings.items()} if self.half else settings
 
-    def single(self, figure: str) -> Runs:
+    def single(self, figure: str = "") -> Runs:
         """Return the runs of a figure that has a single setting."""
         (runs,) = self.settings(figure).values()
         return runs
 
-    def time_index(self, runs: Runs) -> int:
-        """Return the index of the time at which regret is read."""
-        if not self.half:
-            return len(runs.times) - 1
-        first_half = np.flatnonzero(2 * runs.times <= runs.times[-1])
-        if len(first_half) == 0:
-            raise Missing("regret at half the horizon")
-        return int(first_half[-1])
+    @property
+    def horizon(self) -> int:
+        """The time at which regret is read, in the first figure that was run; it is the same in all its settings."""
+        ran = next(figure for figure in self.figures if (figure, self.variant) in self.results)
+        return int(next(iter(self.settings(ran).values())).times[-1])
 
-    def horizon(self, figure: str) -> int:
-        """Return the time at which regret is read; the same in all settings of a figure."""
-        runs = next(iter(self.settings(figure).values()))
-        return int(runs.times[self.time_index(runs)])
+    def regret(self, runs: Runs, policy: str, figure: str = "") -> Floats:
+        """Return the regret of a policy: (seeds, times)."""
+        if policy not in runs.regret:
+            raise Missing(f"{policy} in {figure or self.figures[0]}")
+        return runs.regret[policy]
 
-    def final(self, figure: str, policy: str) -> Floats:
+    def final(self, policy: str, figure: str = "") -> Floats:
         """Return regret at the end in a figure with a single setting: (seeds,)."""
-        return self._final(self.single(figure), policy, figure)
+        return self.regret(self.single(figure), policy, figure)[:, -1]
 
-    def sweep(self, figure: str, policy: str, key: str) -> tuple[Floats, Floats]:
+    def sweep(self, policy: str, key: str) -> tuple[Floats, Floats]:
         """Return the values of the parameter, ascending, and regret at the end: (settings,), (seeds, settings)."""
-        labels = sorted((parameter(label, key), label) for label in self.settings(figure))
-        if len(labels) < 3:
-            raise Missing(f"three settings of {figure}")
-        columns = [self._final(self.settings(figure)[label], policy, figure) for _, label in labels]
-        return np.array([value for value, _ in labels]), np.stack(columns, axis=1)
+        settings = {parameter(label, key): runs for label, runs in self.settings().items()}
+        values = sorted(settings)
+        if len(values) < 3:
+            raise Missing(f"three settings of {self.figures[0]}")
+        return np.array(values), np.stack([self.regret(settings[x], policy)[:, -1] for x in values], axis=1)
 
-    def depths(self, figure: str) -> tuple[Floats, list[Floats]]:
+    def depths(self) -> tuple[Floats, list[Floats]]:
         """Return numbers of arms, ascending, and regret of HTS at the end: (sizes,), and (seeds, depths) per size."""
         regret: dict[float, dict[float, Floats]] = {}
-        for label, runs in self.settings(figure).items():
+        for label, runs in self.settings().items():
             by_depth = regret.setdefault(parameter(label, "n_arms"), {})
-            by_depth[parameter(label, "depth")] = self._final(runs, "HTS", figure)
+            by_depth[parameter(label, "depth")] = self.regret(runs, "HTS")[:, -1]
         if len(regret) < 3:
-            raise Missing(f"three settings of {figure}")
+            raise Missing(f"three settings of {self.figures[0]}")
         sizes = sorted(regret)
         return np.array(sizes), [np.stack([regret[n][depth] for depth in sorted(regret[n])], axis=1) for n in sizes]
 
-    def curve(self, figure: str, policy: str) -> tuple[NDArray[np.int64], Floats]:
-        """Return times and regret in a figure with a single setting: (times,), (seeds, times)."""
-        runs = self.single(figure)
-        end = self.time_index(runs) + 1
-        return runs.times[:end], self._regret(runs, policy, figure)[:, :end]
 
-    def policies(self, figure: str) -> tuple[str, ...]:
-        return next(iter(self.settings(figure).values())).policies
-
-    def _final(self, runs: Runs, policy: str, figure: str) -> Floats:
-        return self._regret(runs, policy, figure)[:, self.time_index(runs)]
-
-    @staticmethod
-    def _regret(runs: Runs, policy: str, figure: str) -> Floats:
-        if policy not in runs.regret:
-            raise Missing(f"{policy} in {figure}")
-        return runs.regret[policy]
+def _first_half(runs: Runs) -> Runs:
+    """Return the runs up to the last time that is at most half the horizon."""
+    n_times = int((2 * runs.times <= runs.times[-1]).sum())
+    if n_times == 0:
+        raise Missing("regret at half the horizon")
+    regret = {name: regret[:, :n_times] for name, regret in runs.regret.items()}
+    return replace(runs, times=runs.times[:n_times], regret=regret)
 
 
 def parameter(label: str, key: str) -> float:
@@ -108,24 +104,28 @@ def parameter(label: str, key: str) -> float:
     return float(dict(part.split("=") for part in label.split())[key])
 
 
-# ---------------------------------------------------------------- claims and verdicts
-
-
-Evaluate = Callable[[Data], Finding]
-
-
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and what decides it. ``statistic`` says in words what ``evaluate`` computes."""
+    """A sentence of the paper and what decides it."""
 
     id: str
     title: str  # the claim in a few plain words
     quote: str
     figures: tuple[str, ...]
-    statistic: str
-    evaluate: Evaluate
+    evaluate: Callable[[Data], Finding]
     over_time: bool = True  # whether it can be judged at half the horizon too
     of_instances: bool = False  # whether it is about instances rather than runs; its seeds are then instances
+
+    @property
+    def statistic(self) -> str:
+        """What ``evaluate`` computes, in words: its docstring, with its parameters in place of their names."""
+        parameters = inspect.signature(self.evaluate).parameters
+        words = inspect.getdoc(getattr(self.evaluate, "func", self.evaluate)) or ""
+        return " ".join(words.split()).format(**{name: given.default for name, given in parameters.items()})
+
+    def find(self, data: Data) -> Finding:
+        """Evaluate the claim on these data."""
+        return replace(self.evaluate(data), horizon=data.horizon)
 
 
 @dataclass(frozen=True)
@@ -167,62 +167,33 @@ class Verdict:
         """The verdict in words, made from the numbers."""
         if self.finding is None:
             return f"Not judged: there are no runs of {self.missing}."
-        sentence = self.finding.sentence
         others = ", ".join(f"with the reading {name!r} it {verdict}" for name, verdict in self.otherwise.items())
+        if not others:
+            return self.finding.sentence
         if self.reading_decides:
-            sentence += f" The reading decides: {others}."
-        elif others:
-            sentence += f" {others[0].upper()}{others[1:]}."
-        return sentence
+            return f"{self.finding.sentence} The reading decides: {others}."
+        return f"{self.finding.sentence} {others[0].upper()}{others[1:]}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of claims.json, with None for numbers that are not finite."""
-        return {
-            "id": self.claim.id,
-            "title": self.claim.title,
-            "quote": self.claim.quote,
-            "figures": list(self.claim.figures),
-            "statistic": self.claim.statistic,
+        claim = self.claim
+        content = {
+            "id": claim.id,
+            "title": claim.title,
+            "quote": claim.quote,
+            "figures": claim.figures,
+            "statistic": claim.statistic,
             "verdict": self.verdict,
             "sentence": self.sentence,
             "missing": self.missing or None,
             "verdict_at_half_horizon": self.half,
             "reading_decides": self.reading_decides,
             "other_readings": self.otherwise,
-            **({} if self.finding is None else _describe_finding(self.finding)),
+            **({} if self.finding is None else self.finding.to_dict()),
             "variants": {
-                name: {"verdict": finding.verdict, "sentence": finding.sentence, **_describe_finding(finding)}
+                name: {"verdict": finding.verdict, "sentence": finding.sentence, **finding.to_dict()}
                 for name, finding in self.variants.items()
             },
         }
-
-
-def _describe_finding(finding: Finding) -> dict[str, object]:
-    return {
-        "margin": _finite(finding.margin),
-        "needed": _finite(needed_errors(finding.seeds)),
-        "seeds": finding.seeds,
-        "horizon": finding.horizon,
-        "numbers": {name: _finite(value) for name, value in finding.numbers.items()},
-        "checks": [_describe_check(check) for check in finding.checks],
-    }
-
-
-def _describe_check(check: Check) -> dict[str, object]:
-    return {
-        "what": check.what,
-        "result": check.result,
-        "estimate": _finite(check.estimate.value),
-        "se": _finite(check.estimate.se),
-        "seeds": check.estimate.seeds,
-        "threshold": check.threshold,
-        "side": "above" if check.above else "below",
-        "passes": "when shown" if check.proof else "unless refuted",
-        "core": check.core,
-        "margin": _finite(check.margin),
-        "count": check.estimate.se == 0,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
+        described: dict[str, Any] = jsonable(content)
+        return described

@@ -1,25 +1,25 @@
-"""Claims about the instances rather than the runs: dominance, widths, distances and diameters of clusters."""
+"""Claims about the instances rather than the runs: dominance, widths, distances and diameters of clusters.
+
+The docstrings of the functions are shown in the report as what decides a claim, with their parameters filled in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
-from banditree import theory
 from banditree.paper.claims.checks import Check, Finding, Floats, Measured, Missing, mean
-from banditree.paper.claims.claim import Claim, Data, Evaluate
+from banditree.paper.claims.claim import Claim, Data
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.paper.results import another_problem, instance
 from banditree.problems import Instance
+from banditree.theory import Quality, quality
 
 SWEEP_INSTANCES, SINGLE_INSTANCES = 5, 25  # examined of each setting of a sweep, and of a figure with one setting
 ALL_SEEDS = ("2a",)  # figures whose instances are cheap enough to examine all of them
-SIMILAR_SHARE = 0.5  # "similar expected rewards": arms of a cluster spread at most half as much as all arms
 SWEEPS = ("1a", "1b", "1c", "1d", "1e")
-
-Holds = Callable[[Setting, Instance], bool]
 
 
 def examined_instances(data: Data, figure: str) -> Iterator[tuple[Setting, Instance]]:
@@ -35,79 +35,81 @@ def examined_instances(data: Data, figure: str) -> Iterator[tuple[Setting, Insta
             yield setting, instance(figure, setting.label, seed, data.variant)
 
 
-def judge_count(figures: Sequence[str], holds: Holds, what: str, *, expected: bool = True) -> Evaluate:
-    """Judge whether something holds in every examined instance, or in none. ``what`` names it, with a verb."""
+def judge_count(data: Data, *, what: str, holds: Callable[[Setting, Quality], bool], expected: str = "all") -> Finding:
+    """A count over instances, by the paper's definitions: {what} {expected} of them.
 
-    def evaluate(data: Data) -> Finding:
-        checks: list[Check] = []
-        numbers: dict[str, float] = {}
-        listed = []
-        for figure in figures:
-            outcomes = [holds(setting, drawn) for setting, drawn in examined_instances(data, figure)]
-            n, n_true = len(outcomes), sum(outcomes)
-            estimate = Measured((n_true if expected else n - n_true) / n, 0.0, n)
-            side = "all" if expected else "none"
-            checks.append(Check(f"{what} {side} of those of {figure}", estimate, threshold=1 - 0.5 / n))
-            numbers |= {f"instances of {figure}": float(n), f"instances of {figure} where it holds": float(n_true)}
-            listed.append(f"{_out_of(n_true, n)} examined instances of {figure}")
-        facts = f"{what[0].upper()}{what[1:]} {', '.join(listed)}"
-        return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds, data.horizon(figures[0]))
+    Examined are the first 5 seeds of every setting of figure 1, all seeds of 2a and the first 25 of 2b, and no others.
+    """
+    checks: list[Check] = []
+    numbers: dict[str, float] = {}
+    listed = []
+    for figure in data.figures:
+        outcomes = [
+            holds(setting, quality(drawn.tree, _means(drawn))) for setting, drawn in examined_instances(data, figure)
+        ]
+        n, n_true = len(outcomes), sum(outcomes)
+        estimate = Measured((n_true if expected == "all" else n - n_true) / n, 0.0, n)
+        checks.append(Check(f"{what} {expected} of those of {figure}", estimate, threshold=1 - 0.5 / n))
+        numbers |= {f"instances of {figure}": float(n), f"instances of {figure} where it holds": float(n_true)}
+        of_all = f"all {n}" if n_true == n else f"{n_true or 'none'} of the {n}"
+        listed.append(f"{of_all} examined instances of {figure}")
+    facts = f"{what[0].upper()}{what[1:]} {', '.join(listed)}"
+    return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds)
 
-    return evaluate
+
+def has_given_quality(setting: Setting, of_instance: Quality) -> bool:
+    """Say whether the best cluster has the width, and every other the distance, that the setting asks for."""
+    parameters, distances = setting.problem.parameters, np.array(list(of_instance.distance.values()))
+    return bool(np.isclose(of_instance.width, parameters["width"]) and np.allclose(distances, parameters["distance"]))
 
 
-def similar(data: Data) -> Finding:
-    """Judge whether arms of a cluster have means closer to each other than all arms have."""
-    checks, numbers = [], {}
-    for figure in ("2a", "2b"):
-        shares = np.array([_spread_within(drawn) for _, drawn in examined_instances(data, figure)])  # (instances,)
-        what = f"arms of a cluster spread less than {SIMILAR_SHARE:g} times as much as all arms in {figure}"
-        checks.append(Check(what, mean(shares), SIMILAR_SHARE, above=False))
-        numbers[f"spread within clusters in {figure}"] = float(shares.mean())
-    in_2a, in_2b = numbers.values()
-    facts = (
-        f"The means of a cluster's arms spread {in_2a:.2f} times as much as those of all arms in 2a, {in_2b:.2f} in 2b"
+def similar(data: Data, *, most: float = 0.5) -> Finding:
+    """In 2a and in 2b, arms of a cluster have more similar expected rewards than all arms have.
+
+    The standard deviation of expected rewards around the mean of their cluster, over that of all expected rewards, one
+    number per instance, is below {most:g}; on the instances of all seeds of 2a and the first 25 of 2b.
+    """
+    shares = {
+        figure: np.array([_spread_within(drawn) for _, drawn in examined_instances(data, figure)])  # (instances,)
+        for figure in ("2a", "2b")
+    }
+    checks = tuple(
+        Check(
+            f"arms of a cluster spread less than {most:g} times as much as all arms in {figure}",
+            mean(share),
+            most,
+            above=False,
+        )
+        for figure, share in shares.items()
     )
-    return Finding(tuple(checks), facts, numbers, checks[0].estimate.seeds, data.horizon("2a"))
+    facts = (
+        f"The means of a cluster's arms spread {shares['2a'].mean():.2f} times as much as those of all arms in 2a, "
+        f"{shares['2b'].mean():.2f} in 2b"
+    )
+    numbers = {f"spread within clusters in {figure}": float(share.mean()) for figure, share in shares.items()}
+    return Finding(checks, facts, numbers, len(shares["2a"]))
 
 
 def diameters(data: Data) -> Finding:
-    """Judge whether clusters are wider where ε is larger, with the same number of arms and clusters."""
-    measured = {
-        figure: mean(np.array([_diameter(drawn) for _, drawn in examined_instances(data, figure)]))
-        for figure in ("2e", "2f")
-    }
-    check = Check("clusters have a larger diameter in 2e than in 2f", measured["2e"] - measured["2f"])
-    numbers = {f"diameter in {figure}": diameter.value for figure, diameter in measured.items()}
-    facts = (
-        f"The diameter of a cluster's coefficients is {numbers['diameter in 2e']:.2f} on average with ε = 0.5 (2e) "
-        f"and {numbers['diameter in 2f']:.2f} with ε = 0.1 (2f)"
+    """Clusters are wider in 2e (ε = 0.5) than in 2f (ε = 0.1), with the same number of arms and clusters.
+
+    The greatest distance between the coefficients of two arms of a cluster, averaged over clusters, one number per
+    instance, is larger in 2e; on the instances of the first 25 seeds.
+    """
+    wide, narrow = (
+        mean(np.array([_diameter(drawn) for _, drawn in examined_instances(data, figure)])) for figure in ("2e", "2f")
     )
-    return Finding((check,), facts, numbers, measured["2e"].seeds, data.horizon("2e"))
-
-
-def _out_of(n_true: int, n: int) -> str:
-    return f"all {n}" if n_true == n else f"{n_true or 'none'} of the {n}"
+    check = Check("clusters have a larger diameter in 2e than in 2f", wide - narrow)
+    facts = (
+        f"The diameter of a cluster's coefficients is {wide.value:.2f} on average with ε = 0.5 (2e) "
+        f"and {narrow.value:.2f} with ε = 0.1 (2f)"
+    )
+    return Finding((check,), facts, {"diameter in 2e": wide.value, "diameter in 2f": narrow.value}, wide.seeds)
 
 
 def _means(drawn: Instance) -> Floats:
     assert drawn.means is not None
     return drawn.means
-
-
-def _has_dominance(_: Setting, drawn: Instance) -> bool:
-    return theory.quality(drawn.tree, _means(drawn)).dominance
-
-
-def _has_hierarchical_dominance(_: Setting, drawn: Instance) -> bool:
-    return theory.quality(drawn.tree, _means(drawn)).hierarchical
-
-
-def _has_given_quality(setting: Setting, drawn: Instance) -> bool:
-    """Say whether the best cluster has the width, and every other the distance, that the setting asks for."""
-    quality, parameters = theory.quality(drawn.tree, _means(drawn)), setting.problem.parameters
-    distances = np.array(list(quality.distance.values()))  # (clusters,)
-    return bool(np.isclose(quality.width, parameters["width"]) and np.allclose(distances, parameters["distance"]))
 
 
 def _groups(drawn: Instance) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
@@ -130,15 +132,8 @@ def _diameter(drawn: Instance) -> float:
     return float(np.mean([np.linalg.norm(theta[a][:, None] - theta[a][None], axis=2).max() for a in _groups(drawn)]))
 
 
-def _statistic(what: str, where: str, which: str) -> str:
-    return f"{what} on the instances of {which}; it must {where}. A count over these instances: no others are examined."
-
-
 _claim = partial(Claim, over_time=False, of_instances=True)
-
-
-FIRST = f"the first {SWEEP_INSTANCES} seeds of every setting"
-KMEANS = f"all seeds of 2a and the first {SINGLE_INSTANCES} of 2b"
+_count_dominance = partial(judge_count, what="strong dominance holds in", holds=lambda _, quality: quality.dominance)
 
 INSTANCES = (
     _claim(
@@ -146,8 +141,7 @@ INSTANCES = (
         "The instances have strong dominance",
         "We generate synthetic data, for which strong dominance holds",
         SWEEPS,
-        _statistic("Strong dominance is computed", "hold in all", FIRST),
-        judge_count(SWEEPS, _has_dominance, "strong dominance holds in"),
+        _count_dominance,
     ),
     _claim(
         "instances-width-and-distance",
@@ -155,8 +149,7 @@ INSTANCES = (
         "The optimal cluster will then have a width of w* and the distance from each sub-optimal cluster to the "
         "optimal cluster will be d.",
         SWEEPS,
-        _statistic("Width and distances are computed by the paper's definitions", "be w* and d in all", FIRST),
-        judge_count(SWEEPS, _has_given_quality, "width and distances are w* and d in"),
+        partial(judge_count, what="width and distances are w* and d in", holds=has_given_quality),
     ),
     _claim(
         "instances-hierarchical-dominance",
@@ -164,16 +157,15 @@ INSTANCES = (
         "recursively sorting and merging the arms into a balanced binary tree, which has the hierarchical strong "
         "dominance property.",
         ("1f",),
-        _statistic("Hierarchical strong dominance is computed", "hold in all", FIRST),
-        judge_count(("1f",), _has_hierarchical_dominance, "hierarchical strong dominance holds in"),
+        partial(
+            judge_count, what="hierarchical strong dominance holds in", holds=lambda _, quality: quality.hierarchical
+        ),
     ),
     _claim(
         "instances-similar-rewards",
         "Arms of a k-means cluster have similar rewards",
         "the smoothness of the function ensures arms within the same cluster to have similar expected rewards",
         ("2a", "2b"),
-        "In 2a and in 2b: the standard deviation of expected rewards around the mean of their cluster, over that of "
-        f"all expected rewards, one number per instance, is below {SIMILAR_SHARE:g}; on the instances of {KMEANS}.",
         similar,
     ),
     _claim(
@@ -182,17 +174,13 @@ INSTANCES = (
         "the periodicity of sin yields many local optima and the optimal cluster won't strongly dominate the other "
         "clusters.",
         ("2a", "2b"),
-        _statistic("Strong dominance is computed", "hold in none", KMEANS),
-        judge_count(("2a", "2b"), _has_dominance, "strong dominance holds in", expected=False),
+        partial(_count_dominance, expected="none"),
     ),
     _claim(
         "instances-diameter",
         "The parameter ε sets how wide a cluster is",
         "we can control the expected diameter of a cluster by varying ε.",
         ("2e", "2f"),
-        "The greatest distance between the coefficients of two arms of a cluster, averaged over clusters, one number "
-        "per instance, is larger in 2e (ε = 0.5) than in 2f (ε = 0.1); on the instances of the first "
-        f"{SINGLE_INSTANCES} seeds.",
         diameters,
     ),
 )
