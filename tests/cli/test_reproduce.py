@@ -148,7 +148,7 @@ def test_jobs_reach_everything_that_is_simulated(tmp_path: Path, monkeypatch: py
         asked.append(options["jobs"])
         return simulate(*arguments, **options)
 
-    for module in (runner, figure_1, import_module("banditree.paper.report.theory")):  # a function has its name
+    for module in (runner, figure_1, import_module("banditree.paper.report")):  # a function has its name
         monkeypatch.setattr(module, "simulate", noted)
     figure_1._gained_plays.cache_clear()
     runner.reproduce(["1a"], variants=["1a:suboptimal"], seeds=2, out=tmp_path, jobs=1)

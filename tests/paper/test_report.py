@@ -17,8 +17,7 @@ import pytest
 from banditree.errors import BadFile, InvalidValue
 from banditree.paper.claims import CLAIMS, NOT_JUDGED, Verdict, judge
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
-from banditree.paper.report import write_report
-from banditree.paper.report.page import SIGNS, installed_version
+from banditree.paper.report import SIGNS, installed_version, write_report
 from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
 from tests.support.made_up_runs import runs

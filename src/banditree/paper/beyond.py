@@ -16,9 +16,8 @@ import numpy as np
 from banditree import ATS, LinATS, plots
 from banditree.paper import pictures
 from banditree.paper.claims.claim import parameter
-from banditree.paper.figures import DEFAULT, Figure, Setting
+from banditree.paper.figures import DEFAULT, ON_TREES, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
-from banditree.paper.figures.appendix import ON_TREES
 from banditree.paper.results import Results, load_results, stem
 from banditree.report.words import count
 from banditree.simulation.one_seed import Factory, policy_class
