@@ -44,7 +44,7 @@ def rows(out: Path) -> list[dict[str, str]]:
 @pytest.fixture
 def began(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Every (figure, variant) that is run, as it begins; the report is left out."""
-    monkeypatch.setattr("banditree.paper.report.write_report", lambda out, results, jobs: out / "report.html")
+    monkeypatch.setattr(runner, "write_report", lambda out, results, jobs: out / "report.html")
     found: list[tuple[str, str]] = []
 
     def noted(figure: Any, variant: str, **options: Any) -> dict[str, Runs]:

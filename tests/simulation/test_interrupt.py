@@ -177,7 +177,7 @@ def unlucky(function: Callable[..., Any]) -> Callable[..., Any]:
     return meets_ctrl_c
 
 
-@pytest.mark.parametrize(("where", "finished"), [("draw", "1 figure is"), ("_write_all", "2 figures are")])
+@pytest.mark.parametrize(("where", "finished"), [("draw", "1 figure is"), ("write_report", "2 figures are")])
 def test_a_reproduction_stops(where: str, finished: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two figures, and after the last one."""
     monkeypatch.setattr(runner, where, unlucky(getattr(runner, where)))

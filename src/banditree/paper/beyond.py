@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import log2
 from pathlib import Path
 
@@ -16,11 +15,11 @@ import numpy as np
 from banditree import ATS, LinATS, plots
 from banditree.paper import pictures
 from banditree.paper.claims.claim import parameter
-from banditree.paper.figures import DEFAULT, ON_TREES, Figure, Setting
+from banditree.paper.figures import DEFAULT, LINEAR, ON_TREES, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
 from banditree.paper.results import Results, load_results, stem
 from banditree.report.words import count
-from banditree.simulation.one_seed import Factory, policy_class
+from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on
 from banditree.simulation.statistics import over_seeds
@@ -34,36 +33,30 @@ SLOWER = {OURS: 8, WITH_CONTEXTS: 10}  # time of a decision, about, in those of 
 DECISIVE_ERRORS = 3.0  # standard errors of a ratio that decide
 
 
-def _settings(figure: Figure, _: str) -> list[Setting]:
-    """One setting for each set of instances, whatever the number of depths that the paper's algorithm runs at."""
+def _add_ours(figure: Figure) -> Figure:
+    """Return the figure with ATS in place of the paper's algorithms.
+
+    There is one setting for each set of instances, whatever the number of depths that the paper's algorithm runs at.
+    """
     by_stream: dict[str, Setting] = {}
-    ours: dict[str, Factory] = {_ours(figure): LinATS if _has_contexts(figure) else ATS}
+    ours = OURS
     for setting in figure.settings():
-        policies = ours | ({ON_WARD: on("ward", ATS)} if setting.policies == ON_TREES else {})
+        policies: dict[str, Factory] = {OURS: ATS}
+        if setting.policies == LINEAR:
+            ours, policies = WITH_CONTEXTS, {WITH_CONTEXTS: LinATS}
+        if setting.policies == ON_TREES:
+            policies[ON_WARD] = on("ward", ATS)
         by_stream.setdefault(setting.stream, replace(setting, label=setting.stream, line="", policies=policies))
-    return list(by_stream.values())
-
-
-def _has_contexts(figure: Figure) -> bool:
-    kinds = [policy_class(factory)[0] for factory in figure.settings()[0].policies.values()]
-    return any(kind is not None and kind.about.takes_contexts for kind in kinds)
-
-
-def _ours(figure: Figure) -> str:
-    return WITH_CONTEXTS if _has_contexts(figure) else OURS
-
-
-FIGURES: dict[str, Figure] = {
-    name: replace(
+    return replace(
         figure,
-        title=f"{figure.title}, and {_ours(figure)}",
-        settings_of=partial(_settings, figure),
+        title=f"{figure.title}, and {ours}",
+        settings_of=lambda _: list(by_stream.values()),
         options={},
-        seconds=SLOWER[_ours(figure)] * figure.seconds,
+        seconds=SLOWER[ours] * figure.seconds,
     )
-    for name, figure in OF_PAPER.items()
-    if figure.kind != "function"
-}
+
+
+FIGURES: dict[str, Figure] = {name: _add_ours(figure) for name, figure in OF_PAPER.items() if figure.kind != "function"}
 
 
 @dataclass(frozen=True)
@@ -121,24 +114,14 @@ def compare(name: str, runs: Mapping[str, Runs]) -> list[Compared]:
     comparisons = []
     for label, of_setting in runs.items():
         final = {policy: regret[:, -1] for policy, regret in of_setting.regret.items()}  # (seeds,) each
+        means = {policy: float(regret.mean()) for policy, regret in final.items()}
         adaptive = [policy for policy in final if policy in (OURS, ON_WARD, WITH_CONTEXTS)]
-        best = min((policy for policy in final if policy not in adaptive), key=lambda policy: final[policy].mean())
+        best = min((policy for policy in final if policy not in adaptive), key=means.__getitem__)
         for policy in adaptive:
-            mean, least = final[policy].mean(), final[best].mean()
-            ratio = mean / least
-            noise = over_seeds(final[policy] - ratio * final[best]).se if len(of_setting.seeds) > 1 else np.nan
-            comparisons.append(
-                Compared(
-                    figure=name,
-                    setting=label.replace("=", " = "),
-                    policy=policy,
-                    regret=float(mean),
-                    best=best,
-                    best_regret=float(least),
-                    ratio=float(ratio),
-                    se=float(noise / least),
-                )
-            )
+            ratio = means[policy] / means[best]
+            se = over_seeds(final[policy] - ratio * final[best]).se / means[best]
+            where = label.replace("=", " = ")
+            comparisons.append(Compared(name, where, policy, means[policy], best, means[best], ratio, se))
     return comparisons
 
 

@@ -12,8 +12,9 @@ import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.paper import beyond as ats
-from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
+from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, is_drawn
+from banditree.paper.report import write_report
 from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
 from banditree.report.html import library
 from banditree.simulation.interrupt import ctrl_c
@@ -23,8 +24,6 @@ from banditree.simulation.simulator import simulate
 from banditree.simulation.workers import n_workers
 
 REPORT = "claims and report"
-
-__all__ = ["load_results", "plan", "reproduce", "run"]
 
 
 def plan(figures: Iterable[str] = (), variants: Iterable[str] = ()) -> list[tuple[Figure, str]]:
@@ -114,7 +113,11 @@ def reproduce(
             store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
             stop.check()
         with show(REPORT):
-            return _write_all(results.in_order(), ats_results.in_order(), jobs)
+            results, ats_results = results.in_order(), ats_results.in_order()
+            results.write_csv()
+            if ats_results.kept:
+                ats_results.write_csv()
+            return write_report(folder, results, jobs=jobs)
 
 
 def run(
@@ -135,8 +138,12 @@ def run(
     # Settings that share their instances are run in one simulation, so that instances are drawn once.
     for _, sharing in groupby(settings, key=lambda setting: (setting.stream, id(setting.problem))):
         group = list(sharing)
+        # Random streams depend on a policy's name, so no two settings may share one.
+        names = {
+            setting.label: {f"{name} {setting.label}".strip(): name for name in setting.policies} for setting in group
+        }
         policies = {
-            _unique_name(setting, policy): factory for setting in group for policy, factory in setting.policies.items()
+            unique: setting.policies[name] for setting in group for unique, name in names[setting.label].items()
         }
         runs = simulate(
             policies,
@@ -149,19 +156,8 @@ def run(
             progress=False if progress is None else show,
         )
         n_done += len(policies)
-        runs_by_label |= {setting.label: _select_setting(runs, setting) for setting in group}
+        runs_by_label |= {label: runs.select(own).rename(own) for label, own in names.items()}
     return runs_by_label
-
-
-def _unique_name(setting: Setting, policy: str) -> str:
-    """Return a policy's name inside a simulation: random streams depend on it, so settings must not share it."""
-    return f"{policy} {setting.label}".strip()
-
-
-def _select_setting(runs: Runs, setting: Setting) -> Runs:
-    """Return the runs of one setting, with the policies' own names."""
-    names = {_unique_name(setting, policy): policy for policy in setting.policies}
-    return runs.select(names).rename(names)
 
 
 def _plan_figure(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> FinishedFigure:
@@ -181,12 +177,3 @@ def _task_name(store: Results, how: FinishedFigure) -> str:
 def _expected_seconds(figure: Figure, how: FinishedFigure) -> float:
     """Estimate how many seconds it takes: at least one, for the picture."""
     return 1.0 + (figure.seconds * how.seeds / figure.seeds if figure.seeds else 0.0)
-
-
-def _write_all(results: Results, ats_results: Results, jobs: int | None) -> Path:
-    from banditree.paper.report import write_report
-
-    results.write_csv()
-    if ats_results.kept:
-        ats_results.write_csv()
-    return write_report(results.out, results, jobs=jobs)

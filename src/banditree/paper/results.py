@@ -20,8 +20,6 @@ from banditree.report.files import write_whole
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import Streams
 
-Row = tuple[str | int | float, ...]
-
 COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
 
 
@@ -95,12 +93,17 @@ class Results:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of ``results.csv``: regret over seeds by figure, variant, setting, policy and time."""
-        return [
-            dict(zip(COLUMNS, (figure, variant, label, *row), strict=True))
-            for figure, variant in self.kept
-            for label, runs in self.runs(figure, variant).items()
-            for row in _rows(runs, at_end=FIGURES[figure].kind == "sweep")
-        ]
+        rows = []
+        for figure, variant in self.kept:
+            times = slice(-1 if FIGURES[figure].kind == "sweep" else 0, None)  # of a sweep only the last
+            for label, runs in self.runs(figure, variant).items():
+                for policy in runs.policies:
+                    summary = runs.over_seeds(policy)  # (times,) each
+                    numbers = (column[times].tolist() for column in (runs.times, summary.mean, summary.sd, summary.se))
+                    for time, *by_time in zip(*numbers, strict=True):
+                        row = (figure, variant, label, policy, time, summary.seeds, *by_time)
+                        rows.append(dict(zip(COLUMNS, row, strict=True)))
+        return rows
 
     def write_csv(self) -> Path:
         """Write ``results.csv``."""
@@ -144,21 +147,11 @@ def load_results(out: str | Path) -> Results:
     for name, figure in FIGURES.items():
         for variant in figure.variants:
             mark = results._mark((name, variant))
-            if mark.exists():
-                try:
-                    how = json.loads(mark.read_text(encoding="utf-8"))
-                    results.kept[name, variant] = FinishedFigure(**how | {"labels": tuple(how["labels"])})
-                except (ValueError, TypeError, KeyError) as error:
-                    raise BadFile(f"{mark} is damaged ({error}); delete it to run that figure again") from None
+            if not mark.exists():
+                continue
+            try:
+                how = json.loads(mark.read_text(encoding="utf-8"))
+                results.kept[name, variant] = FinishedFigure(**how | {"labels": tuple(how["labels"])})
+            except (ValueError, TypeError, KeyError) as error:
+                raise BadFile(f"{mark} is damaged ({error}); delete it to run that figure again") from None
     return results
-
-
-def _rows(runs: Runs, *, at_end: bool) -> list[Row]:
-    """Return (policy, time, seeds, mean, sd, se) for every policy and time, or only for the last time."""
-    rows: list[Row] = []
-    for policy in runs.policies:
-        summary = runs.over_seeds(policy)  # (times,) each
-        columns = (runs.times, summary.mean, summary.sd, summary.se)
-        by_time = list(zip(*(column.tolist() for column in columns), strict=True))
-        rows += [(policy, time, summary.seeds, *numbers) for time, *numbers in by_time[-1 if at_end else 0 :]]
-    return rows

@@ -248,7 +248,7 @@ KMEANS = (
 
 DIM = 5
 
-WITH_CONTEXTS: dict[str, Factory] = {
+LINEAR: dict[str, Factory] = {
     "LinTSC": partial(LinTSC, dim=DIM, v=1.0),
     "LinUCBC": partial(LinUCBC, dim=DIM, c=2.0),
     "LinTS": partial(LinTS, dim=DIM, v=1.0),
@@ -259,7 +259,7 @@ WITH_CONTEXTS: dict[str, Factory] = {
 def _context_figure(name: str, n_arms: int, n_clusters: int, spread: float) -> Figure:
     def settings(variant: str) -> list[Setting]:
         contexts = "normal" if variant == DEFAULT else variant
-        return [Setting("", problems.linear(n_arms, n_clusters, spread, dim=DIM, contexts=contexts), WITH_CONTEXTS)]
+        return [Setting("", problems.linear(n_arms, n_clusters, spread, dim=DIM, contexts=contexts), LINEAR)]
 
     return Figure(
         name=name,

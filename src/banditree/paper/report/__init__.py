@@ -437,7 +437,10 @@ def _bounds(tree: Tree, means: NDArray[np.float64]) -> Grid:
         ("Lai and Robbins", "regret of TS over log T", theory.lai_robbins(means)),
     ]
     return Grid(
-        ("from", "what", "number"), [(*words, number(value)) for *words, value in rows], names=(0, 1), label="Bounds"
+        ("from", "what", "number"),
+        [(*what, words.number(value)) for *what, value in rows],
+        names=(0, 1),
+        label="Bounds",
     )
 
 
@@ -447,7 +450,7 @@ def _levels() -> Grid:
     assert instance.means is not None
     upper = partial(theory.hts_upper, instance.tree, instance.means)
     rows = [
-        (str(depth), *(number(upper(depth=depth, form=form)) for form in ("kl", "pinsker", "printed")))
+        (str(depth), *(words.number(upper(depth=depth, form=form)) for form in ("kl", "pinsker", "printed")))
         for depth in range(instance.tree.depth + 1)
     ]
     return Grid(("depth L", "divergence", "Pinsker", "as printed"), rows, label="Theorem 7")
@@ -459,7 +462,7 @@ def _growth(runs: Runs) -> Grid:
     rows = []
     for name, regret in runs.regret.items():
         early, late = float(regret[:, before].mean()), float(regret[:, -1].mean())
-        rows.append((name, *map(number, (early, late, (late - early) / log(10)))))
+        rows.append((name, *map(words.number, (early, late, (late - early) / log(10)))))
     columns = ("policy", f"regret at {HORIZON // 10:,}", f"at {HORIZON:,}", "growth over log T")
     return Grid(columns, rows, label="Growth measured")
 
