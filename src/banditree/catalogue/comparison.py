@@ -36,6 +36,7 @@ from functools import cached_property
 import numpy as np
 
 from banditree.report.intervals import chance_below, student
+from banditree.report.tables import Table
 from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
 from banditree.tree.shape import Floats
@@ -146,23 +147,28 @@ class WorldRuns:
         losses: Floats = (regret[:, last] - regret[:, first]) / float(times[last] - times[first])
         return losses
 
+    def loss(self, policy: str, quarter: int = 3) -> float:
+        """The mean of `losses` over worlds."""
+        return float(self.losses(policy, quarter).mean())
+
     def has_stalled(self, policy: str) -> bool:
         """Whether its loss per decision has stopped falling, so that its regret grows linearly."""
-        return float(self.losses(policy).mean()) > CLEARLY_LESS * float(self.losses(policy, 2).mean())
-
-    def learns_more(self, policy: str, rival: str) -> bool:
-        """Whether ``policy`` loses clearly less per decision at the end than ``rival``, beyond the luck of the runs."""
-        ours, theirs = self.losses(policy), self.losses(rival)
-        return float(ours.mean()) < CLEARLY_LESS * float(theirs.mean()) and _above_luck(theirs - ours)
+        return self.loss(policy) > CLEARLY_LESS * self.loss(policy, 2)
 
     def learner(self, leader: str, others: list[str]) -> str:
-        """Return the policy close behind ``leader`` that loses least per decision at the end, or ``leader`` itself."""
+        """Return the policy close behind ``leader`` that loses least per decision at the end, or ``leader`` itself.
+
+        It must lose clearly less at the end, beyond the luck of the runs.
+        """
         close = [
             other
             for other in others
-            if other != leader and self.compare(leader, other).share < CLOSE and self.learns_more(other, leader)
+            if other != leader
+            and self.compare(leader, other).share < CLOSE
+            and self.loss(other) < CLEARLY_LESS * self.loss(leader)
+            and _above_luck(self.losses(leader) - self.losses(other))
         ]
-        return min(close, key=lambda other: float(self.losses(other).mean()), default=leader)
+        return min(close, key=self.loss, default=leader)
 
     def overtaking(self, leader: str) -> Overtaking | None:
         """Find the first policy to overtake ``leader`` if losses per decision stay as they are at the end."""
@@ -172,9 +178,23 @@ class WorldRuns:
             behind = self.mean(name) - self.mean(leader)
             if name != leader and behind > 0 and _above_luck(gained):
                 later.append((horizon + behind / float(gained.mean()), name))
-        if not later or min(later)[0] > MAX_HORIZONS * horizon:
-            return None
-        return Overtaking(min(later)[1], min(later)[0])
+        at, policy = min(later, default=(math.inf, ""))
+        return Overtaking(policy, at) if at <= MAX_HORIZONS * horizon else None
+
+    def table(self, *, count_wins: bool = True) -> Table:
+        """Tabulate regret, that of a bad run and the loss per decision at the end, one row per policy, best first.
+
+        With ``count_wins``, also the share of worlds that a policy is best in.
+        """
+        final = np.array([regret[:, -1] for regret in self.runs.regret.values()])  # (policies, worlds)
+        wins = np.bincount(final.argmin(axis=0), minlength=len(final)) / final.shape[1]
+        share = dict(zip(self.runs.policies, wins.tolist(), strict=True))
+        columns = ("policy", "regret", "interval", "bad_run", "loss", *(["best"] if count_wins else []))
+        rows = [
+            (row.policy, row.mean, row.interval, self.bad_run(row.policy), self.loss(row.policy), share[row.policy])
+            for row in self.runs.table()
+        ]
+        return Table(columns, [row[: len(columns)] for row in rows])
 
     def pays_from(self, policy: str, rival: str) -> int | None:
         """Return the time after which ``policy`` stays ahead of ``rival``, beyond the luck of the simulation."""

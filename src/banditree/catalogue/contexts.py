@@ -13,6 +13,7 @@ the variance of expected rewards over arms and visitors splits into parts that a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,9 +27,10 @@ from banditree.catalogue.advice import ROUNDS
 from banditree.catalogue.candidates import Candidate, decision_seconds
 from banditree.catalogue.comparison import Difference, WorldRuns
 from banditree.catalogue.inspection import Estimate, clusters_at
-from banditree.catalogue.simulation import Workload, default_seeds, estimate_seconds, regret_section
+from banditree.catalogue.simulation import Plan, default_seeds, regret_section
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
+from banditree.policy import Policy
 from banditree.policy.algorithms import ATS, LinATS, LinTS
 from banditree.problems import Instance, Problem
 from banditree.problems import rewards as families
@@ -40,7 +42,6 @@ from banditree.report.words import chance, count, number, percent
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS
-from banditree.simulation.simulator import simulate as run
 from banditree.stream import Rng, Seed, generator
 from banditree.tree import Tree
 from banditree.tree.shape import Floats
@@ -159,22 +160,19 @@ def split_variance(tree: Tree, theta: Floats) -> dict[str, float]:
     {'visitor': 1.0, 'category': 4.0, 'item': 1.0, 'visitor and category': 1.0, 'visitor and item': 0.0}
     """
     mean = theta.mean(axis=0)
-    between = np.zeros(2)  # of levels, and of slopes
-    within = np.array([((theta - mean)[:, 0] ** 2).mean(), ((theta - mean)[:, 1:] ** 2).sum(axis=1).mean()])
-    if tree.depth:
-        finest = clusters_at(tree)[-1]
-        _, group, size = np.unique(finest, return_inverse=True, return_counts=True)
-        sums = np.array([np.bincount(group, column) for column in theta.T])  # (1 + rank, clusters)
-        apart = ((sums / size)[:, group].T - mean) ** 2  # (arms, 1 + rank)
-        between = np.array([apart[:, 0].mean(), apart[:, 1:].sum(axis=1).mean()])
-    items = np.maximum(within - between, 0.0)
-    parts = {"visitor": float((mean[1:] ** 2).sum())}
-    if tree.depth:
-        parts["category"] = float(between[0])
-    parts["item"] = float(items[0])
-    if tree.depth:
-        parts["visitor and category"] = float(between[1])
-    return parts | {"visitor and item": float(items[1])}
+    _, group, size = np.unique(clusters_at(tree)[-1], return_inverse=True, return_counts=True)
+    averages = np.array([np.bincount(group, column) / size for column in theta.T])[:, group].T  # (arms, 1 + rank)
+    (level, slopes), (all_levels, all_slopes) = (
+        ((values[:, 0] - mean[0]) ** 2, ((values[:, 1:] - mean[1:]) ** 2).sum(axis=1)) for values in (averages, theta)
+    )
+    parts = {
+        "visitor": (mean[1:] ** 2).sum(),
+        "category": level.mean(),
+        "item": max(all_levels.mean() - level.mean(), 0.0),
+        "visitor and category": slopes.mean(),
+        "visitor and item": max(all_slopes.mean() - slopes.mean(), 0.0),
+    }
+    return {name: float(part) for name, part in parts.items() if tree.depth or "category" not in name}
 
 
 # What to run
@@ -247,45 +245,30 @@ def _compare(what: str, difference: Difference, how: str) -> str:
             f"{difference.rival}, which {how} ({interval} saved), and loses less with probability "
             f"{chance(difference.chance)}."
         )
-    if difference.saving > 0:
-        return (
-            f"{what} save {saved} ({interval}), or {percent(difference.share)}: {difference.policy} compared with "
-            f"{difference.rival}, which {how}."
-        )
-    return f"{what} cost {saved} ({interval} saved): {difference.policy} compared with {difference.rival}, which {how}."
+    does = f"save {saved} ({interval}), or {percent(difference.share)}"
+    if difference.saving <= 0:
+        does = f"cost {saved} ({interval} saved)"
+    return f"{what} {does}: {difference.policy} compared with {difference.rival}, which {how}."
 
 
-def plan_contexts(model: ContextModel, *, horizon: int, seeds: int | None, quick: bool) -> tuple[int, int]:
-    """Return the horizon and the number of worlds, chosen by the size of the work if it is not given."""
+def plan_contexts(model: ContextModel, *, horizon: int, seeds: int | None, quick: bool) -> Plan:
+    """Plan to compare LinATS, ATS, which does not see contexts, and LinTS, which does not use the tree.
+
+    LinTS is told the noise, which the others learn. The number of worlds follows from the size of the work if it is not
+    given.
+    """
     horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
     if seeds is None:
         chosen = [Candidate(kind, {}) for kind in (LinATS, ATS, LinTS)]
         seeds = default_seeds(ROUNDS[0] * horizon * decision_seconds(chosen, model.tree.n_arms), quick=quick)
-    return horizon, whole("seeds", seeds, 4, why="how many worlds")
-
-
-def context_policies(model: ContextModel) -> dict[str, Any]:
-    """Return the policies that are compared: with contexts and the tree, without contexts, without the tree.
-
-    LinTS is told the noise, which LinATS and ATS learn.
-    """
     weight, variance = model.rows.weights()
     noise = float(np.exp(weight @ np.log(variance)))
-    return {
+    policies: dict[str, Callable[..., Policy]] = {
         WITH_CONTEXTS: LinATS,
         WITHOUT_CONTEXTS: partial(ATS, prior=Gaussian()),
         WITHOUT_TREE: partial(LinTS, v=noise),
     }
-
-
-def estimate_contexts(
-    model: ContextModel, *, horizon: int, seeds: int | None, quick: bool, jobs: int | None
-) -> Workload:
-    """Estimate how long the simulation takes, from a few steps of every policy on this machine."""
-    horizon, worlds = plan_contexts(model, horizon=horizon, seeds=seeds, quick=quick)
-    policies = context_policies(model)
-    seconds = estimate_seconds(policies, model.world(), horizon=horizon, runs=worlds * ROUNDS[0], jobs=jobs)
-    return Workload(worlds, len(policies), ROUNDS[0], horizon, seconds)
+    return Plan(policies, model.world(), horizon, whole("seeds", seeds, 4, why="how many worlds"), ROUNDS[0])
 
 
 def simulate_contexts(
@@ -296,11 +279,9 @@ def simulate_contexts(
     ``model`` comes from `ContextModel.fit`; the other parameters are as in `catalogue.simulate`, and ``options`` those
     of `banditree.simulate`.
     """
-    horizon, seeds = plan_contexts(model, horizon=horizon, seeds=seeds, quick=quick)
-    times = np.concatenate([np.geomspace(min(10, horizon), horizon, 30), np.linspace(1, horizon, 21)])
-    checkpoints = np.unique(times.astype(int).clip(1)).tolist()
-    policies = context_policies(model)
-    return run(policies, model.world(), horizon=horizon, seeds=seeds, checkpoints=checkpoints, **options)
+    plan = plan_contexts(model, horizon=horizon, seeds=seeds, quick=quick)
+    times = np.concatenate([np.geomspace(min(10, plan.horizon), plan.horizon, 30), np.linspace(1, plan.horizon, 21)])
+    return plan.run(checkpoints=np.unique(times.astype(int).clip(1)).tolist(), **options)
 
 
 def advise_contexts(
@@ -336,36 +317,24 @@ def advise_contexts(
     results = WorldRuns(runs, one_world=False)
     of_contexts = results.compare(WITH_CONTEXTS, WITHOUT_CONTEXTS)
     of_tree = results.compare(WITH_CONTEXTS, WITHOUT_TREE)
-    policy = _choose(of_contexts, of_tree)
     verdict = "cannot tell"
     if _is_clear(of_contexts):
         verdict = "contexts" if of_contexts.saving > 0 else "no contexts"
-    rows = [
-        (row.policy, row.mean, row.interval, results.bad_run(row.policy), float(results.losses(row.policy).mean()))
-        for row in runs.table()
-    ]
-    dim = f"dim={len(model.centre)}"
-    code = {
-        WITH_CONTEXTS: f"bt.LinATS(tree, {dim})",
-        WITHOUT_TREE: f"bt.LinTS(tree, {dim})",
-        WITHOUT_CONTEXTS: "bt.ATS(tree)",
-    }
+    policy = WITH_CONTEXTS  # unless a simpler one is as good: ATS without contexts, LinTS without the tree
+    if of_contexts.saving <= 0 or not of_contexts.matters:
+        policy = WITHOUT_CONTEXTS
+    elif of_tree.saving < 0 and of_tree.is_decisive:
+        policy = WITHOUT_TREE
+    dim = "" if policy == WITHOUT_CONTEXTS else f", dim={len(model.centre)}"
     return ContextAdvice(
         policy=policy,
-        code=code[policy],
+        code=f"bt.{policy}(tree{dim})",
         horizon=int(runs.times[-1]),
         verdict=verdict,
         of_contexts=of_contexts,
         of_tree=of_tree,
-        table=Table(("policy", "regret", "interval", "bad_run", "loss"), rows),
+        table=results.table(count_wins=False),
         runs=runs,
         model=model,
         inspection=inspect_contexts(log, tree, rng=rng),
     )
-
-
-def _choose(of_contexts: Difference, of_tree: Difference) -> str:
-    """Choose LinATS unless a simpler policy is as good as it: ATS without contexts, LinTS without the tree."""
-    if of_contexts.saving <= 0 or not of_contexts.matters:
-        return WITHOUT_CONTEXTS
-    return WITHOUT_TREE if of_tree.saving < 0 and of_tree.is_decisive else WITH_CONTEXTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -72,23 +72,18 @@ class Inspection(Result):
     misplaced: Table  # arm, path, its rate, that of its cluster, the cluster it fits, the rate there, probability
 
     def facts(self) -> dict[str, object]:
-        catalogue = self.catalogue
+        catalogue, tree = self.catalogue, self.catalogue.tree
+        counts = {"plays": catalogue.plays, "successes": catalogue.successes, "rewards": catalogue.totals}
         return {
-            "arms": catalogue.tree.n_arms,
-            "clusters": catalogue.tree.n_clusters,
-            "depth": catalogue.tree.depth,
-            "plays": None if catalogue.plays is None else catalogue.plays.sum(),
-            "successes": None if catalogue.successes is None else catalogue.successes.sum(),
-            "rewards": None if catalogue.totals is None else catalogue.totals.sum(),
+            "arms": tree.n_arms,
+            "clusters": tree.n_clusters,
+            "depth": tree.depth,
+            **{name: None if counted is None else counted.sum() for name, counted in counts.items()},
             "reward_sd": None if catalogue.prior is None else catalogue.prior.sd,
             "notes": catalogue.notes,
-            "worlds": self.worlds,
-            "levels": self.levels,
-            "within": self.within,
+            **{name: getattr(self, name) for name in ("worlds", "levels", "within")},
             "best_arm": self.quality.best_arm,
-            "width": self.width,
-            "distance": self.distance,
-            "gamma": self.gamma,
+            **{name: getattr(self, name) for name in ("width", "distance", "gamma")},
             "dominance": self.quality.dominance,
             "dominance_probability": self.dominance,
             "offenders": self.quality.offenders,
@@ -120,8 +115,8 @@ class Inspection(Result):
     def _sentences(self) -> list[str]:
         lines = []
         for row in self.levels:
-            low, high = row.interval
-            interval = "" if low == high else f", 95% interval {words.interval(row.interval, percent)}"
+            interval = _interval(row, percent)
+            interval = f", 95% interval {interval}" if interval else ""
             explained = f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means{interval}"
             lines.append(f"{explained} (a random grouping would explain {percent(row.by_chance)}).")
         lines += self.quality_sentences()
@@ -132,34 +127,24 @@ class Inspection(Result):
 
     def quality_sentences(self) -> list[str]:
         """Say whether strong dominance holds, and give the paper's measures of quality: w*, d and gamma."""
-        over = (
-            f", median and 95% interval over {self.worlds} worlds consistent with the data" if self.worlds > 1 else ""
-        )
-        measures = [f"w*, the width of the best top category, is {self.width}{over}."]
-        if np.isinf(self.distance.value):
-            measures.append("There is no other top category to compare it with.")
-        elif np.isinf(self.gamma.value):
-            measures.append(
-                f"d, the distance to the nearest other one, is {self.distance}: the categories overlap, so gamma, the "
-                "average of w*/d, is not finite."
-            )
-        else:
-            measures.append(
-                f"d, the distance to the nearest other one, is {self.distance}, and gamma, the average of w*/d, "
-                f"{self.gamma}."
-            )
-        return [self._dominance_sentence(), " ".join(measures)]
-
-    def _dominance_sentence(self) -> str:
-        if self.worlds == 1:
-            verdict = "holds" if self.quality.dominance else "does not hold"
-        else:
+        verdict = "holds" if self.quality.dominance else "does not hold"
+        over = ""
+        if self.worlds > 1:
             verdict = f"holds with probability {chance(self.dominance)}"
-        line = f"Strong dominance (every arm of the best top category beats every arm outside it) {verdict}."
+            over = f", median and 95% interval over {self.worlds} worlds consistent with the data"
+        dominance = f"Strong dominance (every arm of the best top category beats every arm outside it) {verdict}."
         if self.quality.offenders is not None:
             inside, outside = self.quality.offenders
-            line += f" Counterexample: {outside} looks at least as good as {inside} of {self.quality.best_cluster}."
-        return line
+            of_best = f"{inside} of {self.quality.best_cluster}"
+            dominance += f" Counterexample: {outside} looks at least as good as {of_best}."
+        nearest = f"d, the distance to the nearest other one, is {self.distance}"
+        if np.isinf(self.distance.value):
+            nearest = "There is no other top category to compare it with."
+        elif np.isinf(self.gamma.value):
+            nearest += ": the categories overlap, so gamma, the average of w*/d, is not finite."
+        else:
+            nearest += f", and gamma, the average of w*/d, {self.gamma}."
+        return [dominance, f"w*, the width of the best top category, is {self.width}{over}. {nearest}"]
 
     # Its parts, which advice shows too
 
@@ -191,7 +176,7 @@ class Inspection(Result):
                 f"{row.smallest} to {row.largest}, median {row.median:g}",
                 Bar(row.share),
                 percent(row.share),
-                "" if row.interval[0] == row.interval[1] else words.interval(row.interval, percent),
+                _interval(row, percent),
                 percent(row.by_chance),
             )
             for row in self.levels
@@ -211,7 +196,7 @@ class Inspection(Result):
                 words.path(row.path),
                 mark,
                 number(row.mean),
-                "" if row.interval[0] == row.interval[1] else words.interval(row.interval),
+                _interval(row),
                 f"{row.arms:,}",
                 number(row.plays),
                 self._is_best(row.best),
@@ -228,7 +213,7 @@ class Inspection(Result):
                 str(row.arm),
                 words.path(row.path),
                 number(row.mean),
-                "" if row.interval[0] == row.interval[1] else words.interval(row.interval),
+                _interval(row),
                 number(row.plays),
                 number(row.rate),
                 self._is_best(row.best),
@@ -260,6 +245,11 @@ class Inspection(Result):
     def _is_best(self, share: float) -> str:
         """Say yes or no if the means are known, else with which probability."""
         return ("yes" if share > 0.5 else "no") if self.worlds == 1 else chance(share)
+
+
+def _interval(row: Row, write: Callable[[float], str] = number) -> str:
+    """Format the interval of a row; "" if the means are known, so that there is none."""
+    return "" if row.interval[0] == row.interval[1] else words.interval(row.interval, write)
 
 
 def _on_one_scale(rows: Sequence[Row]) -> list[Range]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from banditree.catalogue import candidates
 from banditree.catalogue.candidates import Candidate, PolicyNames
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors.checks import whole
+from banditree.policy import Policy
 from banditree.problems import Problem
 from banditree.report import words
 from banditree.report.document import Bar, Bullets, Document, Grid, Part, Section
@@ -20,6 +21,7 @@ from banditree.report.tables import Table
 from banditree.report.words import count, duration, number, percent
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
+from banditree.simulation.simulator import MAX_STEPS
 from banditree.simulation.simulator import simulate as run
 from banditree.simulation.workers import n_workers
 from banditree.stream import Seed
@@ -156,29 +158,60 @@ def simulate(
     >>> simulation.traffic["cluster"]
     ['hats', 'shoes']
     """
-    horizon, chosen, seeds = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-    runs = run(
-        {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen},
-        catalogue.world(),
-        horizon=horizon,
-        seeds=seeds,
-        rng=rng,
-        jobs=jobs,
-        progress=progress,
-    )
-    return Simulation(catalogue, horizon, tuple(chosen), runs, tabulate_traffic(catalogue, runs))
+    plan = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
+    runs = plan.run(rng=rng, jobs=jobs, progress=progress)
+    return Simulation(catalogue, plan.horizon, plan.candidates, runs, tabulate_traffic(catalogue, runs))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to simulate: policies on a problem, in so many worlds."""
+
+    policies: Mapping[str, Callable[..., Policy]]
+    problem: Problem
+    horizon: int
+    worlds: int
+    runs: int = 1  # of each policy in each world
+    candidates: tuple[Candidate, ...] = ()  # the policies of a catalogue
+    same: Mapping[str, str] = field(
+        default_factory=dict
+    )  # {candidate that is left out: the equivalent one that is not}
+
+    def run(self, **options: Any) -> Runs:
+        """Run the simulation; the options are those of `banditree.simulate`."""
+        return run(self.policies, self.problem, horizon=self.horizon, seeds=self.worlds, **options)
+
+    def estimate_seconds(self, jobs: int | None) -> float:
+        """Estimate how long it takes, from a few steps of every policy on this machine."""
+        steps, runs = min(self.horizon, PILOT_STEPS), self.worlds * self.runs
+        pilot = run(self.policies, self.problem, horizon=steps, seeds=1, progress=False)
+        return sum(pilot.seconds.values()) / steps * self.horizon * runs / min(n_workers(jobs), runs)
+
+    def describe(self, seconds: float) -> str:
+        """Say how much there is to simulate, and how long it takes."""
+        repeats = f", {self.runs} runs in each" if self.runs > 1 else ""
+        size = f"{count(self.worlds, 'world')} x {count(len(self.policies), 'policy', 'policies')}{repeats}"
+        return f"{duration(seconds)}: {size}, {count(self.horizon, 'decision')} each"
 
 
 def plan_simulation(
     catalogue: Catalogue, *, horizon: int, policies: PolicyNames | None, seeds: int | None, quick: bool
-) -> tuple[int, list[Candidate], int]:
-    """Return the horizon, the candidates, and the number of seeds, chosen by the size of the work if not given."""
-    horizon = whole("horizon", horizon, 1, why="how many decisions")
+) -> Plan:
+    """Choose the candidates, and the number of worlds by the size of the work if it is not given."""
+    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
     tree = tree_of(catalogue)
     chosen = candidates.for_tree(tree) if policies is None else candidates.parse_candidates(policies, tree)
+    return plan_candidates(catalogue, chosen, horizon=horizon, seeds=seeds, quick=quick)
+
+
+def plan_candidates(
+    catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, seeds: int | None, quick: bool, runs: int = 1
+) -> Plan:
+    """Plan to simulate these candidates on a catalogue."""
+    policies = {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen}
     if seeds is None:
-        seeds = default_seeds(horizon * candidates.decision_seconds(chosen, tree.n_arms), quick=quick)
-    return horizon, chosen, seeds
+        seeds = default_seeds(runs * horizon * candidates.decision_seconds(chosen, catalogue.tree.n_arms), quick=quick)
+    return Plan(policies, catalogue.world(), horizon, seeds, runs, tuple(chosen))
 
 
 def default_seeds(seconds: float, *, quick: bool = False) -> int:
@@ -202,35 +235,3 @@ def tabulate_traffic(catalogue: Catalogue, runs: Runs) -> Table:
         for cluster, arms in catalogue.tree.clusters.items()
     ]
     return Table(("cluster", "arms", *runs.policies), sorted(rows, key=lambda row: -sum(row[2:])))
-
-
-@dataclass(frozen=True)
-class Workload:
-    """How much there is to simulate, and how long it takes."""
-
-    worlds: int
-    policies: int
-    runs: int  # of each policy in each world
-    horizon: int
-    seconds: float
-
-    def __str__(self) -> str:
-        repeats = f", {self.runs} runs in each" if self.runs > 1 else ""
-        size = f"{count(self.worlds, 'world')} x {count(self.policies, 'policy', 'policies')}{repeats}"
-        return f"{duration(self.seconds)}: {size}, {count(self.horizon, 'decision')} each"
-
-
-def estimate_workload(
-    catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, worlds: int, runs: int, jobs: int | None
-) -> Workload:
-    """Estimate how long a simulation takes, from a few steps of every policy on this machine."""
-    factories = {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen}
-    seconds = estimate_seconds(factories, catalogue.world(), horizon=horizon, runs=worlds * runs, jobs=jobs)
-    return Workload(worlds, len(chosen), runs, horizon, seconds)
-
-
-def estimate_seconds(factories: Any, problem: Problem, *, horizon: int, runs: int, jobs: int | None) -> float:
-    """Estimate how long so many runs of every policy take, from a few steps on this machine."""
-    steps = min(horizon, PILOT_STEPS)
-    pilot = run(factories, problem, horizon=steps, seeds=1, progress=False)
-    return sum(pilot.seconds.values()) / steps * horizon * runs / min(n_workers(jobs), runs)

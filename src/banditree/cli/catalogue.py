@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from banditree import plots
-from banditree.catalogue.advice import Plan, advise
-from banditree.catalogue.contexts import advise_contexts, estimate_contexts, inspect_contexts, simulate_contexts
+from banditree.catalogue.advice import advise, plan_advice
+from banditree.catalogue.contexts import advise_contexts, inspect_contexts, plan_contexts, simulate_contexts
 from banditree.catalogue.inspection import inspect
-from banditree.catalogue.items import Catalogue
-from banditree.catalogue.simulation import Simulation, Workload, estimate_workload, plan_simulation, simulate
+from banditree.catalogue.simulation import Simulation, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
 from banditree.cli.flags import Command, group_options
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
@@ -80,18 +79,19 @@ def simulate_command(
         output.check(source.items, save, plot, curves=True)
         if plot is not None:
             files.check(plot)
-        could_be_quick = seeds is None and not simulated.quick
+        size: dict[str, Any] = {"seeds": seeds, **simulated.size(has_contexts=bool(source.context))}
+        how: dict[str, Any] = {"rng": simulated.rng, "jobs": simulated.jobs, "progress": output.progress}
         if source.context:
-            model, options = source.fit()[1], simulated.context_options
-            output.announce(partial(estimate_contexts, model, seeds=seeds, **options), could_be_quick=could_be_quick)
-            call: Callable[..., Simulation | Runs] = partial(simulate_contexts, model, rng=simulated.rng, **options)
+            model = source.fit()[1]
+            plan = plan_contexts(model, **size)
+            call: Callable[..., Simulation | Runs] = partial(simulate_contexts, model, **size, **how)
         else:
             catalogue = source.read()
-            workload = partial(_simulation_workload, catalogue, seeds, simulated.options)
-            output.announce(workload, could_be_quick=could_be_quick)
-            call = partial(simulate, catalogue, **simulated.options)
+            plan = plan_simulation(catalogue, **size)
+            call = partial(simulate, catalogue, **size, **how)
+        output.announce(plan, simulated.jobs, could_be_quick=seeds is None and not simulated.quick)
         try:
-            simulation = call(seeds=seeds, progress=output.progress)
+            simulation = call()
         except Interrupted as stopped:  # keep the finished runs
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
@@ -128,31 +128,20 @@ def advise_command(
     """
     with exit_on_error():
         output.check(source.items, curves=True)
+        size: dict[str, Any] = {"seeds": seeds, **simulated.size(has_contexts=bool(source.context))}
+        how: dict[str, Any] = {"rng": simulated.rng, "jobs": simulated.jobs, "progress": output.progress}
         if source.context:
-            (log, model), options = source.fit(), simulated.context_options
-            output.announce(
-                partial(estimate_contexts, model, seeds=seeds, **options), could_be_quick=not simulated.quick
-            )
-            options |= {"seeds": seeds, "rng": simulated.rng, "progress": output.progress}
-            advice: Result = advise_contexts(log, model.tree, model=model, **options)
+            log, model = source.fit()
+            plan = plan_contexts(model, **size)
+            call: Callable[..., Result] = partial(advise_contexts, log, model.tree, model=model, **size, **how)
         else:
             catalogue = source.read()
-            workload = partial(_advice_workload, catalogue, seeds, simulated.options)
-            output.announce(workload, could_be_quick=not simulated.quick)
-            advice = advise(catalogue, seeds=seeds, progress=output.progress, **simulated.options)
+            plan = plan_advice(catalogue, **size)
+            call = partial(advise, catalogue, **size, **how)
+        output.announce(plan, simulated.jobs, could_be_quick=not simulated.quick)
+        advice = call()
         output.show(advice)
         output.write_page(advice, source.items)
-
-
-def _simulation_workload(catalogue: Catalogue, seeds: int | None, options: dict[str, Any]) -> Workload:
-    chosen = {name: options[name] for name in ("horizon", "policies", "quick")}
-    horizon, candidates, worlds = plan_simulation(catalogue, seeds=seeds, **chosen)
-    return estimate_workload(catalogue, candidates, horizon=horizon, worlds=worlds, runs=1, jobs=options["jobs"])
-
-
-def _advice_workload(catalogue: Catalogue, seeds: int | None, options: dict[str, Any]) -> Workload:
-    chosen = {name: options[name] for name in ("horizon", "policies", "quick")}
-    return Plan.of(catalogue, seeds=seeds, **chosen).workload(catalogue, options["jobs"])
 
 
 def example_command(

@@ -17,7 +17,7 @@ from banditree import plots
 from banditree.catalogue.contexts import ContextModel
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
-from banditree.catalogue.simulation import Workload
+from banditree.catalogue.simulation import Plan
 from banditree.cli.exits import can_write_unicode, check_outputs
 from banditree.errors import InvalidValue
 from banditree.ope.log import Log, read_log
@@ -140,18 +140,12 @@ class Simulated:
     rng: Rng = 0
     jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")] = -1
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options as `simulate` and `advise` take them."""
-        policies = split_names("--policy", self.policy or []) or None
-        return {"horizon": self.horizon, "policies": policies, "quick": self.quick, "rng": self.rng, "jobs": self.jobs}
-
-    @property
-    def context_options(self) -> dict[str, Any]:
-        """The options as `simulate_contexts` and `advise_contexts` take them: they choose the policies themselves."""
-        if self.policy:
+    def size(self, *, has_contexts: bool) -> dict[str, Any]:
+        """What to simulate, as the functions take it; with contexts they choose the policies themselves."""
+        if has_contexts and self.policy:
             raise typer.BadParameter("--policy is not used with --context: LinATS, ATS and LinTS are compared")
-        return {"horizon": self.horizon, "quick": self.quick, "jobs": self.jobs}
+        policies = {} if has_contexts else {"policies": split_names("--policy", self.policy or []) or None}
+        return {"horizon": self.horizon, "quick": self.quick, **policies}
 
 
 @dataclass(kw_only=True)
@@ -167,11 +161,11 @@ class Output:
         """How to show progress: a bar on a terminal, else a line now and then; nothing with --quiet."""
         return False if self.quiet else None if sys.stderr.isatty() else ProgressLines()
 
-    def announce(self, estimate: Callable[[], Workload], *, could_be_quick: bool) -> None:
+    def announce(self, plan: Plan, jobs: int, *, could_be_quick: bool) -> None:
         """Say before long work how long it takes, and how to get a first answer sooner if there is a way."""
-        if not self.quiet and (workload := estimate()).seconds > LONG_SECONDS:
+        if not self.quiet and (seconds := plan.estimate_seconds(jobs)) > LONG_SECONDS:
             sooner = " For a first answer sooner: --quick" if could_be_quick else ""
-            say(f"{str(workload).capitalize()}.{sooner}")
+            say(f"{plan.describe(seconds).capitalize()}.{sooner}")
 
     @property
     def silent(self) -> bool:
