@@ -32,7 +32,6 @@ from banditree.policy.algorithms import (
     TSMax,
 )
 from banditree.policy.engines import engine
-from banditree.policy.saving import from_bytes, load
 from banditree.rules import UCB, BestArm, Rule, Thompson, View
 from banditree.tree import Tree
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from banditree import adapters, catalogue, ope, plots, problems, report, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.ope import evaluate, read_log, replay
+    from banditree.policy.saving import from_bytes, load
     from banditree.simulation import Runs, Sweep, on, simulate, sweep
     from banditree.tree import clustering
 
@@ -50,6 +50,7 @@ _MODULES = ("adapters", "catalogue", "ope", "plots", "problems", "report", "test
 _NAMES = {
     "catalogue": ("Catalogue", "advise", "read_catalogue"),
     "ope": ("evaluate", "read_log", "replay"),
+    "policy.saving": ("from_bytes", "load"),
     "simulation": ("Runs", "Sweep", "on", "simulate", "sweep"),
 }
 

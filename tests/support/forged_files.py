@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.policy import container
+from banditree.policy import saving
 
 Arrays = dict[str, NDArray[Any]]
 
 
 def apart(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """The header of a file, without its index, and its arrays."""
-    version, header, arrays = container.decode(data, "policy", "a file")
-    assert version <= container.FORMAT
+    version, header, arrays = saving.decode(data, "a file")
+    assert version <= saving.FORMAT
     return header, arrays
 
 
@@ -32,10 +32,10 @@ def together(header: Any, arrays: Arrays, index: Any = None) -> bytes:
     return sealed(json.dumps({"kind": "policy", "arrays": index, **header}).encode(), content)
 
 
-def sealed(text: bytes, content: bytes = b"", version: int = container.FORMAT, length: int | None = None) -> bytes:
+def sealed(text: bytes, content: bytes = b"", version: int = saving.FORMAT, length: int | None = None) -> bytes:
     """A file with any header and content, and the checksum for them."""
     length = len(text) if length is None else length
-    body = container.MAGIC + version.to_bytes(8, "little") + length.to_bytes(8, "little") + text + content
+    body = saving.MAGIC + version.to_bytes(8, "little") + length.to_bytes(8, "little") + text + content
     return body + hashlib.sha256(body).digest()
 
 

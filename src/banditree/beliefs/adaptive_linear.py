@@ -304,14 +304,6 @@ class AdaptiveLinearRows(Rows):
         if explained.any():
             raise InvalidValue("squares are smaller than the sums of rewards allow")
 
-    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
-        diagonal = self._square(self.gram[nodes]).diagonal(axis1=1, axis2=2).max(axis=1)
-        if name == "gram":
-            return np.asarray(ROUNDING * diagonal)
-        if name == "moment":
-            return np.asarray(ROUNDING * np.sqrt(np.maximum(self.squares[nodes] * diagonal, 0.0)))
-        return 0.0
-
     def _square(self, triangle: Floats) -> Floats:
         """Return whole symmetric matrices: (..., triangle) -> (..., p, p)."""
         p = self.dim + 1

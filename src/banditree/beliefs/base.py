@@ -298,14 +298,6 @@ class Rows(ABC):
         if (self.plays(slice(None)) > MAX_COUNT).any():
             raise InvalidValue(f"it counts more than {MAX_COUNT:g} plays")
 
-    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
-        """Return what rounding may leave in an array where terms of both signs cancel: (k,), or 0 where none can.
-
-        What is left is relative to the terms, of which nothing is stored. A millionth of the rewards' noise allows for
-        rewards 10^7 times as large as that, and makes no difference to any decision.
-        """
-        return 0.0
-
     def native_arrays(self) -> list[NDArray[Any]]:
         """Return the evidence and the prior for the native engine, contiguous; the prior may be a copy."""
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]

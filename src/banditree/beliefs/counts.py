@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Belief, CountedRows, Floats, Nodes, Rows
+from banditree.beliefs.base import Belief, CountedRows, Floats, Nodes, Rows
 from banditree.errors import InvalidValue
 from banditree.stream import Rng
 from banditree.tree.shape import Indices
@@ -40,9 +39,6 @@ class CountsRows(CountedRows):
 
     def __init__(self, n_nodes: int) -> None:
         self.lay_out(np.zeros((2, n_nodes + 1)).T)  # the counts of all nodes are adjacent in memory
-
-    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
-        return ROUNDING * self.count[nodes] if name == "total" else 0.0
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         count = self.count[nodes]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
+from banditree.beliefs.base import Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
 from banditree.beliefs.priors import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import MAX_REWARD, positive, real
@@ -97,9 +97,6 @@ class GaussianRows(CountedRows):
     def noise(self, nodes: Nodes) -> Floats:
         """Return the standard deviation of a reward: (k,)."""
         return self.sd[nodes]
-
-    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
-        return np.asarray(ROUNDING * self.count[nodes] * self.noise(nodes)) if name == "total" else 0.0
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         mean = (self.prior_total[nodes] + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))

@@ -214,14 +214,6 @@ class LinearRows(CountedRows):
         except np.linalg.LinAlgError:
             raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
 
-    def residue(self, name: str, nodes: NDArray[np.intp]) -> Floats | float:
-        count, noise = self.count[nodes], ROUNDING * np.sqrt(self.v)
-        if name == "total":
-            return np.asarray(noise * count)
-        if name == "moment":
-            return np.asarray(noise * np.sqrt(count * np.trace(self.gram[nodes], axis1=1, axis2=2)))
-        return 0.0
-
     def native_arrays(self) -> list[NDArray[Any]]:
         return [self.table[:-1], np.ascontiguousarray(self.precision), np.ascontiguousarray(self.prior_mean)]
 

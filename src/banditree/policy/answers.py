@@ -40,7 +40,7 @@ class Decision:
 
 def decide(state: State, limits: AnyLimits | None, context: Floats | None, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
-    arm = state.arms[position]
+    arm = state.tree.arms[position]
     known = state.walk.wins(limits, context, position)
     steps = _steps(state, limits, context, position) if known is None else known.tolist()
     uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
@@ -87,8 +87,8 @@ def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: 
     """Return the probability that the walk steps from a node to each of these children: (k,)."""
     if len(children) == 1:
         return np.ones(1)
-    view = state.readable.view(node, children, context, limits)
-    return state.readable.rule.wins(view)
+    contexts = None if context is None else context[None]
+    return state.readable.rule.wins(state.readable.view(node, children, contexts, limits))
 
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
@@ -134,7 +134,7 @@ def best(state: State, context: Floats | None) -> Name:
     if not len(tried):
         raise InvalidValue("no arm has been tried yet; learn from some rewards first")
     means = state.rows.mean(leaves[tried], None if context is None else context[None])[:, 0]
-    return state.arms[int(tried[np.argmax(means)])]
+    return state.tree.arms[int(tried[np.argmax(means)])]
 
 
 class Remaining(NamedTuple):
@@ -147,7 +147,7 @@ class Remaining(NamedTuple):
 def chances(state: State, context: Floats | None) -> dict[Name, float]:
     """Return the probability of each arm that its mean is the highest."""
     wins = state.rows.unsharpened().wins(state.tree.shape.node_of, context)
-    return dict(zip(state.arms, (wins / wins.sum()).tolist(), strict=True))
+    return dict(zip(state.tree.arms, (wins / wins.sum()).tolist(), strict=True))
 
 
 def remaining(state: State, context: Floats | None) -> Remaining:

@@ -16,31 +16,17 @@ from banditree.beliefs import Rows
 from banditree.beliefs.base import Batch, Floats
 from banditree.errors import InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD
-from banditree.policy.limits import AnyLimits, Limits, uniform_arm
+from banditree.policy.limits import AnyLimits, Limits
 from banditree.rules import Rule, View
 from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.shape import Indices, Shape
+from banditree.tree.shape import Indices
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 REAL = (int, float)  # types of rewards that are ready to use
 LEARNED = -1  # what `Walk.learn` returns; any other number is the first row that is not allowed
-
-
-class Standing:
-    """The representative of each node, with substitutes for some nodes: indexed by node numbers, like an array."""
-
-    def __init__(self, summary: NDArray[np.int32], instead: dict[int, int]) -> None:
-        self.summary, self.instead = summary, instead
-
-    def __getitem__(self, nodes: Indices) -> NDArray[np.int32]:
-        representatives: NDArray[np.int32] = self.summary[nodes]
-        for at, node in enumerate(np.asarray(nodes).tolist()):
-            if node in self.instead:
-                representatives[at] = self.instead[node]
-        return representatives
 
 
 def highest(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
@@ -72,24 +58,6 @@ def in_order(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     return order
 
 
-def summarise(shape: Shape, rows: Rows, rule: Rule, summary: NDArray[np.int32] | None, inner: Iterable[int]) -> None:
-    """Recompute the representatives of these inner nodes, the lowest first."""
-    assert summary is not None
-    for node in inner:
-        kept = rule.summarise(rows, int(node), summary[shape.start[node] : shape.start[node + 1]])
-        assert kept is not None
-        summary[node] = kept
-
-
-def new_summary(shape: Shape, rows: Rows, rule: Rule) -> NDArray[np.int32] | None:
-    """Compute the representative of every node, None if the rule has none: (nodes,). A leaf represents itself."""
-    if not rule.summarises:
-        return None
-    summary = np.arange(shape.n_nodes, dtype=np.int32)
-    summarise(shape, rows, rule, summary, shape.inner[::-1])
-    return summary
-
-
 class Walk:
     """The readable engine: walks one policy's tree with its beliefs, rule and random stream.
 
@@ -97,24 +65,19 @@ class Walk:
     policy then finds the reason.
     """
 
-    def __init__(
-        self,
-        tree: Tree,
-        rows: Rows,
-        rule: Rule,
-        summary: NDArray[np.int32] | None,
-        rng: Rng,
-        explore: float = 0.0,
-        fade: float = 1.0,
-    ) -> None:
+    def __init__(self, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float = 0.0, fade: float = 1.0) -> None:
         self.shape, self.arms, self.position_of = tree.shape, tree.arms, tree.index
-        self.rows, self.rule, self.summary, self.rng = rows, rule, summary, rng
+        self.rows, self.rule, self.rng = rows, rule, rng
         self.explore, self.fade = explore, fade
         self._lock = RLock()  # a step takes several Python operations, so threads take turns
         self.closed = False
-        self._is_summarised = True  # whether the representatives of nodes agree with the evidence
         self.evaluations = 0  # children scored so far: the paper's computational cost
         self.min_wide = 2**31 - 1  # the readable engine takes no shortcuts
+        self.summary: NDArray[np.int32] | None = None  # (nodes,) representative of each node, if the rule has them
+        self._is_summarised = True  # whether the representatives agree with the evidence
+        if rule.summarises:
+            self.summary = np.arange(self.shape.n_nodes, dtype=np.int32)  # a leaf represents itself
+            self.summarise(self.shape.inner[::-1])
 
     def close(self, closed: bool = True) -> None:
         """Make `choose` and `update`, which do not take the policy's lock, refuse: something is about to change."""
@@ -129,8 +92,17 @@ class Walk:
         """Recompute what derives from the evidence, where an exception has left it behind."""
         if not self._is_summarised:
             with self._lock:
-                summarise(self.shape, self.rows, self.rule, self.summary, self.shape.inner[::-1])
-                self._is_summarised = True
+                self.summarise(self.shape.inner[::-1])
+
+    def summarise(self, inner: Iterable[int]) -> None:
+        """Recompute the representatives of these inner nodes, the lowest first, if the rule has them."""
+        if self.summary is not None:
+            start = self.shape.start
+            for node in inner:
+                kept = self.rule.summarise(self.rows, int(node), self.summary[start[node] : start[node + 1]])
+                assert kept is not None
+                self.summary[node] = kept
+        self._is_summarised = True
 
     def limits(self, arms: NDArray[np.int64], only: bool) -> Limits:
         return Limits(self.shape, arms, only)
@@ -147,27 +119,22 @@ class Walk:
         if not fits(context, self.rows.dim):
             return -1
         with self._lock:
-            self.reset()
-            if self._explores():
-                return uniform_arm(limits, self.shape, self.rng)
-            node = 0
-            while len(children := self.children(node, limits)):
-                best = 0
-                if len(children) > 1:
-                    best = int(highest(self._scores(node, children, context, limits), self.rng, self.rule)[0])
-                node = int(children[best])
-            return int(self.shape.content[node])
+            return int(self._choose(1, None if context is None else context[None], limits)[0])
 
     def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
         with self._lock:
-            self.reset()
-            if self.explore == 0:
-                return self._descend(m, contexts)
-            arms = np.empty(m, np.int32)
-            for i in range(m):  # each decision first draws whether it explores
-                context = None if contexts is None else contexts[i : i + 1]
-                arms[i] = uniform_arm(None, self.shape, self.rng) if self._explores() else self._descend(1, context)[0]
-            return arms
+            return self._choose(m, contexts, None)
+
+    def _choose(self, m: int, contexts: Floats | None, limits: Limits | None) -> NDArray[np.int32]:
+        """Make m decisions: (m,) positions of arms."""
+        self.reset()
+        if self.explore == 0:
+            return self._descend(m, contexts, limits)
+        arms = np.empty(m, np.int32)
+        for i in range(m):  # each decision first draws whether it explores
+            context = None if contexts is None else contexts[i : i + 1]
+            arms[i] = (self._any_arms(1, limits) if self._explores() else self._descend(1, context, limits))[0]
+        return arms
 
     def slate(self, k: int, limits: Limits | None, context: object) -> NDArray[np.int32] | None:
         """Choose k different arms, best first, with one draw per node: depth first, best children first."""
@@ -177,6 +144,7 @@ class Walk:
             self.reset()
             if self._explores():
                 return self._any_arms(k, limits)
+            contexts = None if context is None else context[None]
             arms: list[int] = []
             waiting = [0]
             while len(arms) < k:
@@ -187,11 +155,11 @@ class Walk:
                 elif len(children) == 1:
                     waiting.append(int(children[0]))
                 else:
-                    scores = self._scores(node, children, context, limits)[:, 0]
+                    scores = self._score(self.view(node, children, contexts, limits))[:, 0]
                     waiting.extend(children[in_order(scores, self.rng, self.rule)][::-1].tolist())
             return np.array(arms, np.int32)
 
-    def _descend(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
+    def _descend(self, m: int, contexts: Floats | None, limits: Limits | None) -> NDArray[np.int32]:
         """Walk m decisions from the root to an arm each: (m,) positions of arms.
 
         At each node: score the children, step to the best. Decisions at the same node are scored together.
@@ -200,7 +168,7 @@ class Walk:
         waiting = [(0, np.arange(m))]  # nodes, and the decisions that have reached them
         while waiting:
             node, who = waiting.pop()
-            children = self.children(node, None)
+            children = self.children(node, limits)
             if len(children) == 0:
                 arms[who] = self.shape.content[node]
             elif len(children) == 1:  # nothing to choose
@@ -210,26 +178,19 @@ class Walk:
                 block = max(1, BLOCK // max(len(children), (self.rows.dim or 1) ** 2))
                 for at in range(0, len(who), block):
                     these = who[at : at + block]
-                    some_contexts = None if contexts is None else contexts[these]
-                    scores = self._score(
-                        View(self.rows, node, children, some_contexts, len(these), self.rng, self.summary)
-                    )
-                    step[at : at + block] = highest(scores, self.rng, self.rule)
-                groups = [(int(children[child]), who[step == child]) for child in np.unique(step)]
-                waiting.extend(reversed(groups))
+                    view = self.view(node, children, None if contexts is None else contexts[these], limits, len(these))
+                    step[at : at + block] = highest(self._score(view), self.rng, self.rule)
+                for best in sorted(set(step.tolist()), reverse=True):
+                    waiting.append((int(children[best]), who[step == best]))
         return arms
 
-    def view(self, node: int, children: Indices, context: Floats | None, limits: AnyLimits | None) -> View:
-        """Return what the rule sees of some children of a node, for one decision."""
-        summary: Any = self.summary
+    def view(self, node: int, children: Indices, contexts: Floats | None, limits: AnyLimits | None, m: int = 1) -> View:
+        """Return what the rule sees of some children of a node, for m decisions with contexts (m, dim)."""
+        summary = self.summary
         if limits is not None and summary is not None:
-            summary = Standing(summary, {int(child): self._stands_for(int(child), limits) for child in children})
-        at = None if context is None else context[None]
-        return View(self.rows, node, np.asarray(children, np.intp), at, 1, self.rng, summary)
-
-    def _scores(self, node: int, children: Indices, context: Floats | None, limits: Limits | None) -> Floats:
-        """Score some children for one decision: (k, 1)."""
-        return self._score(self.view(node, children, context, limits))
+            summary = summary.copy()
+            summary[children] = [self._representative(int(child), limits) for child in children]
+        return View(self.rows, node, np.asarray(children, np.intp), contexts, m, self.rng, summary)
 
     def _score(self, view: View) -> Floats:
         self.evaluations += len(view.children) * view.m
@@ -241,7 +202,7 @@ class Walk:
             )
         return scores if scores.shape == full else np.broadcast_to(scores, full)
 
-    def _stands_for(self, node: int, limits: AnyLimits) -> int:
+    def _representative(self, node: int, limits: AnyLimits) -> int:
         """Return the representative of a node with limited arms: the best allowed arm, or the first if none was tried.
 
         A cluster in which no arm was ever tried represents itself.
@@ -250,22 +211,20 @@ class Walk:
         children = limits.allowed(node) if self.shape.content[node] < 0 else ()
         if not len(children) or self.shape.content[self.summary[node]] < 0:
             return int(self.summary[node])
-        candidates = np.array([self._stands_for(int(child), limits) for child in children], np.int32)
+        candidates = np.array([self._representative(int(child), limits) for child in children], np.int32)
         best = self.rule.summarise(self.rows, node, candidates)
         return int(candidates[0]) if best is None or best == node else best
 
     def children(self, node: int, limits: AnyLimits | None) -> NDArray[np.intp]:
         """Return the nodes that compete at a node, in order: its children, or all arms where beliefs are joint."""
+        if self.rows.joint and node > 0:
+            return np.empty(0, np.intp)
         if self.rows.joint:
-            return self._leaves(limits) if node == 0 else np.empty(0, np.intp)
+            leaves = self.shape.node_of if limits is None else self.shape.node_of[limits.arms_allowed()]
+            return np.sort(leaves).astype(np.intp)
         if limits is not None:
             return np.asarray(limits.allowed(node), np.intp)
         return np.arange(self.shape.start[node], self.shape.start[node + 1])
-
-    def _leaves(self, limits: AnyLimits | None) -> NDArray[np.intp]:
-        if limits is None:
-            return np.flatnonzero(self.shape.content >= 0)
-        return np.sort(self.shape.node_of[limits.arms_allowed()]).astype(np.intp)
 
     def wins(self, limits: Any, context: object, arm: int = -1) -> Floats | None:
         """Return nothing: these probabilities come from the readable walk itself, step by step."""
@@ -288,8 +247,8 @@ class Walk:
             j = i + int(self.rng.integers(n - i))
             rank = swapped.get(j, j)
             swapped[j] = swapped.get(i, i)
-            arms.append(rank if limits is None else limits.arm(rank))
-        return np.array(arms, np.int32)
+            arms.append(rank)
+        return np.array(arms if limits is None else limits.arms_allowed()[arms], np.int32)
 
     # Learning
 
@@ -350,11 +309,9 @@ class Walk:
 
     def _change(self, change: Callable[[], None], inner: Iterable[int]) -> None:
         """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
-        self._is_summarised = self.summary is None
+        self._is_summarised = False
         change()
-        if self.summary is not None:
-            summarise(self.shape, self.rows, self.rule, self.summary, inner)
-            self._is_summarised = True
+        self.summarise(inner)
 
 
 def first_not_allowed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,27 +16,10 @@ from banditree.errors import InvalidValue
 from banditree.policy import descent
 from banditree.policy.limits import AnyLimits
 from banditree.rules import Rule
-from banditree.stream import Rng, Seed, generator, native, native_stream
+from banditree.stream import native
 from banditree.tree.build import Name
 
-
-@dataclass(frozen=True, eq=False)
-class Options:
-    """How a policy walks, besides its tree, beliefs and rule."""
-
-    engine: str  # the engine requested
-    stream: Rng  # source of randomness
-    explore: float = 0.0
-    fade: float = 1.0  # factor by which each new reward multiplies all earlier evidence
-
-
-@dataclass(frozen=True, eq=False)
-class _Forced:
-    engine: str
-    shortcuts: bool
-
-
-_forced: list[_Forced] = []  # set by `using`, the latest last
+_forced: list[tuple[str, bool]] = []  # set by `using`, the latest last: an engine, and whether it takes shortcuts
 
 
 class Walk(Protocol):
@@ -75,7 +57,7 @@ def engine() -> str:
     >>> engine() in ("native", "readable")
     True
     """
-    wanted = _forced[-1].engine if _forced else os.environ.get("BANDITREE_ENGINE", "")
+    wanted = _forced[-1][0] if _forced else os.environ.get("BANDITREE_ENGINE", "")
     if wanted not in ("", "native", "readable"):
         raise InvalidValue(f"BANDITREE_ENGINE={wanted!r} must be 'native' or 'readable'")
     if wanted == "native" and native is None:
@@ -91,31 +73,23 @@ def using(name: str, *, shortcuts: bool = True) -> Iterator[None]:
 
     Without ``shortcuts`` the native engine draws from every child even at wide nodes, in the order of the readable one.
     """
-    ours = _Forced(name, shortcuts)
-    _forced.append(ours)
+    _forced.append((name, shortcuts))
     try:
         yield
     finally:  # another thread may have appended since
-        _forced.remove(ours)
+        _forced.remove((name, shortcuts))
 
 
-def runs_natively(rows: Rows, rule: Rule, on: str) -> bool:
-    """Whether the native engine walks a policy with these parts: it is requested, and the parts are built in."""
+def runs_natively(rows: Rows, rule: Rule) -> bool:
+    """Whether the native engine can walk a policy with these parts: they are built in."""
     built_in = all("native" in vars(type(part)) for part in (rows, rule))
-    return on == "native" and built_in and (not rows.joint or rule.native == "Thompson")
+    return built_in and (not rows.joint or rule.native == "Thompson")
 
 
-def stream_for(rows: Rows, rule: Rule, rng: Seed, on: str) -> Rng:
-    """Return the random stream that a policy with these parts draws from."""
-    return native_stream(rng) if runs_natively(rows, rule, on) else generator(rng)
-
-
-def build(readable: descent.Walk, options: Options) -> Walk:
-    """Return the walk on the engine that `runs_natively` chooses; both engines share the same arrays."""
-    shape, rows, rule = readable.shape, readable.rows, readable.rule
-    if not runs_natively(rows, rule, options.engine):
-        return readable
+def native_walk(readable: descent.Walk) -> Walk:
+    """Return the native twin of a readable walk, which shares its arrays."""
     assert native is not None
+    shape, rows, rule = readable.shape, readable.rows, readable.rule
     rows.walked_natively = True
     walk: Walk = native.Walk(
         shape.start,
@@ -132,12 +106,12 @@ def build(readable: descent.Walk, options: Options) -> Walk:
         c=rule.native_c,
         flag=rule.native_flag,
         summary=readable.summary,
-        stream=options.stream,
-        explore=options.explore,
+        stream=readable.rng,
+        explore=readable.explore,
         scale=rows.scale,
-        fade=options.fade,
+        fade=readable.fade,
     )
     rows.joins(walk)
-    if _forced and not _forced[-1].shortcuts:
+    if _forced and not _forced[-1][1]:
         walk.min_wide = 2**31 - 1
     return walk

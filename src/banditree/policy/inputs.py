@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,20 +15,9 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD, abbreviate, is_native_ready, refuse_masked
 from banditree.features import Features
 from banditree.report.words import count as count_of
-from banditree.tree.shape import Indices
 
-PLAIN = (str, bytes, list, tuple, set, frozenset, np.ndarray)  # reading these runs no code of the user's
 MAX_SHORT = 256  # most rewards that an engine takes in lists
 MAX_FEATURES_NAMED = 5  # features that an error names, at most
-
-
-def read_once(values: object) -> Any:
-    """Read what may run code of the user's, which may change the tree: once, and before the policy is locked."""
-    if values is None or isinstance(values, PLAIN):
-        return values
-    if hasattr(values, "to_pylist"):  # PyArrow's arrays hold scalars of their own
-        return values.to_pylist()
-    return list(values) if isinstance(values, Iterable) else values
 
 
 def short(values: Any) -> Any:
@@ -87,22 +76,15 @@ def _one_each(values: object, n: int, what: str, one: str, kinds: tuple[type, ..
     return array if array.dtype == np.float64 and is_native_ready(array) else np.array(array, np.float64, order="C")
 
 
-def refuse_row(
-    row: int, positions: Indices, rewards: Floats, plays: Floats | None, arms: Sequence[object], rows: Rows
-) -> None:
+def refuse_row(row: int, arm: object, rewards: Floats, plays: Floats | None, rows: Rows) -> None:
     """Raise the error that says what is wrong with a row of a batch that an engine refused."""
-    position, total = int(positions[row]), float(rewards[row])
-    if not 0 <= position < len(arms):
-        raise InvalidValue("arms were changed by another thread while they were learned; pass a copy")
-    arm = arms[position]
-    if plays is None:
+    total = float(rewards[row])
+    if plays is None or not abs(total) <= MAX_REWARD:
         reward(total, rows, arm)
         raise InvalidValue(f"reward {total!r} for arm {arm!r} cannot be learned")
     count = float(plays[row])
     if not 0 < count <= MAX_PLAYS:
         raise InvalidValue(f"plays {count:g} for arm {arm!r} must be above 0 and at most {MAX_PLAYS:g}")
-    if not abs(total) <= MAX_REWARD:
-        reward(total, rows, arm)
     low, high = rows.support
     raise InvalidValue(
         f"the sum of rewards {total:g} for arm {arm!r} cannot come from {count:g} plays with rewards "

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.shape import Indices, Shape
 
-NO_ARM = "only and exclude leave no arm to choose from; allow at least one"
 MIN_INVERTED = 64  # arms named, from which on it is worth a look whether there are fewer others
 
 
@@ -29,55 +27,28 @@ class AnyLimits(Protocol):
 
 
 class Limits:
-    """Limits for the readable engine: ``arms`` are the only ones allowed, or those excluded.
-
-    Only the paths of the arms named are visited, never the whole tree. A cluster cannot be chosen once all its children
-    are excluded, or until one of them is allowed.
-    """
+    """Limits for the readable engine: ``arms`` are the only ones allowed, or those excluded."""
 
     def __init__(self, shape: Shape, arms: NDArray[np.int64], only: bool) -> None:
-        self.shape, self.only = shape, only
-        self.arms = np.unique(arms)
-        self._listed: dict[int, list[int]] = {}  # node -> its children that are allowed, or excluded
-        for node in shape.node_of[self.arms].tolist():
-            self._list(node)
-        self.n_allowed = len(self.arms) if only else len(shape.node_of) - len(self.arms)
+        is_allowed = np.full(len(shape.node_of), not only)
+        is_allowed[arms] = only
+        self.shape, self._arms = shape, np.flatnonzero(is_allowed)
+        self.n_allowed = len(self._arms)
+        self._is_open = np.zeros(shape.n_nodes, bool)  # whether a node has an allowed arm, or is one
+        nodes = shape.node_of[self._arms]
+        while len(nodes):
+            self._is_open[nodes] = True
+            nodes = shape.parent[nodes]
+            nodes = nodes[nodes >= 0]
 
     def allowed(self, node: int) -> NDArray[np.intp]:
-        """Return the children of a node that may be chosen, in order."""
-        listed = np.array(sorted(self._listed.get(node, ())), np.intp)
-        if self.only:
-            return listed
+        """Return the children of a node that may be chosen, in order: those with an allowed arm."""
         children = np.arange(self.shape.start[node], self.shape.start[node + 1])
-        return children if not len(listed) else np.delete(children, listed - self.shape.start[node])
+        return children[self._is_open[children]]
 
-    def arms_allowed(self) -> NDArray[np.int64]:
-        """Return the positions of the arms that may be chosen."""
-        return self.arms if self.only else np.delete(np.arange(len(self.shape.node_of)), self.arms)
-
-    def arm(self, rank: int) -> int:
-        """Return the allowed arm of this rank, in the order of positions."""
-        if self.only:
-            return int(self.arms[rank])
-        for gone in self.arms.tolist():
-            if gone > rank:
-                break
-            rank += 1
-        return rank
-
-    def uniform(self, rng: Rng) -> int:
-        """Draw an allowed arm, all equally likely."""
-        return self.arm(int(rng.integers(self.n_allowed)))
-
-    def _list(self, node: int) -> None:
-        """List a node under its parent, and its parent too if it is the first child allowed, or the last excluded."""
-        while (parent := int(self.shape.parent[node])) >= 0:
-            siblings = self._listed.setdefault(parent, [])
-            siblings.append(node)
-            n_children = self.shape.start[parent + 1] - self.shape.start[parent]
-            if len(siblings) != (1 if self.only else n_children):
-                return
-            node = parent
+    def arms_allowed(self) -> NDArray[np.intp]:
+        """Return the positions of the arms that may be chosen, in order."""
+        return self._arms
 
 
 def find_arms(tree: Tree, only: object, exclude: object) -> tuple[NDArray[np.int64], bool] | None:
@@ -94,16 +65,7 @@ def find_arms(tree: Tree, only: object, exclude: object) -> tuple[NDArray[np.int
         others = np.ones(tree.n_arms, bool)
         others[arms] = False
         arms, allowed = np.flatnonzero(others), not allowed
-    if allowed and not len(arms):
-        raise InvalidValue(NO_ARM)
     return arms, allowed
-
-
-def require_arms(limits: AnyLimits) -> AnyLimits:
-    """Refuse limits that leave no arm."""
-    if not limits.n_allowed:
-        raise InvalidValue(NO_ARM)
-    return limits
 
 
 def _arms(tree: Tree, what: str, given: object) -> NDArray[np.int64]:
@@ -117,8 +79,3 @@ def _arms(tree: Tree, what: str, given: object) -> NDArray[np.int64]:
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise InvalidType(f"{what}={given!r:.60} must be a list of arm ids, or a NumPy array of bools over tree.arms")
     return tree.positions(given)
-
-
-def uniform_arm(limits: Limits | None, shape: Shape, rng: Rng) -> int:
-    """Draw an allowed arm, all equally likely."""
-    return int(rng.integers(len(shape.node_of))) if limits is None else limits.uniform(rng)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,11 +19,11 @@ from banditree.features import Features
 from banditree.policy import answers, descent, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
 from banditree.policy.limits import AnyLimits
-from banditree.policy.state import Held, State, build, priors_of_new, remember, transfer_evidence
+from banditree.policy.state import State, hold, priors_of_new, remember, transfer_evidence
 from banditree.rules import UCB, Rule
-from banditree.stream import Seed
+from banditree.stream import Seed, generator, native_stream
 from banditree.tree import Tree
-from banditree.tree.build import Name
+from banditree.tree.build import Name, to_list
 
 if TYPE_CHECKING:
     from banditree.report.tables import Row, Table
@@ -44,7 +45,7 @@ class About:
     marker: str = "."
 
 
-class Policy(Held):
+class Policy:
     """Chooses arms of ``tree`` by walking down it, and learns from rewards.
 
     A policy works without any data. ``choose`` never changes a belief, and rewards may arrive at any later time, in any
@@ -83,7 +84,7 @@ class Policy(Held):
 
     # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
     __slots__ = (
-        "__dict__", "__weakref__", "_contexts", "_engine", "_stream",
+        "__dict__", "__weakref__", "_contexts", "_engine", "_lock", "_state", "_stream",
         "belief", "depth", "explore", "features", "half_life", "rule",
     )  # fmt: skip
 
@@ -99,42 +100,25 @@ class Policy(Held):
         features: Features | None = None,
         rng: Seed = None,
     ) -> None:
-        options = {"explore": explore, "half_life": half_life, "features": features}
-        self._start(tree, belief, rule, depth, rng, options, strict=True)
-
-    def _start(
-        self,
-        tree: Tree,
-        belief: Prior,
-        rule: Rule,
-        depth: int | None,
-        rng: Seed,
-        options: Mapping[str, object],
-        *,
-        strict: bool,
-    ) -> None:
-        """All of __init__; not ``strict`` when loading, for then a prior's arm or cluster may have left the tree."""
-        super().__init__()
-        self._name = type(self).__name__
         _check_tree(tree)
         self.belief, own = parts(belief)
-        own = resolve(tree, own) if strict else own
         if not isinstance(rule, Rule):
             raise InvalidType(f"rule {rule!r} must be a rule such as bt.Thompson() or bt.UCB()")
         self.rule = rule
         self.rule.check(self.belief)
-        self._contexts = inputs.Contexts.of(self._name, self.belief.dim, options["features"], self.belief.has_intercept)
+        name = type(self).__name__
+        self._contexts = inputs.Contexts.of(name, self.belief.dim, features, self.belief.has_intercept)
         self.features = self._contexts.features  # contexts by name, None for plain vectors
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
-        half_life = options["half_life"]
         self.half_life = None if half_life is None else real("half_life", half_life, 1, why="a number of rewards")
         if half_life is not None:
             rule.check_fading()
-        self.explore = real("explore", options["explore"], 0, 1, why="the part of decisions made at random")
+        self.explore = real("explore", explore, 0, 1, why="the part of decisions made at random")
         self._engine = engines.engine()  # a change of the tree keeps to it
+        self._lock = RLock()
         self._stream: Any = None
-        self._state = self._build_state(tree, own, rng)
-        remember(self, reseed=rng is None)
+        self._state = self._build_state(tree, resolve(tree, own), rng)
+        remember(self, is_seeded=rng is not None)
 
     @property
     def tree(self) -> Tree:
@@ -169,12 +153,11 @@ class Policy(Held):
             arm = self._state.walk.choose(context)
             if arm is not None:
                 return arm
-        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
-        with self._free_lock():
-            state = self._recover_state()
+        with self._lock:
+            state = self._state
             limited = self._limits(state, only, exclude)
             vector = context if self.features is not None else self._contexts.one(context)
-            return state.arms[self._choose_position(state, limited, vector)]
+            return state.tree.arms[self._choose_position(state, limited, vector)]
 
     def _choose_position(self, state: State, limited: AnyLimits | None, context: object) -> int:
         """Choose an arm in exclusive access, and return its position."""
@@ -199,12 +182,11 @@ class Policy(Held):
         """
         if n is not None or self.dim is None:
             if n is None:
-                raise InvalidType(f"give the number of decisions, for example {self._name}.choose_many(100)")
+                raise InvalidType(f"give the number of decisions, for example {type(self).__name__}.choose_many(100)")
             n = whole("n", n, 0, 2**31 - 1, why="how many decisions")
         vectors = self._contexts.many(contexts, n)
-        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
-        with self._free_lock():
-            state = self._recover_state()
+        with self._lock:
+            state = self._state
             m = len(vectors) if vectors is not None else n or 0
             limited = self._limits(state, only, exclude)
             if limited is None:
@@ -225,16 +207,15 @@ class Policy(Held):
         ``explore`` applies, the whole slate is random. ``context``, ``only`` and ``exclude`` are as for `choose`.
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
-        with self._free_lock():
-            state = self._recover_state()
+        with self._lock:
+            state = self._state
             limited = self._limits(state, only, exclude)
             n = state.tree.n_arms if limited is None else limited.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
             positions = state.walk.slate(k, limited, vector)
             if positions is None:
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
-            return [state.arms[position] for position in positions.tolist()]
+            return [state.tree.arms[position] for position in positions.tolist()]
 
     def decide(self, context: object = None, *, only: object = None, exclude: object = None) -> Decision:
         """Choose one arm as `choose` does; return it with the probability that this policy, as it is now, chooses it.
@@ -245,9 +226,7 @@ class Policy(Held):
         0.25
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             limited = self._limits(state, only, exclude)
             position = self._choose_position(state, limited, vector)
             return answers.decide(state, limited, vector, position, self.explore)
@@ -260,15 +239,19 @@ class Policy(Held):
         The context and the limits are as for `choose`.
         """
         vector = self._contexts.one(context)
-        only, exclude = inputs.read_once(only), inputs.read_once(exclude)
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             limited = self._limits(state, only, exclude)
             return answers.propensities(state, limited, vector, self.explore)
 
     def _limits(self, state: State, only: object, exclude: object) -> AnyLimits | None:
         arms = limits.find_arms(state.tree, only, exclude)
-        return None if arms is None else limits.require_arms(state.walk.limits(*arms))
+        if arms is None:
+            return None
+        named, only_named = arms
+        limited = state.walk.limits(named, only_named) if len(named) or not only_named else None
+        if limited is None or not limited.n_allowed:
+            raise InvalidValue("only and exclude leave no arm to choose from; allow at least one")
+        return limited
 
     # Learning
 
@@ -287,8 +270,8 @@ class Policy(Held):
         vector = context if self.features is None else self._contexts.one(context)
         if self._state.walk.update(arm, reward, vector):
             return
-        with self._free_lock():
-            state = self._recover_state()
+        with self._lock:
+            state = self._state
             position = state.tree.position(arm)
             if self.features is None:
                 vector = self._contexts.one(context)
@@ -311,29 +294,20 @@ class Policy(Held):
         quick = plays is None and self.features is None
         if quick and self._state.walk.learn_lists(inputs.short(arms), inputs.short(rewards), contexts):
             return
-        arms = inputs.read_once(arms)
-        tree = self._state.tree
-        positions = tree.positions(arms, copy=False)
-        n = len(positions)
-        columns = (
-            inputs.rewards(rewards, n),
-            None if plays is None else inputs.plays(plays, n),
-            self._contexts.many(contexts, n),
-        )
-        with self._free_lock():
-            state = self._recover_state()
-            if state.tree is not tree:  # another thread has changed it meanwhile, or reading the input has
-                positions = tree.positions(arms) if positions is arms else positions
-                positions = state.tree.positions([tree.arms[position] for position in positions.tolist()])
-            answer = state.walk.learn(positions, *columns)
-            if answer >= 0:
-                inputs.refuse_row(answer, positions, columns[0], columns[1], state.arms, state.rows)
+        with self._lock:
+            state = self._state
+            positions = state.tree.positions(arms)
+            n = len(positions)
+            totals = inputs.rewards(rewards, n)
+            counts = None if plays is None else inputs.plays(plays, n)
+            row = state.walk.learn(positions, totals, counts, self._contexts.many(contexts, n))
+            if row >= 0:
+                inputs.refuse_row(row, state.tree.arms[positions[row]], totals, counts, state.rows)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
-        closed = self._close_walk(changes=True)
-        with self._lock, closed as state:
+        with hold(self) as state:
             state.readable.forget(factor)
 
     def learn(self, log: Any) -> None:
@@ -351,8 +325,7 @@ class Policy(Held):
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
@@ -362,7 +335,7 @@ class Policy(Held):
 
     def remove_arms(self, arms: Iterable[object]) -> None:
         """Take arms out, with their evidence: one that comes back starts at the prior."""
-        gone = inputs.read_once(arms)
+        gone = to_list(arms, "arms to remove")
         self._change(lambda tree: tree.remove_arms(gone))
 
     def retree(self, tree: Tree) -> None:
@@ -373,8 +346,7 @@ class Policy(Held):
         """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
         before = self.tree
         new = self._build_state(_check_tree(make(before)), self._state.own_priors | dict(own or {}))
-        closed = self._close_walk(changes=True)
-        with self._lock, closed as old:
+        with hold(self) as old:
             if old.given is not before:  # another thread has changed it meanwhile
                 new = self._build_state(_check_tree(make(old.given)), old.own_priors | dict(own or {}))
             self._state = transfer_evidence(old, new)  # one step: the whole change, or none of it
@@ -384,10 +356,14 @@ class Policy(Held):
         walked = tree if self.depth is None else tree.cut(self.depth)
         fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
+        rows.join_evidence()
+        rows.fades = fade < 1
+        rows.attach(walked.shape)
+        is_native = self._engine == "native" and engines.runs_natively(rows, self.rule)
         if self._stream is None:
-            self._stream = engines.stream_for(rows, self.rule, rng, self._engine)
-        options = engines.Options(self._engine, self._stream, self.explore, fade)
-        return build(tree, own, walked, rows, self.rule, options)
+            self._stream = native_stream(rng) if is_native else generator(rng)
+        readable = descent.Walk(walked, rows, self.rule, self._stream, self.explore, fade)
+        return State(tree, own, walked, rows, engines.native_walk(readable) if is_native else readable, readable)
 
     # Inspecting
 
@@ -396,21 +372,18 @@ class Policy(Held):
 
         With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
         """
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             vector = None if context is None else self._contexts.one(context)
             return answers.table(state, vector, self.features)
 
     def __getitem__(self, node: object) -> Row:
         """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             return answers.row(state, node, self.features)
 
     def best(self, context: object = None) -> Name:
         """The arm with the highest expected reward among those tried."""
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             return answers.best(state, self._contexts.one(context))
 
     def chances(self, context: object = None) -> dict[Name, float]:
@@ -426,8 +399,7 @@ class Policy(Held):
         {'a': 0.667, 'b': 0.333}
         """
         self._check_posterior("chances")
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             return answers.chances(state, self._contexts.one(context))
 
     def remaining(self, context: object = None) -> Remaining:
@@ -437,21 +409,21 @@ class Policy(Held):
         highest expected mean; ``mean`` is the average, and ``high`` the 95% quantile. ``context`` is as for `chances`.
         """
         self._check_posterior("remaining")
-        closed = self._close_walk(changes=False)
-        with self._lock, closed as state:
+        with hold(self, changes=False) as state:
             return answers.remaining(state, self._contexts.one(context))
 
     def _check_posterior(self, method: str) -> None:
         if isinstance(self.rule, UCB) or not self.belief.can_sample:
             raise InvalidType(
-                f"{self._name} has no posterior, which {method}() needs: it goes by upper confidence bounds; "
+                f"{type(self).__name__} has no posterior, which {method}() needs: it goes by upper confidence bounds; "
                 f"use a policy that samples, such as {'LinTS' if self.dim else 'ATS or TS'}"
             )
 
     def __repr__(self) -> str:
         depth = "" if self.depth is None else f", depth={self.depth}"
         features = "" if self.features is None else f"{self.features}, "
-        return f"<{self._name} on {self.tree!r}{depth}, {features}{self.belief}, {self.rule}, {self.engine} engine>"
+        parts = f"{self.tree!r}{depth}, {features}{self.belief}, {self.rule}"
+        return f"<{type(self).__name__} on {parts}, {self.engine} engine>"
 
     _repr_html_ = answers.html
 

@@ -1,37 +1,45 @@
-"""Save and load policies, as files or bytes, and for pickle and copy, all in one format."""
+"""Save and load policies, as files or bytes, and for pickle and copy, all in one format.
+
+A file is: magic | format (8 bytes) | length of the header (8 bytes) | header as JSON | arrays, end to end | SHA-256 of
+the rest. Nothing in it is executed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import BELIEFS, Belief, Rows
-from banditree.beliefs.base import ROUNDING, Arrays, Floats
-from banditree.beliefs.priors import Prior
+from banditree.beliefs.base import Arrays
+from banditree.beliefs.priors import Prior, parts
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
 from banditree.policy.state import hold
+from banditree.report import files
 from banditree.rules import RULES, Rule
 from banditree.stream import Seed, Stream, seed_sequence
-from banditree.tree.shape import Shape
 from banditree.tree.tree import Tree, from_arrays, to_arrays
 
-if TYPE_CHECKING:
-    from banditree.policy.container import Content
+MAGIC = b"banditree\x00"
+FORMAT = 2  # 1 is that of version 0.1: the same without "options" in the header
+DTYPES = ("<f8", "<i4", "<i8")  # types of arrays that may be stored
+CHECKSUM = hashlib.sha256().digest_size
+START = len(MAGIC) + 16  # where the header begins
 
 BYTES = "this data"  # what errors call bytes that do not come from a file
-HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters"}  # and "options" from format 2 on
-
-# Of every policy beyond its parts, as parameters and attributes, with their defaults.
-OPTIONS = {"explore": 0.0, "half_life": None, "features": None}
+HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters", "options"}
+OPTIONS = {"explore", "half_life", "features"}  # of every policy beyond its parts, as parameters and attributes
 
 
 # Saving
@@ -39,8 +47,6 @@ OPTIONS = {"explore": 0.0, "half_life": None, "features": None}
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to one file, completely or not at all."""
-    from banditree.report import files  # as in Policy.save
-
     files.write_whole(path, _encode(policy))
 
 
@@ -50,29 +56,43 @@ def to_bytes(policy: Policy) -> bytes:
 
 
 def _encode(policy: Policy) -> list[Any]:
-    from banditree.policy import container
-
-    closed = policy._close_walk(changes=False)
-    with policy._lock, closed as state:
+    """Return pieces of bytes, to be written one after the other."""
+    with hold(policy, changes=False) as state:
         parent, content, arms, names = to_arrays(policy.tree)
-        header = {
-            "policy": type(policy).__name__,
-            "belief": _describe(policy.belief),
-            "own": [[_written(key), _describe(belief)] for key, belief in state.own_priors.items()],
-            "rule": _describe(policy.rule),
-            "depth": policy.depth,
-            "options": _options(policy),
-            "arms": arms,
-            "clusters": names,
-        }
-        rows = {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
-    return container.encode("policy", header, {"parent": parent, "content": content, **rows})
-
-
-def _options(policy: Policy) -> dict[str, Any]:
-    options = {name: getattr(policy, name) for name in OPTIONS}
-    features = options.pop("features")
-    return options if features is None else options | {"features": features.to_dict()}
+        arrays = {"parent": parent, "content": content}
+        arrays |= {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
+        own_priors = [[_written(key), _describe(belief)] for key, belief in state.own_priors.items()]
+    arrays = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        if array.dtype.str not in DTYPES:
+            raise InvalidType(
+                f"{name} cannot be saved: it is an array of {array.dtype.str}; use one of {', '.join(DTYPES)}"
+            )
+    options: dict[str, object] = {"explore": policy.explore, "half_life": policy.half_life}
+    if policy.features is not None:
+        options["features"] = policy.features.to_dict()
+    header = {
+        "kind": "policy",
+        "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
+        "policy": type(policy).__name__,
+        "belief": _describe(policy.belief),
+        "own": own_priors,
+        "rule": _describe(policy.rule),
+        "depth": policy.depth,
+        "options": options,
+        "arms": arms,
+        "clusters": names,
+    }
+    try:
+        text = json.dumps(header, default=_plain, allow_nan=False).encode()
+    except ValueError as error:  # a number that is not finite, or an int of thousands of digits
+        raise InvalidValue(f"this cannot be saved: {error}") from None
+    start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
+    pieces: list[Any] = [start, *(array.data.cast("B") for array in arrays.values() if array.size)]
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return [*pieces, digest.digest()]
 
 
 def _describe(part: Belief | Rule) -> dict[str, object]:
@@ -84,6 +104,18 @@ def _describe(part: Belief | Rule) -> dict[str, object]:
 
 def _is_built_in(part: Belief | Rule) -> bool:
     return type(part) in (*BELIEFS.values(), *RULES.values())
+
+
+def _written(key: object) -> Any:
+    """Return the key of a prior for a file, in which None stands for the ... at the end of a path."""
+    return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
+
+
+def _plain(value: object) -> Any:
+    """Convert NumPy's numbers and arrays to Python's."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise InvalidType(f"{value!r:.60} cannot be saved: it is a {type(value).__name__}, neither numbers nor text")
 
 
 # Loading
@@ -105,11 +137,7 @@ def load(
     belief, rule
         A belief or a rule of your own that the policy has: a file holds no code.
     """
-    from banditree.policy import container
-    from banditree.report import files
-
-    content = container.decode(files.read_whole(path, container.MAGIC), "policy", str(path))
-    return _build(content, str(path), rng, belief, rule)
+    return _build(files.read_whole(path, MAGIC), str(path), rng, belief, rule)
 
 
 def from_bytes(data: object, *, rng: Seed = None, belief: Prior | None = None, rule: Rule | None = None) -> Policy:
@@ -121,80 +149,61 @@ def from_bytes(data: object, *, rng: Seed = None, belief: Prior | None = None, r
     >>> bt.from_bytes(policy.to_bytes(), rng=8).table()[0].plays
     1
     """
-    return _build(_decode(data), BYTES, rng, belief, rule)
-
-
-def _decode(data: object) -> Content:
-    from banditree.policy import container
-
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InvalidType(f"data is a {type(data).__name__}; give the bytes that to_bytes() returned")
-    return container.decode(bytes(data), "policy", BYTES)
-
-
-class Saved(NamedTuple):
-    """The header of a saved policy. Its types have been checked; its values are checked where they are used."""
-
-    policy: str
-    belief: dict[str, Any]
-    own: list[tuple[Any, dict[str, Any]]]  # (arm or path, belief)
-    rule: dict[str, Any]
-    depth: int | None
-    arms: list[Any]
-    clusters: list[Any]
-    options: dict[str, Any]
+    return _build(bytes(data), BYTES, rng, belief, rule)
 
 
 def _build(
-    content: Content,
+    data: bytes,
     source: str,
     rng: Seed,
     belief: Prior | None,
     rule: Rule | None,
+    own: Mapping[Any, Belief] | None = None,
     kind: type[Policy] | None = None,
-    *,
-    strict: bool = True,
 ) -> Policy:
-    """Build a policy from decoded content.
+    """Build a policy from a file's content, or with the parts that are given in place of those in it.
 
-    ``strict``: a prior that is passed must fit the tree. Those in a file may be for arms and clusters that have left.
+    ``own`` are the priors of some nodes, by arm or path: as in a file, they may be for nodes that have left the tree.
     """
+    content = decode(data, source)
     stream = rng if isinstance(rng, np.random.Generator | Stream) else seed_sequence(rng)  # errors here are the user's
     with _whole(source):
-        saved = _header(content)
-    _check_kind(belief, saved.belief["kind"], BELIEFS, "belief")
-    _check_kind(rule, saved.rule["kind"], RULES, "rule")
-    arrays = dict(content.arrays)
+        saved = _read_header(content)
+    _check_kind(belief, saved["belief"]["kind"], BELIEFS, "belief")
+    _check_kind(rule, saved["rule"]["kind"], RULES, "rule")
+    arrays, has_own_parts = dict(content.arrays), belief is not None or rule is not None
     with _whole(source):
-        tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved.arms, saved.clusters)
+        tree = from_arrays(arrays.pop("parent"), arrays.pop("content"), saved["arms"], saved["clusters"])
         _check_room(saved, tree, sum(array.size for array in arrays.values()))
-        prior = belief
-        if prior is None:
-            prior = {key: _rebuild(described, BELIEFS) for key, described in [(None, saved.belief), *saved.own]}
-        rule_or_saved = rule if rule is not None else _rebuild(saved.rule, RULES)
-    kind = kind or ALGORITHMS.get(saved.policy, Policy)
+        if belief is None:
+            described = [(None, saved["belief"]), *saved["own"]]
+            belief, own = parts({key: _rebuild(part, BELIEFS) for key, part in described})
+        rule = _rebuild(saved["rule"], RULES) if rule is None else rule
+        kind = kind or ALGORITHMS.get(saved["policy"], Policy)
     policy = kind.__new__(kind)
-    with _whole(source, also=belief is None and rule is None):
-        strict = strict and belief is not None
+    with _whole(source, also=not has_own_parts):
         start = None if rng is None else stream  # without a seed a fork draws afresh
-        policy._start(tree, prior, rule_or_saved, saved.depth, start, OPTIONS | saved.options, strict=strict)
+        Policy.__init__(policy, tree, belief=belief, rule=rule, depth=saved["depth"], rng=start, **saved["options"])
+        if own:
+            policy._state = policy._build_state(tree, dict(own))
     with _whole(source):
-        restore(policy, _rows(arrays, policy, content.version))
+        rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
+        known = policy._state.rows.kept() if content.version == 1 else rows  # some of version 0.1 are no longer known
+        restore(policy, {name: array for name, array in rows.items() if name in known})
     return policy
 
 
 def restore(policy: Policy, rows: Arrays) -> None:
     """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
     with hold(policy) as state:
-        _put_back(state.tree.shape, state.rows, rows)
-        state.refresh(policy.rule)
+        _put_back(state.rows, rows)
+        state.readable.summarise(state.tree.shape.inner[::-1])
 
 
-def _put_back(shape: Shape, rows: Rows, arrays: Arrays) -> None:
-    """Replace the present evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing.
-
-    The evidence of the arms is decisive. That of an inner node must be their sum, up to rounding.
-    """
+def _put_back(rows: Rows, arrays: Arrays) -> None:
+    """Replace the evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing."""
     arrays = {name: array for name, array in arrays.items() if name not in rows.NOT_READ}
     for name in rows.EVIDENCE:
         if name not in arrays:
@@ -209,34 +218,8 @@ def _put_back(shape: Shape, rows: Rows, arrays: Arrays) -> None:
     staged = rows.stage()
     with np.errstate(all="ignore"):  # the checks find values that are not finite
         staged.put_back(arrays)
-        _check_sums(shape, staged)
         staged.check_evidence()
     rows.commit(staged)
-
-
-def _check_sums(shape: Shape, rows: Rows) -> None:
-    """Compare the evidence of inner nodes with the sums of their arms.
-
-    Arrays that cannot be negative may differ by rounding only. The others may have terms of both signs that are much
-    larger than their sum, so that rounding is as large as the sum: those sums are recomputed.
-    """
-    counted = np.zeros(shape.n_nodes)  # of all of them together, because one may be the difference of others
-    for name in rows.NON_NEGATIVE:
-        counted[shape.node_of] += np.abs(getattr(rows, name)[shape.node_of])
-    shape.sum_up(counted)
-    for name in rows.EVIDENCE:
-        stored: Floats = getattr(rows, name)
-        sums, sizes = np.zeros_like(stored), np.zeros_like(stored)
-        sums[shape.node_of] = stored[shape.node_of]
-        sizes[shape.node_of] = np.abs(stored[shape.node_of])
-        off = np.abs(stored - shape.sum_up(sums)).reshape(len(stored), -1).max(axis=1)  # (nodes,)
-        if name in rows.NON_NEGATIVE:
-            if (off > ROUNDING * counted).any():
-                raise InvalidValue(f"{name} of a cluster is not the sum over its arms")
-        else:
-            size = shape.sum_up(sizes).reshape(len(stored), -1).max(axis=1)
-            differs = ~(off <= ROUNDING * size + rows.residue(name, np.arange(len(stored))))
-            stored[differs] = sums[differs]
 
 
 @contextmanager
@@ -252,47 +235,25 @@ def _whole(source: str, also: bool = True) -> Iterator[None]:
         raise BadFile(f"{source} does not hold a whole policy: {error}") from error
 
 
-def _header(content: Content) -> Saved:
-    """Return the header of a file, its types checked."""
+def _read_header(content: Content) -> dict[str, Any]:
+    """Return the header of a file, with its keys and types checked; values are checked where they are used."""
     header = content.header
     if content.version == 1:
         header = {**header, "options": {}}
-    if strange := sorted(header.keys() - HEADER - {"options"}):
-        raise InvalidValue(f"it has {strange[0]!r:.60}, which this version does not know; upgrade banditree")
-    own = [(_key(key), _part(described)) for key, described in _of(list, header, "own")]
-    depth = header["depth"]
-    options = dict(_of(dict, header, "options"))
-    if strange := sorted(options.keys() - OPTIONS.keys()):
-        raise InvalidValue(f"it has the option {strange[0]!r:.60}, which this version does not know; upgrade banditree")
+    for key, kind in {"policy": str, "own": list, "arms": list, "clusters": list, "options": dict}.items():
+        if not isinstance(header[key], kind):
+            raise InvalidType(f"{key} is a {type(header[key]).__name__}")
+    for strange in sorted(header.keys() - HEADER) + [f"option {name}" for name in header["options"].keys() - OPTIONS]:
+        raise InvalidValue(f"it has {strange!r:.60}, which this version does not know; upgrade banditree")
+    own = [(_key(key), described) for key, described in header["own"]]
+    for described in (header["belief"], header["rule"], *(described for _, described in own)):
+        if not isinstance(described, dict) or not isinstance(described.get("kind"), str):
+            raise InvalidType(f"{described!r:.60} is not a belief or a rule")
+    depth = None if header["depth"] is None else whole("depth", header["depth"], 0)
+    options = dict(header["options"])
     if "features" in options:
         options["features"] = Features.from_dict(options["features"])
-    return Saved(
-        policy=_of(str, header, "policy"),
-        belief=_part(header["belief"]),
-        own=own,
-        rule=_part(header["rule"]),
-        depth=None if depth is None else whole("depth", depth, 0),
-        arms=_of(list, header, "arms"),
-        clusters=_of(list, header, "clusters"),
-        options=options,
-    )
-
-
-def _of(kind: type, header: Mapping[str, object], key: str) -> Any:
-    if not isinstance(header[key], kind):
-        raise InvalidType(f"{key} is a {type(header[key]).__name__}")
-    return header[key]
-
-
-def _part(described: Any) -> dict[str, Any]:
-    if not isinstance(described, dict) or not isinstance(described.get("kind"), str):
-        raise InvalidType(f"{described!r:.60} is not a belief or a rule")
-    return described
-
-
-def _written(key: object) -> Any:
-    """Return the key of a prior for a file, in which None stands for the ... at the end of a path."""
-    return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
+    return header | {"own": own, "depth": depth, "options": options}
 
 
 def _key(key: object) -> Any:
@@ -314,13 +275,13 @@ def _check_kind(part_or_parts: Any, saved: str, kinds: Mapping[str, type], what:
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
 
 
-def _check_room(saved: Saved, tree: Tree, numbers: int) -> None:
+def _check_room(saved: Mapping[str, Any], tree: Tree, numbers: int) -> None:
     """Refuse contexts too long for the amount of data in the file, before memory is allocated for them."""
-    walked = tree if saved.depth is None else tree.cut(saved.depth)
-    for described in (saved.belief, *(described for _, described in saved.own)):
+    n_nodes = (tree if saved["depth"] is None else tree.cut(saved["depth"])).shape.n_nodes
+    for described in (saved["belief"], *(described for _, described in saved["own"])):
         dim = described.get("dim", 1)
-        if isinstance(dim, int) and walked.shape.n_nodes * dim**2 // 2 > numbers:
-            raise InvalidValue(f"{numbers} numbers are too few for {walked.shape.n_nodes} nodes with dim={dim}")
+        if isinstance(dim, int) and n_nodes * dim**2 // 2 > numbers:
+            raise InvalidValue(f"{numbers} numbers are too few for {n_nodes} nodes with dim={dim}")
 
 
 def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
@@ -328,11 +289,62 @@ def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     return kinds[parameters.pop("kind")](**parameters)
 
 
-def _rows(arrays: Arrays, policy: Policy, version: int) -> dict[str, NDArray[Any]]:
-    """Return the saved arrays of the beliefs. Those of version 1 that are no longer known are left out."""
-    rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
-    known = policy._state.rows.kept() if version == 1 else rows
-    return {name: array for name, array in rows.items() if name in known}
+# The content of a file
+
+
+class Content(NamedTuple):
+    """The decoded content of a file."""
+
+    version: int  # of the format
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def decode(data: bytes, source: str) -> Content:
+    """Decode what `save` wrote. Any other bytes raise a `BadFile` before anything large is allocated."""
+    if not data.startswith(MAGIC) or len(data) < START + CHECKSUM:
+        raise BadFile(f"{source} is not a banditree file, or was cut off; give a file that save() wrote")
+    version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+    if hashlib.sha256(memoryview(data)[:-CHECKSUM]).digest() != data[-CHECKSUM:]:
+        raise BadFile(f"{source} is truncated or corrupt (its checksum does not match); restore it from a copy")
+    if version > FORMAT:
+        raise BadFile(
+            f"{source} has format {version}, this version of banditree reads up to {FORMAT}; upgrade banditree"
+        )
+    end = START + int.from_bytes(data[START - 8 : START], "little")
+    if version < 1 or end > len(data) - CHECKSUM:
+        raise BadFile(f"{source} has a header that banditree never writes")
+    try:
+        header = json.loads(data[START:end])
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{source} has a header that is not the JSON that banditree writes: {error}") from None
+    if not isinstance(header, dict):
+        raise BadFile(f"{source} has a header that is not a JSON object")
+    kind = header.pop("kind", None)
+    if kind != "policy":
+        raise BadFile(f"{source} holds a {kind!r:.60}, not a 'policy'")
+    return Content(version, header, _read_arrays(data, end, header.pop("arrays", None), source))
+
+
+def _read_arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, NDArray[Any]]:
+    """Read the arrays in the index; together they fill the data from ``end`` to the checksum."""
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        for name, dtype, shape in index:
+            if dtype not in DTYPES:
+                raise BadFile(f"{source} holds an array of type {dtype!r}, which banditree never writes")
+            n, size = math.prod(shape), np.dtype(dtype).itemsize
+            if not 0 <= n * size <= len(data) - CHECKSUM - end:
+                raise BadFile(f"{source} names more numbers than it holds")
+            arrays[name] = np.frombuffer(data, dtype, n, end).reshape(shape).astype(dtype[1:])
+            end += n * size
+    except (TypeError, ValueError) as error:
+        if isinstance(error, BadFile):
+            raise
+        raise BadFile(f"{source} names its arrays as banditree never does: {index!r:.60}") from None
+    if end != len(data) - CHECKSUM:
+        raise BadFile(f"{source} holds more numbers than it names")
+    return arrays
 
 
 # Copying
@@ -347,4 +359,5 @@ def reduce(policy: Policy) -> tuple[Any, ...]:
 
 def copied(kind: type[Policy], data: bytes, belief: Prior | None, rule: Rule | None) -> Policy:
     """Make the copy that `reduce` describes, with a fresh random stream."""
-    return _build(_decode(data), BYTES, None, belief, rule, kind, strict=False)
+    default, own = (None, None) if belief is None else parts(belief)
+    return _build(data, BYTES, None, default, rule, own, kind)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -17,13 +16,10 @@ from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.priors import prior_from_siblings
-from banditree.errors import InvalidType, InvalidValue
+from banditree.errors import InvalidType
 from banditree.policy import descent, engines
-from banditree.rules import Rule
-from banditree.stream import native, unlock
-from banditree.stream import reseed as reseeded
+from banditree.stream import native, reseed, unlock
 from banditree.tree import Tree
-from banditree.tree.build import Name
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
@@ -36,29 +32,9 @@ class State:
     given: Tree  # the user's tree
     own_priors: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
     tree: Tree  # the tree that is walked: the given one, cut to the depth
-    position_of: dict[Name, int]  # arm -> its position
-    arms: tuple[Name, ...]
     rows: Rows
-    summary: NDArray[np.int32] | None  # (nodes,) representative of each node, if the rule has them
     walk: engines.Walk
     readable: descent.Walk  # the walk itself, or its readable twin, which learns what the native one leaves
-
-    def refresh(self, rule: Rule) -> None:
-        """Recompute the representatives from the evidence."""
-        fresh = descent.new_summary(self.tree.shape, self.rows, rule)
-        if self.summary is not None and fresh is not None:
-            self.summary[:] = fresh
-
-
-def build(given: Tree, own: dict[Any, Belief], walked: Tree, rows: Rows, rule: Rule, options: engines.Options) -> State:
-    """Build the state of a policy with these beliefs over a tree."""
-    rows.join_evidence()
-    rows.fades = options.fade < 1
-    rows.attach(walked.shape)
-    summary = descent.new_summary(walked.shape, rows, rule)
-    readable = descent.Walk(walked, rows, rule, summary, options.stream, options.explore, options.fade)
-    walk = engines.build(readable, options)
-    return State(given, own, walked, walked.index, walked.arms, rows, summary, walk, readable)
 
 
 def transfer_evidence(old: State, new: State) -> State:
@@ -67,22 +43,22 @@ def transfer_evidence(old: State, new: State) -> State:
     The evidence of an inner node is the sum over its arms, so everything follows from the arms.
     """
     new.walk.min_wide = old.walk.min_wide
-    new_leaves, old_leaves = _common_leaves(new, old)
+    new_leaves, old_leaves = _common_leaves(new.tree, old.tree)
     new.rows.take_over(old.rows, new.tree.shape, new_leaves, old_leaves)
-    new.refresh(new.readable.rule)
+    new.readable.summarise(new.tree.shape.inner[::-1])
     new.walk.reset()
     new.walk.close()
     return new
 
 
-def _common_leaves(new: State, old: State) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the leaves of the arms that both have, in the new tree and in the old."""
-    if new.arms[: len(old.arms)] == old.arms:  # arms were added or moved: nothing to look up
-        n = len(old.arms)
-        return new.tree.shape.node_of[:n], old.tree.shape.node_of
-    pairs = [(at, old.position_of[arm]) for at, arm in enumerate(new.arms) if arm in old.position_of]
+    n = len(old.arms)
+    if new.arms[:n] == old.arms:  # arms were added or moved: nothing to look up
+        return new.shape.node_of[:n], old.shape.node_of
+    pairs = [(at, old.index[arm]) for at, arm in enumerate(new.arms) if arm in old.index]
     new_positions, old_positions = np.array(pairs, np.intp).reshape(-1, 2).T
-    return new.tree.shape.node_of[new_positions], old.tree.shape.node_of[old_positions]
+    return new.shape.node_of[new_positions], old.shape.node_of[old_positions]
 
 
 def priors_of_new(
@@ -102,91 +78,41 @@ def priors_of_new(
     return dict.fromkeys(arms, belief.like(prior))
 
 
-class Held:
-    """What a policy needs for exclusive access to its state.
-
-    An exception may come between any two steps of Python. ``with self._lock`` gives the lock back whenever it comes; a
-    generator or an ``__enter__`` that took the lock might keep it. So the policy's own methods write just that.
-    """
-
-    __slots__ = ("_lock", "_name", "_state")
-    _name: str
-    _state: State
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-
-    def _close_walk(self, *, changes: bool) -> Closed:
-        """What the holder of the lock enters to have the walk to itself. Made before the lock is taken."""
-        return Closed(self, outermost=not self._is_held(), changes=changes)
-
-    def _free_lock(self) -> AbstractContextManager[object]:
-        """Return the lock, for steps that the engine completes or leaves undone; raise inside of `hold`."""
-        if self._is_held():
-            raise InvalidValue(f"this {self._name} is held; call choose or update outside `with hold(policy)`")
-        return self._lock
-
-    def _recover_state(self, outermost: bool = True) -> State:
-        """Complete what an exception such as Ctrl-C has left: a change half made, or a walk that is still closed."""
-        state = self._state
-        state.readable.reset()
-        if outermost and state.walk.closed:
-            state.walk.reset()
-            state.walk.close(False)
-        return state
-
-    def _is_held(self) -> bool:
-        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
-        return owned
-
-
-class Closed:
-    """A walk that refuses `choose` and `update`, which come without the policy's lock.
-
-    Where an exception comes before or after it, the walk stays closed until the next call mends it.
-    """
-
-    def __init__(self, owner: Held, *, outermost: bool, changes: bool) -> None:
-        self.owner, self.outermost, self.changes = owner, outermost, changes
-
-    def __enter__(self) -> State:
-        state = self.owner._recover_state(self.outermost)
-        state.walk.close()
-        return state
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        state = self.owner._state  # the new one, if there is one; the old one then stays closed
-        state.readable.reset()
-        if self.changes:
-            state.walk.reset()
-        if self.outermost:
-            state.walk.close(False)
-
-
-def state_of(policy: Held) -> State:
-    """Return the parts of a policy as they are now, for code that works with its beliefs or its walk."""
-    return policy._state
-
-
 @contextmanager
-def hold(policy: Held, *, changes: bool = True) -> Iterator[State]:
-    """Have a policy's state to oneself: calls from other threads block until the end.
+def hold(policy: Policy, *, changes: bool = True) -> Iterator[State]:
+    """Have a policy's state to oneself: calls from other threads wait until the end.
 
+    The walk is closed meanwhile, so that `choose` and `update`, which come without the policy's lock, wait for it.
     ``changes`` says that the evidence may have changed afterwards; the engine then forgets what it derived from it.
     """
-    closed = policy._close_walk(changes=changes)
-    with policy._lock, closed as state:
-        yield state
+    with policy._lock:
+        state = policy._state
+        is_inner = state.walk.closed  # inside of another `hold`
+        state.walk.close()
+        try:
+            yield state
+        finally:
+            state = policy._state  # the new one, if there is one; the old one then stays closed
+            state.readable.reset()
+            if changes:
+                state.walk.reset()
+            if not is_inner:
+                state.walk.close(False)
+
+
+def state_of(policy: Policy) -> State:
+    """Return the parts of a policy as they are now, for code that works with its beliefs or its walk."""
+    return policy._state
 
 
 _policies: WeakSet[Policy] = WeakSet()
 _unseeded: WeakSet[Policy] = WeakSet()
 
 
-def remember(policy: Policy, *, reseed: bool) -> None:
+def remember(policy: Policy, *, is_seeded: bool) -> None:
     """Register a policy, to be repaired in processes that are forked from this one."""
     _policies.add(policy)
-    if reseed:
+    if not is_seeded:
         _unseeded.add(policy)
 
 
@@ -213,10 +139,13 @@ def _after_fork_in_child() -> None:
     for policy in list(_policies):
         policy._lock = RLock()
         unlock(policy._stream)
-        policy._state.readable.free()
-        policy._recover_state()
+        state = policy._state
+        state.readable.free()
+        state.readable.reset()
+        state.walk.reset()
+        state.walk.close(False)
     for policy in list(_unseeded):
-        reseeded(policy._stream)
+        reseed(policy._stream)
 
 
 if hasattr(os, "register_at_fork"):

@@ -51,7 +51,7 @@ def whole(data: bytes) -> Policy:
         leaves = state.tree.shape.node_of
         plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
         tried = np.flatnonzero(plays > 0)
-        arms = [state.arms[position] for position in tried.tolist()]
+        arms = [state.tree.arms[position] for position in tried.tolist()]
     copy = Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None)
     if arms:
         copy.update_many(arms, rewards[tried], plays=plays[tried])

@@ -196,7 +196,7 @@ def beliefs(policy: Any) -> dict[str, Any] | None:
         return None
     state = policy._state
     rows = state.rows
-    kept = {} if state.summary is None else {"summary": state.summary.copy()}
+    kept = {} if state.readable.summary is None else {"summary": state.readable.summary.copy()}
     scale = {name: float(rows.scale[0]) for name in rows.EVIDENCE}
     return {name: array * scale.get(name, 1.0) for name, array in rows.arrays().items()} | kept
 

@@ -47,10 +47,8 @@ class Draft:
 
 def names(values: Iterable[object], what: str) -> list[Name]:
     """Check that ids are strings or ints, and convert NumPy scalars to Python's."""
-    if not _is_list(values):
-        raise InvalidType(f"{what}s must be a list or an array, not {values!r}")
     _refuse_sets(values, f"{what}s")
-    ids = _to_list(values)
+    ids = to_list(values, f"{what}s")
     if set(map(type, ids)) <= {str, int}:
         return ids
     return [_name(value, what) for value in ids]
@@ -63,11 +61,13 @@ def _is_list(values: object) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str | bytes)
 
 
-def _to_list(values: Iterable[object]) -> list[Any]:
+def to_list(values: Any, what: str) -> list[Any]:
     """Return the values of a list or an array, as Python's own where the array is NumPy's or PyArrow's."""
+    if not _is_list(values):
+        raise InvalidType(f"{what} must be a list or an array, not {values!r}")
     if isinstance(values, np.ndarray):
         return values.tolist()  # type: ignore[no-any-return]
-    return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
 
 
 def _refuse_sets(values: object, where: str) -> None:
@@ -127,7 +127,7 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:
         _refuse_sets(part, where)
-        for item in _to_list(part):
+        for item in to_list(part, where):
             children.extend(item.items() if isinstance(item, Mapping) else [_name(item, "arm")])
     if not children:
         raise InvalidValue(f"{where} has no arms ({part!r}); it needs at least one")
@@ -265,9 +265,7 @@ def move_arms(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Draft:
 
 
 def remove_arms(tree: Tree, arms: Iterable[object]) -> Draft:
-    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidType(f"give a list of arms to remove, not {arms!r}")
-    gone = np.unique(np.fromiter((tree.position(arm) for arm in arms), np.int64))
+    gone = np.unique([tree.position(arm) for arm in to_list(arms, "arms to remove")]).astype(np.int64)
     if len(gone) == tree.n_arms:
         raise InvalidValue("a tree needs at least one arm; this would remove all of them")
     return _edit(tree, gone=gone)
