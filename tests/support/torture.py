@@ -20,8 +20,7 @@ from typing import Any
 
 import httpx
 
-from banditree.service import engine
-from banditree.service.archive import first_state
+from banditree.service import archive, engine
 from banditree.service.commands import answer
 from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
 from banditree.service.serve import open_log, serve
@@ -38,6 +37,7 @@ PLANS = {
 }
 CLIENTS = 4
 MOST_ANSWERS = 120  # a server is killed after so many answers at most
+KEEP_SECONDS = 40.0  # until events go to the archive, if there is one: longer than a round takes
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.torture"])
 
@@ -57,9 +57,10 @@ class Hasty(engine.Engine):
             self.log.rollback()
 
 
-def run_server(store: str, address: Any, hasty: bool) -> None:
+def run_server(store: str, address: Any, hasty: bool, folder: Path | None) -> None:
     """What a server process does: it prints its address into a pipe. Snapshots are frequent, to start from some."""
     engine.SNAPSHOT_EVERY = 150
+    engine.ARCHIVE_SECONDS, archive.MIN_EVENTS = 1.0, 100
     if hasty:
         from banditree.service import serve as module
 
@@ -70,15 +71,16 @@ def run_server(store: str, address: Any, hasty: bool) -> None:
         redirect_stdout(pipe),
         redirect_stderr(nowhere),
     ):
-        serve(list(PLANS.values()), store=store, host="127.0.0.1", port=0)
+        old = None if folder is None else archive.Archive(KEEP_SECONDS, folder)
+        serve(list(PLANS.values()), store=store, host="127.0.0.1", port=0, archive=old)
 
 
 class Process:
     """A server that can be killed."""
 
-    def __init__(self, store: str, *, hasty: bool = False) -> None:
+    def __init__(self, store: str, *, hasty: bool = False, folder: Path | None = None) -> None:
         receiver, sender = FORKS.Pipe(duplex=False)
-        self.process = FORKS.Process(target=run_server, args=(store, sender, hasty), daemon=True)
+        self.process = FORKS.Process(target=run_server, args=(store, sender, hasty, folder), daemon=True)
         with receiver:
             with sender:
                 self.process.start()
@@ -211,8 +213,8 @@ def load(processes: Sequence[Process], ledgers: Sequence[Ledger], name: str, see
 def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     """All that a store has lost, counted twice or made up, against the ledgers."""
     faults = [fault for ledger in ledgers for fault in ledger.faults]
-    last = 0
-    for event in log.tail(0, whole=False):
+    last = log.archived
+    for event in log.tail(last, whole=False):
         if event.n != last + 1:
             faults.append(f"event {event.n} follows event {last}")
         last = event.n
@@ -241,33 +243,44 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
 def compare_states(log: EventLog, name: str) -> list[str]:
     """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts.
 
-    Other servers may go on writing, default rewards for instance, so the log is read once, after the snapshot.
+    Other servers may go on, so the log is read once, after the snapshot. What was archived is only known as a fold.
     """
     settings = PLANS[name].settings
     saved = log.load_snapshot(engine.snapshot_key(name, settings))
-    whole, plays, skipped = first_state(log, name, settings), 0, set()
-    events = list(log.tail(0, whole=False, experiment=name))
+    whole = archive.first_state(log, name, settings)
+    plays, skipped = 0.0 if whole.is_empty else float(whole.policy[()].plays), set(whole._skipped)
+    events = list(log.tail(whole.n, whole=False, experiment=name))
     for event in events:
         whole.apply(event)
         if event.kind == Kind.DECISION and whole.voids.cover(event):
-            skipped.add(event.id)
+            skipped.add(event.id or "")
+        elif event.kind == Kind.EVIDENCE:
+            plays += sum((event.body or {})["plays"])
         plays += (
             event.kind == Kind.REWARD and event.learned and event.cohort == Cohort.POLICY and event.id not in skipped
         )
     if whole.is_empty:
         return []
     faults = []
-    if saved is not None:
+    if saved is not None and saved[0] >= log.archived:  # an older one is not used
         restored = State.from_bytes(saved[1], name, settings)
         for event in events:
             if event.n > saved[0]:
                 restored.apply(event)
         if not restored.is_stale and restored.to_bytes() != whole.to_bytes():
             faults.append(f"{name}: the snapshot and the events after it are not the fold of the log")
-    plays += sum(PLANS[name].evidence["plays"]) if PLANS[name].evidence else 0  # type: ignore[index]
     if whole.policy[()].plays != plays:
         faults.append(f"{name}: {plays} rewards are in the log, {whole.policy[()].plays} in the policy")
     return faults
+
+
+def compare_files(log: EventLog, folder: Path) -> list[str]:
+    """What the files of the archive lack: every event up to the last one archived must be in them."""
+    from pyarrow import parquet
+
+    files = sorted(folder.glob("*.parquet"))
+    numbers = {n for file in files for n in parquet.read_table(file, columns=["n"])["n"].to_pylist()}
+    return [f"event {n} was archived, and is in no file" for n in range(1, log.archived + 1) if n not in numbers]
 
 
 def find(log: EventLog, ids: Iterable[str]) -> dict[str, list[Event]]:
@@ -288,11 +301,21 @@ def finish(url: str, ledgers: Sequence[Ledger]) -> None:
 
 
 def torture(
-    store: str, rounds: int, *, seed: int = 0, hasty: bool = False, servers: int = 1, say: Callable[[str], object] = len
+    store: str,
+    rounds: int,
+    *,
+    seed: int = 0,
+    hasty: bool = False,
+    servers: int = 1,
+    folder: Path | None = None,
+    say: Callable[[str], object] = len,
 ) -> list[str]:
-    """Kill one of the servers in every round. Gives the faults found, at the end of the first round that has some."""
+    """Kill one of the servers in every round. Gives the faults found, at the end of the first round that has some.
+
+    With a folder, old events go to files in it meanwhile.
+    """
     rng = random.Random(seed)
-    processes = [Process(store, hasty=hasty) for _ in range(servers)]
+    processes = [Process(store, hasty=hasty, folder=folder) for _ in range(servers)]
     total = [0, 0]
     try:
         for number in range(rounds):
@@ -309,10 +332,12 @@ def torture(
             for thread in threads:
                 thread.join(60)
             with closing(open_log(store)) as log:  # takes the lock: the killed server must have lost it
-                faults = compare(log, ledgers)
+                _begin_to_read(log)
+                faults = compare(log, ledgers) + (compare_files(log, folder) if folder else [])
+                archived = log.archived
             if faults:
                 return faults
-            processes[victim] = Process(store, hasty=hasty)
+            processes[victim] = Process(store, hasty=hasty, folder=folder)
             finish(processes[victim].url, ledgers)
             total[0] += sum(len(ledger.answered) for ledger in ledgers)
             total[1] += sum(len(ledger.accepted) for ledger in ledgers)
@@ -324,11 +349,20 @@ def torture(
             if faults or missing:
                 return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]
             if (number + 1) % 50 == 0:
-                say(f"{number + 1} rounds, {total[0]:,} decisions and {total[1]:,} rewards answered, nothing lost")
+                moved = f", {archived:,} events archived" if folder else ""
+                answered = f"{total[0]:,} decisions and {total[1]:,} rewards answered"
+                say(f"{number + 1} rounds, {answered}{moved}, nothing lost")
     finally:
         for process in processes:
             process.kill()
     return []
+
+
+def _begin_to_read(log: EventLog) -> None:
+    """Let a log show one moment, whatever the servers do that were not killed."""
+    if not isinstance(log, SqliteLog):
+        log.run("SET idle_in_transaction_session_timeout = 0")
+        log.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
 
 
 def _beside(store: str) -> EventLog:
