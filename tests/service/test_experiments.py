@@ -267,6 +267,7 @@ def test_what_is_voided_has_never_been(
         {"ids": []},
         {"ids": ["a"], "unit": "u"},
         {"from": "soon", "to": "late"},
+        {"from": "2026-01-02", "to": "2026-01-01"},
         {"ids": [1]},
     ],
 )
@@ -465,6 +466,17 @@ def test_decisions_are_not_archived_before_their_windows_have_passed(
             http.post("/v1/decisions")
         until(lambda: service.engine.log.archived >= 40)
         until(lambda: service.engine.states[MAIN].policy[()].plays == 40)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_decisions_are_not_archived_while_their_units_keep_them(tmp_path: Path) -> None:
+    plan = Plan(ARMS, Settings(policy="TSC", sticky=1000))
+    with inside(plan, store=tmp_path / "decisions.db", archive=archive.Archive(0.001, tmp_path)) as (service, http):
+        kept = http.post("/v1/decisions", json={"unit": "human"}).json()
+        play(http, 30)
+        looked = service.engine._archive_next
+        until(lambda: service.engine._archive_next > looked + 0.5)
+        assert http.post("/v1/decisions", json={"unit": "human"}).json() == kept
 
 
 def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ class Move(NamedTuple):
     end: int
     states: dict[str, State]
     written: Path
-    file: Path  # the name that it gets in the transaction that notes it, so that no two files hold the same events
+    file: Path  # the name that it gets in the transaction that notes it, if it does
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Archive:
             raise BadPath(f"--archive {self.folder}: there is no such folder; make it first")
 
     def end(self, log: EventLog, windows: Iterable[float], limit: int) -> int:
-        """Return the last event to move now; 0 if there are too few. Decisions whose window is open are not moved."""
+        """Return the last event to move now; 0 if there are too few. Decisions whose windows are open are not moved."""
         oldest = now() - round(max([self.keep, *windows]) * 1e6)
         young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (oldest,))[0][0]
         end = limit if young is None else min(limit, int(young) - 1)

@@ -585,7 +585,7 @@ class Engine:
         assert self.archive is not None
         try:
             with closing(self.log.reading()) as log:
-                windows = [its_settings.reward_window or 0.0 for its_settings in settings.values()]
+                windows = [window or 0.0 for its in settings.values() for window in (its.reward_window, its.sticky)]
                 end = self.archive.end(log, windows, limit)
                 if end:
                     self._move = self.archive.write(log, settings, end)

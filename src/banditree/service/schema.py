@@ -126,6 +126,8 @@ class VoidAsked(Asked):
                 times[name] = from_iso(str(text))
             except (ValueError, OverflowError):
                 raise ValueError(f"{name}: {text!r:.60} is not an ISO time such as 2026-11-16T09:30:00Z") from None
+        if times["from"] > times["to"]:
+            raise ValueError(f"from: {self.from_} is after to: {self.to}")
         return times
 
 

@@ -212,7 +212,8 @@ def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
     best = f"Item {arm} is the most likely to be the best ({_percent(chance)})"
     if chance < MIN_CHANCE:
         best = "No item stands out yet"
-    sentences = [f"{best}; at most {remaining.high:.2g} reward per decision is still to be gained."]
+    gain = f"no more than {remaining.high:.2g} reward per decision" if remaining.high > 0 else "nothing"
+    sentences = [f"{best}; with 95% probability, {gain} is still to be gained."]
     if done:
         sentences.append(f"That is below {stop_at:g}: there is little left to learn. The policy goes on deciding.")
     return {
