@@ -689,6 +689,22 @@ def test_a_unit_keeps_its_arm_only_while_it_may_have_it(tmp_path: Path) -> None:
         assert http.post("/v1/decisions", json={"unit": "v"}).status_code == 201
 
 
+def test_a_pause_and_its_end_concern_units_that_keep_their_arms_too(tmp_path: Path) -> None:
+    settings = Settings(policy="TS", sticky=1000, control=0.5, control_policy="item:hats0")
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (_, http):
+
+        def arms(units: int = 40) -> list[str]:
+            return [http.post("/v1/decisions", json={"unit": f"v{i}"}).json()["arm"] for i in range(units)]
+
+        before = arms()
+        assert arms() == before
+        assert set(before) > {"hats0"}
+        http.post("/v1/pause")
+        assert set(arms()) == {"hats0"}
+        http.post("/v1/resume")
+        assert set(arms()) > {"hats0"}
+
+
 # What is left to learn
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from banditree.service import archive, engine
-from banditree.service.events import MAIN
+from banditree.service.events import MAIN, Event, Kind
 from banditree.service.serve import open_log
 from banditree.service.store_postgres import PostgresLog
 from tests.support.databases import Database, postgres, programs
@@ -171,6 +172,30 @@ def test_a_process_that_has_missed_events_before_they_were_archived_says_so(
         assert "Restart the service" in until(lambda: other.post("/v1/decisions").json().get("error"))
     with inside(*plans, store=database.address) as (third, _):
         assert third.engine.states[MAIN].decisions == 30
+
+
+@pytest.mark.parametrize("ends", ["with a commit", "without"])
+def test_events_are_visible_in_the_order_of_their_numbers(database: Database, ends: str) -> None:
+    """Another process waits for the end of the log, whatever the database's own default is, and leaves no gap."""
+    with ExitStack() as opened:
+        first, second, third = (opened.enter_context(closing(PostgresLog(database.address))) for _ in range(3))
+        third.run("ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'")
+        for log in (first, second):
+            log.reopen()
+        n = first.begin()
+        first.append([Event(1, Kind.PAUSE, n=n + 1)])
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(second.begin)
+            until(lambda: third.run("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            assert third.last() == n
+            assert list(third.tail(n, whole=False)) == []
+            if ends == "without":
+                third.run("SELECT pg_terminate_backend(?)", (first._connection.info.backend_pid,))
+            else:
+                first.commit()
+                n += 1
+            assert waiting.result(30) == n
+        assert [event.n for event in second.tail(0, whole=False)] == list(range(1, n + 1))
 
 
 def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database: Database, tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ class Decide(Command):
         decision, sticky = known[0], state.settings.sticky
         if sticky is None or at - decision.at > sticky * 1e6 or state.voids.cover(decision):
             return False
+        if (decision.cohort == Cohort.PAUSED) != state.is_paused:  # a pause, and its end, concern everybody at once
+            return False
         arms = (decision.body or {})["arms"]
         only, exclude = self.request.get("only"), self.request.get("exclude") or ()
         is_allowed = all(arm in state.policy.tree and arm not in exclude and (not only or arm in only) for arm in arms)

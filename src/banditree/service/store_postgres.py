@@ -20,7 +20,7 @@ except ImportError:
 SESSION = (
     "SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '3s'; "
     "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; "
-    "SET synchronous_commit = on"
+    "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'"
 )
 SET_UP = 7_061_970  # the advisory lock for creating the tables, because two processes may start at the same time
 
