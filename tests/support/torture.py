@@ -31,9 +31,10 @@ from banditree.service.store import EventLog, SqliteLog
 ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats", "gloves") for i in range(4)}
 OTHER = "other"  # the second experiment
 EVIDENCE = {"arms": ["hats0", "hats1"], "rewards": [3.0, 1.0], "plays": [10.0, 5.0]}
+WINDOW = Settings(policy="TSC", control=0.3, control_policy="TS", reward_window=3.0, default_reward=0.0)
 PLANS = {
     MAIN: engine.Plan(ARMS, Settings(explore=0.1, control=0.2), source="torture", evidence=EVIDENCE),
-    OTHER: engine.Plan(ARMS, Settings(policy="TSC", control=0.3, control_policy="TS"), OTHER, source="torture"),
+    OTHER: engine.Plan(ARMS, WINDOW, OTHER, source="torture"),
 }
 CLIENTS = 4
 MOST_ANSWERS = 120  # a server is killed after so many answers at most
@@ -103,6 +104,8 @@ class Ledger:
     sent: dict[str, float] = field(default_factory=dict)  # id -> the reward
     accepted: dict[str, float] = field(default_factory=dict)
     voided: set[str] = field(default_factory=set)  # ids of decisions that the service said it has voided
+    unshown: set[str] = field(default_factory=set)  # ids of decisions that it was asked to withdraw
+    withdrawn: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
 
     def size(self) -> int:
@@ -115,7 +118,7 @@ def at(id_: str) -> str:
 
 
 class ClientThread(threading.Thread):
-    """Decides, rewards, repeats itself, voids, pauses and resumes, until nobody answers any more."""
+    """Decides, rewards, withdraws, repeats itself, voids, pauses and resumes, until nobody answers any more."""
 
     def __init__(self, url: str, ledger: Ledger, name: str, seed: int) -> None:
         super().__init__(daemon=True)
@@ -132,8 +135,10 @@ class ClientThread(threading.Thread):
 
     def step(self, http: httpx.Client) -> None:
         ledger, rng = self.ledger, self.rng
-        open_ = [id_ for id_ in list(ledger.answered)[-20:] if id_ not in ledger.sent]
-        if open_ and rng.random() < 0.5:
+        open_ = [id_ for id_ in list(ledger.answered)[-20:] if id_ not in ledger.sent and id_ not in ledger.unshown]
+        if open_ and rng.random() < 0.03:
+            self.withdraw(http, rng.choice(open_))
+        elif open_ and rng.random() < 0.5:
             self.reward(http, rng.choice(open_))
         elif ledger.sent and rng.random() < 0.1:
             self.reward(http, rng.choice(list(ledger.sent)))  # again
@@ -171,6 +176,14 @@ class ClientThread(threading.Thread):
             ledger.faults.append(f"the reward of {id_} was applied twice")
         else:
             ledger.accepted[id_] = value
+
+    def withdraw(self, http: httpx.Client, id_: str) -> None:
+        self.ledger.unshown.add(id_)
+        got = http.delete(f"{at(id_)}/decisions/{id_}")
+        if got.status_code == 200:
+            self.ledger.withdrawn.add(id_)
+        elif got.status_code not in (409, 503):  # 409: it has got its default reward
+            self.ledger.faults.append(f"withdrawal of {id_}: {got.status_code} {got.text}")
 
     def change(self, http: httpx.Client) -> None:
         """Change a whole experiment: pause it, go on, move an arm, or void a visitor or a moment."""
@@ -231,8 +244,13 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
             if [event.value for event in kept] != [value]:
                 faults.append(f"the reward of {id_} was accepted, and is in the log {len(kept)} times")
         for id_, events in known.items():
-            if len(events) > 1 and events[1].value != ledger.sent.get(id_):
+            if any(event.kind == Kind.REWARD and event.value != ledger.sent.get(id_) for event in events):
                 faults.append(f"the reward of {id_} was never sent")
+            is_out = any(event.kind == Kind.WITHDRAWAL for event in events)
+            if id_ not in ledger.unshown if is_out else id_ in ledger.withdrawn:
+                faults.append(
+                    f"{id_} is withdrawn: {is_out}; that it was never shown was said: {id_ in ledger.unshown}"
+                )
     voids = Voids(log.of_kinds(Kind.VOID))
     for ledger in ledgers:
         kept = [event for events in find(log, ledger.voided).values() for event in events[:1]]
@@ -256,9 +274,8 @@ def compare_states(log: EventLog, name: str) -> list[str]:
             skipped.add(event.id or "")
         elif event.kind == Kind.EVIDENCE:
             plays += sum((event.body or {})["plays"])
-        plays += (
-            event.kind == Kind.REWARD and event.learned and event.cohort == Cohort.POLICY and event.id not in skipped
-        )
+        is_reward = event.kind in (Kind.REWARD, Kind.DEFAULT)
+        plays += is_reward and event.learned and event.cohort == Cohort.POLICY and event.id not in skipped
     if whole.is_empty:
         return []
     faults = []
@@ -298,6 +315,8 @@ def finish(url: str, ledgers: Sequence[Ledger]) -> None:
                 client.decide(http, id_)
             for id_ in [id_ for id_ in ledger.sent if id_ not in ledger.accepted]:
                 client.reward(http, id_)
+            for id_ in ledger.unshown - ledger.withdrawn:
+                client.withdraw(http, id_)
 
 
 def torture(
@@ -345,7 +364,9 @@ def torture(
             faults = [fault for ledger in ledgers for fault in ledger.faults]
             with closing(_beside(store)) as log:
                 found = {id_: events for ledger in ledgers for id_, events in find(log, ledger.asked).items()}
-            faults += [f"{id_} is in the log twice" for id_, events in found.items() if len(events) > 2]
+            for id_, events in found.items():
+                if len({(event.kind, event.position) for event in events}) < len(events):
+                    faults.append(f"{id_} is in the log twice")
             if faults or missing:
                 return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]
             if (number + 1) % 50 == 0:
