@@ -99,20 +99,17 @@ def read_catalogue(
     if tuple(named) not in WAYS:
         raise InvalidType(f"name the columns of {EITHER}, or none of them; got {' and '.join(named)}")
     items = load_items(source, arm, path, list(named.values()), max_bytes=max_bytes, error=CatalogueError)
-    combine = WAYS[tuple(named)](items.table, **named)
     means_only = tuple(named) == ("mean",)
     first, places = items.arms(if_repeated="to average means, name a column of weights" if means_only else "")
+    fields = WAYS[tuple(named)](items.table, places, len(first), **named)
     tree = items.tree(first, CatalogueError)
-    fields = combine(places, len(first))
     # That an arm has several rows says nothing in a log of events.
     notes = [note for note in items.table.notes if reward is None or "on several rows" not in note]
     return Catalogue(tree, **fields, notes=notes)
 
 
 # ---------------------------------------------------------------- columns of rewards
-# Each function reads its columns and reports problems row by row; it returns a function that combines rows to arms.
-
-Combine = Callable[[Places, int], Fields]
+# Each function reads its columns, reports problems row by row, and combines the rows of an arm.
 
 
 def _sum_by_arm(numbers: Floats, places: Places, n_arms: int) -> Floats:
@@ -120,26 +117,22 @@ def _sum_by_arm(numbers: Floats, places: Places, n_arms: int) -> Floats:
     return np.bincount(places, numbers, minlength=n_arms).astype(np.float64, copy=False)
 
 
-def _read_nothing(table: Columns) -> Combine:
+def _read_nothing(table: Columns, places: Places, n_arms: int) -> Fields:
     """Read items without rewards: no arm has been played yet."""
-    return lambda places, n_arms: {"plays": np.zeros(n_arms), "successes": np.zeros(n_arms)}
+    return {"plays": np.zeros(n_arms), "successes": np.zeros(n_arms)}
 
 
-def _read_counts(table: Columns, *, plays: str, successes: str) -> Combine:
+def _read_counts(table: Columns, places: Places, n_arms: int, *, plays: str, successes: str) -> Fields:
     """Read past plays and successes."""
     n, s = table.counts(plays), table.counts(successes)
     for at in np.flatnonzero((s > n) & (s >= 0)).tolist():
         message = f"{s[at]:.12g} successes in {n[at]:.12g} plays (column {plays!r}); there cannot be more than plays"
         table.report(at, successes, message, kind="successes")
-
-    def combine(places: Places, n_arms: int) -> Fields:
-        _check_played(table, plays, n)
-        return {"plays": _sum_by_arm(n, places, n_arms), "successes": _sum_by_arm(s, places, n_arms)}
-
-    return combine
+    _check_played(table, plays, n)
+    return {"plays": _sum_by_arm(n, places, n_arms), "successes": _sum_by_arm(s, places, n_arms)}
 
 
-def _read_means(table: Columns, *, mean: str, weight: str | None = None) -> Combine:
+def _read_means(table: Columns, places: Places, n_arms: int, *, mean: str, weight: str | None = None) -> Fields:
     """Read known rates, averaged by weight if an arm has several rows."""
     m = table.numbers(mean, low=0.0)
     w = np.ones(len(m)) if weight is None else table.numbers(weight, low=0.0)
@@ -149,49 +142,37 @@ def _read_means(table: Columns, *, mean: str, weight: str | None = None) -> Comb
         table.report(at, mean, f"{m[at]:.12g} is above 1; {rate}; {other}", kind="above 1")
     if weight is not None:
         table.report(w == 0, weight, "0; give a weight above 0")
-
-    def combine(places: Places, n_arms: int) -> Fields:
+    with np.errstate(invalid="ignore"):  # weights of 0 are problems already
         return {"means": _sum_by_arm(m * w, places, n_arms) / _sum_by_arm(w, places, n_arms)}
 
-    return combine
 
-
-def _read_summaries(table: Columns, *, plays: str, reward_mean: str, reward_sd: str) -> Combine:
+def _read_summaries(
+    table: Columns, places: Places, n_arms: int, *, plays: str, reward_mean: str, reward_sd: str
+) -> Fields:
     """Read the number of rewards, their mean and their standard deviation, which may be empty if there are too few."""
     n = table.counts(plays)
     m = table.numbers(reward_mean, needed=n > 0)
     s = table.numbers(reward_sd, low=0.0, needed=n > 1)
-
-    def combine(places: Places, n_arms: int) -> Fields:
-        _check_played(table, plays, n)
-        mean = np.where(n > 0, m, 0.0)
-        squares = np.where(n > 1, (n - 1) * s**2, 0.0)
-        fields = _summarise(n, mean, squares, places, n_arms)
-        _check_spread(table, reward_sd, fields["reward_sd"])
-        return fields
-
-    return combine
+    _check_played(table, plays, n)
+    fields = _summarise(n, np.where(n > 0, m, 0.0), np.where(n > 1, (n - 1) * s**2, 0.0), places, n_arms)
+    _check_spread(table, reward_sd, fields["reward_sd"])
+    return fields
 
 
-def _read_events(table: Columns, *, reward: str) -> Combine:
+def _read_events(table: Columns, places: Places, n_arms: int, *, reward: str) -> Fields:
     """Read one row per event: rewards of 0 and 1 are counted, others become a mean and a standard deviation."""
     rewards, is_known = table.rewards(reward)
-
-    def combine(places: Places, n_arms: int) -> Fields:
-        if not is_known.any():
-            table.report_table("no row has a reward; give at least one", reward)
-            table.check(CatalogueError)
-        table.notes.append(f"{count(int(is_known.sum()), 'event')}: counted per arm")
-        fields = _count_rewards(rewards[is_known], places[is_known], n_arms)
-        if "reward_sd" in fields:
-            table.notes.append("rewards other than 0 and 1: modelled as normal around the mean of their arm")
-            _check_spread(table, reward, fields["reward_sd"])
-        return fields
-
-    return combine
+    if not is_known.any() and not table.problems:
+        table.report_table("no row has a reward; give at least one", reward)
+    table.notes.append(f"{count(int(is_known.sum()), 'event')}: counted per arm")
+    fields = _count_rewards(rewards[is_known], places[is_known], n_arms)
+    if "reward_sd" in fields:
+        table.notes.append("rewards other than 0 and 1: modelled as normal around the mean of their arm")
+        _check_spread(table, reward, fields["reward_sd"])
+    return fields
 
 
-WAYS: dict[tuple[str, ...], Callable[..., Combine]] = {  # named columns -> the function that reads them
+WAYS: dict[tuple[str, ...], Callable[..., Fields]] = {  # named columns -> the function that reads them
     (): _read_nothing,
     ("plays", "successes"): _read_counts,
     ("mean",): _read_means,
@@ -225,15 +206,13 @@ def _summarise(n: Floats, mean: Floats, squares: Floats, places: Places, n_arms:
 
 
 def _check_spread(table: Columns, column: str, sd: Floats) -> None:
-    if not (sd > 0).any():
+    if not (sd > 0).any() and not table.problems:
         table.report_table("no arm has rewards that differ, so their spread is unknown; add more rewards", column)
-        table.check(CatalogueError)
 
 
 def _check_played(table: Columns, column: str, n: Floats) -> None:
-    if n.sum() == 0:
+    if n.sum() == 0 and not table.problems:
         table.report_table("no arm was ever played; give at least one arm with plays", column)
-        table.check(CatalogueError)
 
 
 def _count_log(log: Any, tree: Any) -> Catalogue:

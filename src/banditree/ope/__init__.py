@@ -18,31 +18,21 @@ from banditree.ope.estimators import (
     Estimator,
     OffCEM,
     SwitchDR,
-    dm,
-    dr,
-    dros,
     effective_sample_size,
-    ips,
     mean_and_error,
-    mips,
-    offcem,
     scales,
     slope,
-    sndr,
-    snips,
-    switch_dr,
 )
-from banditree.ope.evaluation import Estimate, Evaluation, evaluate
+from banditree.ope.evaluation import Difference, Estimate, Evaluation, evaluate
 from banditree.ope.log import Log, LogError, read_log
 from banditree.ope.models import shrunk_rates
 from banditree.ope.rejection import Replay, replay
-from banditree.ope.verdict import Difference
 from banditree.problems.real import write_example_log
 from banditree.tables import Problem, read_tree
 
 __all__ = [
-    "ESTIMATORS", "IPS", "SNIPS", "DM", "DR", "SNDR", "SwitchDR", "DRos", "MIPS", "OffCEM", "Estimator", "ips", "snips",
-    "dm", "dr", "sndr", "switch_dr", "dros", "mips", "offcem", "mean_and_error", "effective_sample_size", "slope",
-    "scales", "shrunk_rates", "Log", "LogError", "Problem", "read_log", "evaluate", "Estimate", "Evaluation",
-    "Difference", "replay", "Replay", "contest", "Contest", "read_tree", "write_example_log",
+    "ESTIMATORS", "IPS", "SNIPS", "DM", "DR", "SNDR", "SwitchDR", "DRos", "MIPS", "OffCEM", "Estimator",
+    "mean_and_error", "effective_sample_size", "slope", "scales", "shrunk_rates", "Log", "LogError", "Problem",
+    "read_log", "evaluate", "Estimate", "Evaluation", "Difference", "replay", "Replay", "contest", "Contest",
+    "read_tree", "write_example_log",
 ]  # fmt: skip

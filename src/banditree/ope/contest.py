@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from banditree.ope.evaluation import Evaluation, Hint, draw_intervals, evaluate
+from banditree.ope.evaluation import Evaluation, Hint, Judgement, compare, draw_intervals, evaluate, judge
 from banditree.ope.log import Log
 from banditree.ope.rejection import build_policy
 from banditree.ope.rows import find_tree
-from banditree.ope.verdict import Judgement, compare
 from banditree.report import words
 from banditree.report.document import Bullets, Document, Grid, Note, Part, Section
 from banditree.report.result import Result
@@ -104,9 +103,8 @@ class Contest(Result):
         caption = (
             "What each policy would have earned per decision. The line and its band: what the logging policy earned."
         )
-        picture = draw_intervals([*trusted], [*trusted.values()], self.any.logging)(
-            caption, "Intervals of all policies"
-        )
+        estimates = [*trusted.values()]
+        picture = draw_intervals([*trusted], estimates, self.any.logging, caption, "Intervals of all policies")
         learned = f"Learned from {count(self.learned, 'row')}, evaluated" if self.learned else "Evaluated"
         note = Note(f"{learned} on {count(self.any.rows, 'row')} (by {self.any.trusted.estimator.name}).")
         sections = [
@@ -162,7 +160,7 @@ def contest(
             target.learn(first)
         evaluations[name] = evaluate(rest, target, tree=tree, estimators=estimators, adaptive=adaptive, rng=rng)
     confidence = 1 - 0.05 / len(evaluations)
-    judgements = {name: evaluation.judge(name, confidence) for name, evaluation in evaluations.items()}
+    judgements = {name: judge(one, name=name, confidence=confidence) for name, one in evaluations.items()}
     return Contest(evaluations, len(first), judgements, _verdict(evaluations, judgements), in_command)
 
 

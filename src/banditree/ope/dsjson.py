@@ -22,6 +22,7 @@ import numpy as np
 from banditree.errors import InvalidValue
 from banditree.report.files import write_whole
 from banditree.report.words import count
+from banditree.tables.problems import Problem
 from banditree.tables.sources import Columns, existing_file, read_bytes
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def load_dsjson(
             is_estimated = is_estimated or ours.get("estimated") is True
         problem = _add(columns, line, arm, names)
         if problem:
-            _report(table, row, problem)
+            table.problems.append(Problem(row, None, problem))
             continue
         rows.append(row)
     table.rows = rows
@@ -97,13 +98,7 @@ def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Ma
         if isinstance(line, dict):
             yield row, line
         else:
-            _report(table, row, "not a JSON object; every line of a decision log is one")
-
-
-def _report(table: Columns, row: int, message: str) -> None:
-    from banditree.tables.problems import Problem
-
-    table.problems.append(Problem(row, None, message))
+            table.problems.append(Problem(row, None, "not a JSON object; every line of a decision log is one"))
 
 
 def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None, names: Sequence[str]) -> str:

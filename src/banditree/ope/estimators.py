@@ -1,8 +1,8 @@
-r"""The estimators: their formulas as short functions over arrays, and classes with a name and settings.
+r"""The estimators: each is a class with a name, settings and a formula.
 
-Add an estimator here: a formula, a class, and its place in ``ESTIMATORS``.
+Add an estimator here: a class, and its place in ``ESTIMATORS``.
 
-Each function returns one score per row. The value is the mean of the scores, and its standard error their standard
+An estimator gives every row a score. The value is the mean of the scores, and its standard error their standard
 deviation (with n - 1) divided by the square root of n: `mean_and_error` computes both. The two self-normalised
 estimators are ratios; their scores are linearised (the delta method), so that the same holds for them.
 
@@ -33,101 +33,6 @@ from banditree.tables.cells import Floats
 N_SETTINGS = 12  # that SLOPE chooses from
 SLOPE_REACH = 2.0  # standard errors to either side
 PRIOR_ROWS = 10.0  # of weight 1, before a log's first row
-
-# ---------------------------------------------------------------- the formulas
-
-
-def ips(rewards: Floats, weights: Floats) -> Floats:
-    r"""Inverse propensity scores (Horvitz and Thompson 1952). Unbiased; high variance if weights are large.
-
-    .. math:: \hat V = \frac1n \sum_i w_i r_i
-
-    >>> float(ips(np.array([1.0, 0.0]), np.array([0.5, 2.0])).mean())
-    0.25
-    """
-    return weights * rewards
-
-
-def snips(rewards: Floats, weights: Floats, scale: Floats | None = None) -> Floats:
-    r"""Self-normalised inverse propensity scores (Swaminathan and Joachims 2015). Stays within the observed rewards.
-
-    .. math:: \hat V = \frac{\sum_i w_i r_i}{\sum_i w_i}, \qquad s_i = \hat V + \frac{w_i (r_i - \hat V)}{\bar w}
-    """
-    return _normalise(rewards, weights, scale)
-
-
-def dm(direct: Floats) -> Floats:
-    r"""The direct method: what the model predicts. No variance from weights; biased if the model is wrong.
-
-    .. math:: \hat V = \frac1n \sum_i v_i, \qquad v_i = \sum_a \pi(a \mid x_i)\, \hat q(x_i, a)
-    """
-    return direct
-
-
-def dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats) -> Floats:
-    r"""Doubly robust (Dudík, Langford and Li 2011): the model, corrected by weighted residuals. Unbiased.
-
-    .. math:: \hat V = \frac1n \sum_i v_i + w_i (r_i - \hat q(x_i, a_i))
-    """
-    return direct + weights * (rewards - predicted)
-
-
-def sndr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, scale: Floats | None = None) -> Floats:
-    r"""Doubly robust with self-normalised weights (Thomas and Brunskill 2016).
-
-    .. math:: \hat V = \frac1n \sum_i v_i + \frac{\sum_i w_i (r_i - \hat q(x_i, a_i))}{\sum_i w_i}
-    """
-    return direct + _normalise(rewards - predicted, weights, scale)
-
-
-def switch_dr(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, tau: float) -> Floats:
-    r"""Switch-DR (Wang, Agarwal and Dudík 2017): doubly robust, corrected only where the weight is at most tau.
-
-    .. math:: \hat V = \frac1n \sum_i v_i + w_i \mathbb{1}[w_i \le \tau] (r_i - \hat q(x_i, a_i))
-    """
-    return direct + switch(weights, tau) * (rewards - predicted)
-
-
-def dros(rewards: Floats, weights: Floats, predicted: Floats, direct: Floats, *, lam: float) -> Floats:
-    r"""Doubly robust with optimistic shrinkage of the weights (Su, Dimakopoulou, Krishnamurthy and Dudík 2020).
-
-    .. math:: \hat V = \frac1n \sum_i v_i + \frac{\lambda w_i}{w_i^2 + \lambda} (r_i - \hat q(x_i, a_i))
-    """
-    return direct + shrunk(weights, lam) * (rewards - predicted)
-
-
-def mips(rewards: Floats, target: Floats, behaviour: Floats) -> Floats:
-    r"""Marginalised inverse propensity scores (Saito and Joachims 2022) with clusters as the embedding.
-
-    ``target`` and ``behaviour`` are the probabilities of the cluster of the arm that was shown. Small weights; unbiased
-    where arms of a cluster have the same mean reward, or the two policies divide a cluster alike.
-
-    .. math:: \hat V = \frac1n \sum_i \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)}\, r_i
-    """
-    return target / behaviour * rewards
-
-
-def offcem(rewards: Floats, target: Floats, behaviour: Floats, predicted: Floats, direct: Floats) -> Floats:
-    r"""OffCEM (Saito, Ren and Joachims 2023): weights by cluster for what clusters explain, a model for the rest.
-
-    ``target`` and ``behaviour`` are the probabilities of the cluster of the arm that was shown. Unbiased where the
-    model has the differences between the arms of a cluster right.
-
-    .. math:: \hat V = \frac1n \sum_i v_i + \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)} (r_i - \hat q(x_i, a_i))
-    """
-    return direct + target / behaviour * (rewards - predicted)
-
-
-def switch(weights: Floats, tau: float) -> Floats:
-    """Set the weights above tau to 0: (n,)."""
-    return np.where(weights <= tau, weights, 0.0)
-
-
-def shrunk(weights: Floats, lam: float) -> Floats:
-    """Compute lam w / (w^2 + lam), which is w if lam is infinite: (n,)."""
-    if np.isinf(lam):
-        return weights
-    return np.where(weights > 0, lam * weights / np.maximum(weights**2 + lam, np.finfo(float).tiny), 0.0)
 
 
 def mean_and_error(scores: Floats, scale: Floats | None = None) -> tuple[float, float]:
@@ -170,7 +75,7 @@ def _normalise(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
     return centre + apart
 
 
-# ---------------------------------------------------------------- the estimators: a name, settings, a formula
+# ---------------------------------------------------------------- the estimators
 
 
 @dataclass(frozen=True)
@@ -189,8 +94,8 @@ class Estimator:
     def scores(self, rows: Rows) -> Floats:
         """Compute one score per row; their mean is the value: (n,)."""
         if self.needs_model:
-            return dr(rows.rewards, self.weights(rows), rows.predicted, rows.direct)
-        return ips(rows.rewards, self.weights(rows))
+            return rows.direct + self.weights(rows) * (rows.rewards - rows.predicted)
+        return self.weights(rows) * rows.rewards
 
     def weights(self, rows: Rows) -> Floats:
         """Compute the weight of each row's reward: (n,)."""
@@ -212,24 +117,33 @@ class Estimator:
 
 
 class IPS(Estimator):
-    """Inverse propensity scores: `ips`."""
+    r"""Inverse propensity scores (Horvitz and Thompson 1952). Unbiased; high variance if weights are large.
+
+    .. math:: \hat V = \frac1n \sum_i w_i r_i
+    """
 
     name = "ips"
     rank = 4
 
 
 class SNIPS(Estimator):
-    """Self-normalised inverse propensity scores: `snips`."""
+    r"""Self-normalised inverse propensity scores (Swaminathan and Joachims 2015). Stays within the observed rewards.
+
+    .. math:: \hat V = \frac{\sum_i w_i r_i}{\sum_i w_i}, \qquad s_i = \hat V + \frac{w_i (r_i - \hat V)}{\bar w}
+    """
 
     name = "snips"
     rank = 3
 
     def scores(self, rows: Rows) -> Floats:
-        return snips(rows.rewards, rows.weights, rows.scale)
+        return _normalise(rows.rewards, rows.weights, rows.scale)
 
 
 class DM(Estimator):
-    """The direct method: `dm`."""
+    r"""The direct method: what the model predicts. No variance from weights; biased if the model is wrong.
+
+    .. math:: \hat V = \frac1n \sum_i v_i, \qquad v_i = \sum_a \pi(a \mid x_i)\, \hat q(x_i, a)
+    """
 
     name = "dm"
     rank = 9
@@ -237,14 +151,17 @@ class DM(Estimator):
     needs_model = True
 
     def scores(self, rows: Rows) -> Floats:
-        return dm(rows.direct)
+        return rows.direct
 
     def weights(self, rows: Rows) -> Floats:
         return np.ones(len(rows.rewards))
 
 
 class DR(Estimator):
-    """Doubly robust: `dr`."""
+    r"""Doubly robust (Dudík, Langford and Li 2011): the model, corrected by weighted residuals. Unbiased.
+
+    .. math:: \hat V = \frac1n \sum_i v_i + w_i (r_i - \hat q(x_i, a_i))
+    """
 
     name = "dr"
     rank = 1
@@ -252,18 +169,24 @@ class DR(Estimator):
 
 
 class SNDR(DR):
-    """Doubly robust with self-normalised weights: `sndr`."""
+    r"""Doubly robust with self-normalised weights (Thomas and Brunskill 2016).
+
+    .. math:: \hat V = \frac1n \sum_i v_i + \frac{\sum_i w_i (r_i - \hat q(x_i, a_i))}{\sum_i w_i}
+    """
 
     name = "sndr"
     rank = 2
 
     def scores(self, rows: Rows) -> Floats:
-        return sndr(rows.rewards, rows.weights, rows.predicted, rows.direct, rows.scale)
+        return rows.direct + _normalise(rows.rewards - rows.predicted, rows.weights, rows.scale)
 
 
 @dataclass(frozen=True)
 class SwitchDR(DR):
-    """Doubly robust, corrected only where the weight is at most ``tau``: `switch_dr`."""
+    r"""Switch-DR (Wang, Agarwal and Dudík 2017): doubly robust, corrected only where the weight is at most ``tau``.
+
+    .. math:: \hat V = \frac1n \sum_i v_i + w_i \mathbb{1}[w_i \le \tau] (r_i - \hat q(x_i, a_i))
+    """
 
     name = "switch-dr"
     rank = 6
@@ -275,7 +198,7 @@ class SwitchDR(DR):
 
     def weights(self, rows: Rows) -> Floats:
         assert self.tau is not None
-        return switch(rows.weights, self.tau)
+        return np.where(rows.weights <= self.tau, rows.weights, 0.0)
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
@@ -287,7 +210,10 @@ class SwitchDR(DR):
 
 @dataclass(frozen=True)
 class DRos(DR):
-    """Doubly robust with weights shrunk by ``lam``: `dros`."""
+    r"""Doubly robust with optimistic shrinkage of the weights (Su, Dimakopoulou, Krishnamurthy and Dudík 2020).
+
+    .. math:: \hat V = \frac1n \sum_i v_i + \frac{\lambda w_i}{w_i^2 + \lambda} (r_i - \hat q(x_i, a_i))
+    """
 
     name = "dros"
     rank = 5
@@ -299,7 +225,10 @@ class DRos(DR):
 
     def weights(self, rows: Rows) -> Floats:
         assert self.lam is not None
-        return shrunk(rows.weights, self.lam)
+        w = rows.weights
+        if np.isinf(self.lam):
+            return w
+        return np.where(w > 0, self.lam * w / np.maximum(w**2 + self.lam, np.finfo(float).tiny), 0.0)
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from no shrinkage, which is unbiased, to halving the weight at the middle of the sum."""
@@ -312,7 +241,13 @@ class DRos(DR):
 
 @dataclass(frozen=True)
 class MIPS(Estimator):
-    """Marginalised inverse propensity scores, with the clusters at ``depth``, 1 for the top ones: `mips`."""
+    r"""Marginalised inverse propensity scores (Saito and Joachims 2022), with the clusters at ``depth`` as embedding.
+
+    Depth 1 is the top clusters. Small weights; unbiased where arms of a cluster have the same mean reward, or the two
+    policies divide a cluster alike.
+
+    .. math:: \hat V = \frac1n \sum_i \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)}\, r_i
+    """
 
     name = "mips"
     rank = 8
@@ -338,7 +273,12 @@ class MIPS(Estimator):
 
 
 class OffCEM(MIPS):
-    """Weights by the clusters at ``depth``, and a model for the rest: `offcem`."""
+    r"""OffCEM (Saito, Ren and Joachims 2023): weights by cluster for what clusters explain, a model for the rest.
+
+    Unbiased where the model has the differences between the arms of a cluster right.
+
+    .. math:: \hat V = \frac1n \sum_i v_i + \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)} (r_i - \hat q(x_i, a_i))
+    """
 
     name = "offcem"
     rank = 7

@@ -82,6 +82,14 @@ class Log:
             raise InvalidValue("this log has no contexts; name their columns: read_log(..., context=[...])")
         return features.encode_columns(self.columns)
 
+    def contexts_for(self, policy: Any) -> Floats:
+        """Return the contexts as a policy takes them, encoded by its features if it has any: (n, dim)."""
+        features: Features | None = getattr(policy, "features", None)
+        if features is not None:
+            return self.encode(features)
+        assert self.contexts is not None
+        return self.contexts
+
     @property
     def tree(self) -> Tree | None:
         """The tree that the paths of the rows make; None if they have none."""

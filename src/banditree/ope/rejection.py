@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -176,18 +177,12 @@ def build_policy(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.ran
 def _accept_rows(policy: Any, tree: Tree, log: Log, places: Places, rows: Places) -> Floats:
     """Run the policy over the rows, and return the rewards of those in which it chose the arm that was shown."""
     choose, update = policy.choose, policy.update
-    arms = tree.ids(places[rows]).tolist()
-    rewards = log.rewards[rows].tolist()
+    contexts: Iterable[Floats | None] = repeat(None, len(rows))
+    if log.contexts is not None and getattr(policy, "dim", log.contexts.shape[1]) is not None:
+        contexts = log.contexts_for(policy)[rows]
     accepted = []
-    if log.contexts is None or getattr(policy, "dim", log.contexts.shape[1]) is None:
-        for arm, reward in zip(arms, rewards, strict=True):
-            if choose() == arm:
-                update(arm, reward)
-                accepted.append(reward)
-    else:
-        contexts = log.contexts if getattr(policy, "features", None) is None else log.encode(policy.features)
-        for arm, reward, context in zip(arms, rewards, contexts[rows], strict=True):
-            if choose(context) == arm:
-                update(arm, reward, context)
-                accepted.append(reward)
+    for arm, reward, context in zip(tree.ids(places[rows]).tolist(), log.rewards[rows].tolist(), contexts, strict=True):
+        if choose(context) == arm:
+            update(arm, reward, context)
+            accepted.append(reward)
     return np.array(accepted, np.float64)

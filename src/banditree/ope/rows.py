@@ -270,7 +270,7 @@ def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree, notes: l
         raise InvalidValue(
             f"{what} takes contexts, but the log has none; name the columns: read_log(..., context=[...])"
         )
-    contexts = log.contexts if getattr(policy, "features", None) is None else log.encode(policy.features)
+    contexts = log.contexts_for(policy)
     distinct, kind = np.unique(contexts, axis=0, return_inverse=True)
     if len(distinct) * tree.n_arms <= MAX_EXACT or not hasattr(policy, "to_bytes"):
         table = np.array([np.asarray(policy.propensities(context=x), np.float64)[order] for x in distinct])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -124,8 +124,7 @@ def sweep(
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
             ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
                         linestyle=look.dashes, label=shown[i], capsize=2.5, elinewidth=1.0)  # fmt: skip
-        if all(low >= 0 for _, mean, sd in series.values() for low in np.subtract(mean, sd)):
-            ax.set_ylim(bottom=0)
+        _start_at_zero(ax, series.values())
         ax.set(xlabel=x_label, ylabel=y_label, **({} if title is None else {"title": title}))
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
@@ -163,24 +162,14 @@ def panels(
     rows, columns = -(-len(series) // 3), min(len(series), 3)
     size = SIZE_INCHES if len(series) == 1 else (SIZE_INCHES[0] * columns * 0.8, SIZE_INCHES[1] * rows)
     with house_style():
-        options: dict[str, Any] = {"figsize": size, "layout": "constrained"}
-        if in_window:
-            from matplotlib import pyplot
-
-            figure = pyplot.figure(**options)
-        else:
-            from matplotlib.figure import Figure
-
-            figure = Figure(**options)
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        grid = _new_figure(size, in_window=in_window).subplots(rows, columns, sharey=True, squeeze=False)
     for ax in grid.flat[len(series) :]:
         ax.set_visible(False)
     axes = list(grid.flat[: len(series)])
     for ax, lines, title in zip(axes, series, titles, strict=True):
         sweep(lines, ax=ax, **({"title": title or None} | words))
     axes[0].autoscale(axis="y")  # `sweep` has set the lower end, and with it the upper one for all
-    if all(low >= 0 for lines in series for _, mean, sd in lines.values() for low in np.subtract(mean, sd)):
-        axes[0].set_ylim(bottom=0)
+    _start_at_zero(axes[0], [line for lines in series for line in lines.values()])
     for ax in axes[:-1]:  # one legend serves all
         ax.get_legend().remove()
     if ticks is not None:
@@ -189,20 +178,31 @@ def panels(
     return axes[0] if len(axes) == 1 else np.array(axes, object)
 
 
-def new_axes() -> Axes:
+def _start_at_zero(ax: Axes, lines: Iterable[tuple[Sequence[float], Sequence[float], Sequence[float]]]) -> None:
+    """Let the vertical axis start at 0, if no error bar of the lines, (x, mean, sd), goes below."""
+    if all(low >= 0 for _, mean, sd in lines for low in np.subtract(mean, sd)):
+        ax.set_ylim(bottom=0)
+
+
+def _new_figure(size: tuple[float, float], *, in_window: bool) -> Any:
+    if in_window:
+        from matplotlib import pyplot
+
+        return pyplot.figure(figsize=size, layout="constrained")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
+def new_axes() -> Any:
     """Return the axes of a new figure, which notebooks and ``pyplot.show`` show."""
-    from matplotlib import pyplot
-
-    _, ax = pyplot.subplots(figsize=SIZE_INCHES, layout="constrained")
-    return ax
+    return _new_figure(SIZE_INCHES, in_window=True).subplots()
 
 
-def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Axes:
+def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Any:
     """Return the axes of a new figure that is only written to a file: it has no window and need not be closed."""
     with house_style():
-        from matplotlib.figure import Figure
-
-        return Figure(figsize=(width, height), layout="constrained").subplots()
+        return _new_figure((width, height), in_window=False).subplots()
 
 
 def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
