@@ -10,8 +10,8 @@ import pytest
 
 from banditree.catalogue import Advice, Catalogue, inspect
 from banditree.catalogue.advice import weigh
-from banditree.catalogue.candidates import parse_candidates
 from banditree.catalogue.comparison import WorldRuns
+from banditree.catalogue.simulation import parse_candidates
 from banditree.tree import Tree
 from tests.support.made_up_advice import COUNTED, KNOWN, SHOP, ahead_by, pairs, pairs_of, weighed
 

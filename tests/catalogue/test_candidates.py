@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from banditree.catalogue import Catalogue, simulate
-from banditree.catalogue.candidates import Candidate, depths, distinct, for_tree, parse_candidates
-from banditree.catalogue.simulation import default_seeds
+from banditree.catalogue.simulation import Candidate, default_seeds, depths, distinct, for_tree, parse_candidates
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import HTS, TS, WITHOUT_CONTEXTS
 from banditree.tree import Tree

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import banditree as bt
-from banditree.catalogue import Catalogue, CatalogueError, candidates, inspect, read_catalogue, simulate
+from banditree.catalogue import Catalogue, CatalogueError, inspect, read_catalogue, simulate
 from banditree.catalogue.posterior import NormalPosterior
+from banditree.catalogue.simulation import parse_candidates
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import WITHOUT_CONTEXTS
 
@@ -101,7 +102,7 @@ def test_an_arm_in_the_wrong_place_is_found() -> None:
 @pytest.mark.parametrize("name", WITHOUT_CONTEXTS)
 def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
-    (candidate,) = candidates.parse_candidates(name, TREE)
+    (candidate,) = parse_candidates(name, TREE)
     policy = candidate.factory_with(catalogue.prior)(TREE, rng=0)
     assert catalogue.prior is not None
     assert asdict(policy.belief) == asdict(catalogue.prior)

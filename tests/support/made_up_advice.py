@@ -10,8 +10,8 @@ import numpy as np
 
 from banditree.catalogue import Advice, Catalogue, inspect
 from banditree.catalogue.advice import weigh
-from banditree.catalogue.candidates import parse_candidates
 from banditree.catalogue.comparison import WorldRuns
+from banditree.catalogue.simulation import parse_candidates
 from banditree.simulation.runs import Runs
 from banditree.tree import Tree
 

@@ -8,7 +8,6 @@ True
 """
 
 from banditree.catalogue.advice import Advice, advise
-from banditree.catalogue.candidates import Candidate
 from banditree.catalogue.comparison import Difference, Overtaking
 from banditree.catalogue.contexts import (
     ContextAdvice,
@@ -21,7 +20,7 @@ from banditree.catalogue.contexts import (
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
-from banditree.catalogue.simulation import Simulation, simulate
+from banditree.catalogue.simulation import Candidate, Simulation, simulate
 from banditree.problems.real import write_example
 from banditree.tables.problems import Problem as Defect
 

@@ -9,15 +9,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from banditree.catalogue import candidates
-from banditree.catalogue.candidates import FLAT, LEARNS, LEARNS_ALIKE, Candidate, PolicyNames
 from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.simulation import (
     BUDGET_SECONDS,
+    FLAT,
+    LEARNS,
+    LEARNS_ALIKE,
     LOST,
+    Candidate,
     Plan,
+    PolicyNames,
+    decision_seconds,
+    distinct,
+    parse_candidates,
     plan_candidates,
     regret_section,
     start_sentence,
@@ -224,7 +230,7 @@ def advise(
     plan = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
     simulate = partial(plan.run, rng=rng, checkpoints=_checkpoints(plan.horizon), jobs=jobs, progress=progress)
     results = WorldRuns(simulate(replicates=ROUNDS[0]), one_world=catalogue.means is not None)
-    seconds = plan.horizon * plan.worlds * candidates.decision_seconds(plan.candidates, catalogue.tree.n_arms)
+    seconds = plan.horizon * plan.worlds * decision_seconds(plan.candidates, catalogue.tree.n_arms)
     for before, after in pairwise(ROUNDS):
         is_affordable = not quick and after * seconds <= 2 * BUDGET_SECONDS
         if not is_affordable or not _needs_more_runs(results, plan.candidates, catalogue.tree):
@@ -244,11 +250,11 @@ def plan_advice(
         raise InvalidValue(
             "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
         )
-    asked = candidates.for_tree(tree) if policies is None else candidates.parse_candidates(policies, tree)
+    asked = parse_candidates(policies, tree)
     if all(candidate.levels == 0 for candidate in asked):
         given = ", ".join(candidate.label for candidate in asked)
         raise InvalidValue(f"none of the policies uses the tree: {given}; add one that does, such as TSC")
-    chosen, same = candidates.distinct([FLAT, *(candidate for candidate in asked if candidate != FLAT)], tree)
+    chosen, same = distinct([FLAT, *(candidate for candidate in asked if candidate != FLAT)], tree)
     plan = plan_candidates(catalogue, chosen, horizon=horizon, seeds=seeds, quick=quick, runs=ROUNDS[0])
     return replace(plan, worlds=whole("seeds", plan.worlds, 4, why="how many worlds"), same=same)
 

@@ -24,10 +24,9 @@ from banditree.beliefs import Gaussian
 from banditree.beliefs.adaptive_linear import AdaptiveLinear, AdaptiveLinearRows
 from banditree.beliefs.base import Batch
 from banditree.catalogue.advice import ROUNDS
-from banditree.catalogue.candidates import Candidate, decision_seconds
 from banditree.catalogue.comparison import Difference, WorldRuns
 from banditree.catalogue.inspection import Estimate, clusters_at
-from banditree.catalogue.simulation import Plan, default_seeds, regret_section
+from banditree.catalogue.simulation import Candidate, Plan, decision_seconds, default_seeds, regret_section
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.policy import Policy
@@ -35,7 +34,7 @@ from banditree.policy.algorithms import ATS, LinATS, LinTS
 from banditree.problems import Instance, Problem
 from banditree.problems import rewards as families
 from banditree.report import words
-from banditree.report.document import Bar, Code, Document, Grid, Note, Part, Section
+from banditree.report.document import Bar, Code, Columns, Document, Grid, Note, Part, Section
 from banditree.report.result import Result
 from banditree.report.tables import Table
 from banditree.report.words import chance, count, number, percent
@@ -118,11 +117,14 @@ class ContextInspection(Result):
             f"Expected rewards vary most with {what} ({percent(largest.share)} of their variance); "
             f"{percent(together)} depends on visitor and item together."
         )
-        cells = [
-            (row.part, Bar(row.share), percent(row.share), words.interval(row.interval, percent), number(row.sd))
-            for row in self.parts
-        ]
-        table = Grid(("part", "", "share of variance", "95% interval", "standard deviation"), cells)
+        columns: Columns = {
+            "part": lambda row: str(row.part),
+            "": lambda row: Bar(row.share),
+            "share of variance": lambda row: percent(row.share),
+            "95% interval": lambda row: words.interval(row.interval, percent),
+            "standard deviation": lambda row: number(row.sd),
+        }
+        table = Grid.of(self.parts, columns)
         about = f"{count(self.rows, 'row')}, {count(self.arms, 'arm')}, contexts: {', '.join(self.contexts)}"
         note = Note(
             f"A single reward varies by ±{number(self.noise.value)} around its expected value, which no policy can "

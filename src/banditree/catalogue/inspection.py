@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors.checks import whole
 from banditree.report import words
-from banditree.report.document import Bar, Bullets, Document, Grid, Outline, Part, Range, Section
+from banditree.report.document import Bar, Bullets, Columns, Document, Grid, Outline, Part, Range, Section
 from banditree.report.result import Result
 from banditree.report.tables import Row, Table
 from banditree.report.words import chance, number, percent
@@ -168,79 +167,68 @@ class Inspection(Result):
 
     def levels_section(self) -> Section:
         """How much each level of categories explains, and the paper's measures of quality."""
-        columns = ("level", "categories", "arms in each", "", "share of variance", "95% interval", "by chance")
-        rows: list[Sequence[Any]] = [
-            (
-                str(row.level),
-                f"{row.clusters:,}",
-                f"{row.smallest} to {row.largest}, median {row.median:g}",
-                Bar(row.share),
-                percent(row.share),
-                _interval(row, percent),
-                percent(row.by_chance),
-            )
-            for row in self.levels
-        ]
-        n_arms = f"{self.catalogue.tree.n_arms:,}"
-        rows.append(("arms", n_arms, "", Bar(self.within.value, faint=True), percent(self.within.value), "", ""))
-        table = Grid(columns, rows, label="Variance by level")
+        columns: Columns = {
+            "level": lambda row: str(row.level),
+            "categories": lambda row: f"{row.clusters:,}",
+            "arms in each": lambda row: f"{row.smallest} to {row.largest}, median {row.median:g}",
+            "": lambda row: Bar(row.share),
+            "share of variance": lambda row: percent(row.share),
+            "95% interval": lambda row: _interval(row, percent),
+            "by chance": lambda row: percent(row.by_chance),
+        }
+        n_arms, inside = f"{self.catalogue.tree.n_arms:,}", self.within.value
+        table = Grid.of(self.levels, columns, label="Variance by level")
+        table = replace(
+            table, rows=[*table.rows, ("arms", n_arms, "", Bar(inside, faint=True), percent(inside), "", "")]
+        )
         return Section("What the categories explain", [table, *self.quality_sentences()])
 
     def clusters_section(self, level: int = 1) -> Section:
         """The categories of one level, best first."""
         rows = [row for row in self.clusters if row.level == level]
         title = "Categories" if self.catalogue.tree.depth == 1 else f"Categories of level {level}"
-        columns = ("category", "", "mean of its arms", "95% interval", "arms", "plays", "holds the best arm")
-        cells = [
-            (
-                words.path(row.path),
-                mark,
-                number(row.mean),
-                _interval(row),
-                f"{row.arms:,}",
-                number(row.plays),
-                self._is_best(row.best),
-            )
-            for row, mark in zip(rows, _on_one_scale(rows), strict=True)
-        ]
-        return Section(title, [Grid(columns, cells, label=title, both_ends=True)])
+        low = min((row.interval[0] for row in rows), default=0.0)
+        high = max((row.interval[1] for row in rows), default=1.0)
+        scale = 1 / (high - low) if high > low else 0.0
+        columns: Columns = {
+            "category": lambda row: words.path(row.path),
+            "": lambda row: Range(*((end - low) * scale for end in (*row.interval, row.mean))),
+            "mean of its arms": lambda row: number(row.mean),
+            "95% interval": _interval,
+            "arms": lambda row: f"{row.arms:,}",
+            "plays": lambda row: number(row.plays),
+            "holds the best arm": lambda row: self._is_best(row.best),
+        }
+        return Section(title, [Grid.of(rows, columns, label=title, both_ends=True)])
 
     def top_section(self) -> Section:
         """The arms with the highest expected rewards."""
-        columns = ("arm", "category", "expected reward", "95% interval", "plays", "rate so far", "is the best arm")
-        cells = [
-            (
-                str(row.arm),
-                words.path(row.path),
-                number(row.mean),
-                _interval(row),
-                number(row.plays),
-                number(row.rate),
-                self._is_best(row.best),
-            )
-            for row in self.top
-        ]
-        return Section("The best arms", [Grid(columns, cells, names=(0, 1), label="The best arms")])
+        columns: Columns = {
+            "arm": lambda row: str(row.arm),
+            "category": lambda row: words.path(row.path),
+            "expected reward": lambda row: number(row.mean),
+            "95% interval": _interval,
+            "plays": lambda row: number(row.plays),
+            "rate so far": lambda row: number(row.rate),
+            "is the best arm": lambda row: self._is_best(row.best),
+        }
+        return Section("The best arms", [Grid.of(self.top, columns, names=(0, 1), label="The best arms")])
 
     def misplaced_section(self) -> Section:
         """Arms whose data fit another category better than their own."""
         title = "Arms that look misplaced"
         if not len(self.misplaced):
             return Section(title, ["None that the data reveal."])
-        columns = ("arm", "is in", "its rate", "others there", "would fit", "rate there", "probability")
-        cells = [
-            (
-                str(row.arm),
-                words.path(row.path),
-                number(row.rate),
-                number(row.cluster_rate),
-                words.path(row.fits),
-                number(row.fits_rate),
-                chance(row.probability),
-            )
-            for row in self.misplaced
-        ]
-        return Section(title, [Grid(columns, cells, names=(0, 1, 4), label=title)])
+        columns: Columns = {
+            "arm": lambda row: str(row.arm),
+            "is in": lambda row: words.path(row.path),
+            "its rate": lambda row: number(row.rate),
+            "others there": lambda row: number(row.cluster_rate),
+            "would fit": lambda row: words.path(row.fits),
+            "rate there": lambda row: number(row.fits_rate),
+            "probability": lambda row: chance(row.probability),
+        }
+        return Section(title, [Grid.of(self.misplaced, columns, names=(0, 1, 4), label=title)])
 
     def _is_best(self, share: float) -> str:
         """Say yes or no if the means are known, else with which probability."""
@@ -250,13 +238,6 @@ class Inspection(Result):
 def _interval(row: Row, write: Callable[[float], str] = number) -> str:
     """Format the interval of a row; "" if the means are known, so that there is none."""
     return "" if row.interval[0] == row.interval[1] else words.interval(row.interval, write)
-
-
-def _on_one_scale(rows: Sequence[Row]) -> list[Range]:
-    low = min((row.interval[0] for row in rows), default=0.0)
-    high = max((row.interval[1] for row in rows), default=1.0)
-    scale = 1 / (high - low) if high > low else 0.0
-    return [Range(*((end - low) * scale for end in (*row.interval, row.mean))) for row in rows]
 
 
 def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -> Inspection:

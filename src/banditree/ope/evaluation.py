@@ -27,7 +27,7 @@ from banditree.ope.log import ESTIMATED, Log
 from banditree.ope.models import fit_model
 from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
 from banditree.report import words
-from banditree.report.document import Bullets, Document, Grid, Part, Picture
+from banditree.report.document import Bullets, Columns, Document, Grid, Part, Picture
 from banditree.report.intervals import Z95, normal_interval, wilson_interval
 from banditree.report.result import Result
 from banditree.report.tables import Table
@@ -207,19 +207,15 @@ class Evaluation(Result):
 
     def parts(self, name: str) -> list[Part]:
         """Show all estimates of this target, its weights and its support."""
-        columns = ("estimator", "setting", "value", "standard error", "95% interval", "effective rows")
-        rows = [
-            (
-                estimate.estimator.name,
-                estimate.estimator.setting,
-                number(estimate.value, 4),
-                number(estimate.se),
-                words.interval(estimate.interval),
-                number(estimate.ess),
-            )
-            for estimate in self
-        ]
-        return [Grid(columns, rows, names=(0, 1), label=f"estimates for {name}"), *self._pictures(name)]
+        columns: Columns = {
+            "estimator": lambda estimate: estimate.estimator.name,
+            "setting": lambda estimate: estimate.estimator.setting,
+            "value": lambda estimate: number(estimate.value, 4),
+            "standard error": lambda estimate: number(estimate.se),
+            "95% interval": lambda estimate: words.interval(estimate.interval),
+            "effective rows": lambda estimate: number(estimate.ess),
+        }
+        return [Grid.of(self, columns, names=(0, 1), label=f"estimates for {name}"), *self._pictures(name)]
 
     def _pictures(self, name: str) -> list[Picture]:
         from banditree import plots

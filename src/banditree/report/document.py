@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Range:
 
 
 Cell = Words | Bar | Range
+Columns = dict[str, Callable[[Any], Cell]]  # {name of a column: how its cells are written}
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ class Grid:
     label: str = ""  # what the table shows, for screen readers
     most: int | None = 30
     both_ends: bool = False
+
+    @classmethod
+    def of(cls, rows: Iterable[object], columns: Columns, **options: Any) -> Grid:
+        """Make a table with one row for each item; ``columns`` says how each column is written."""
+        return cls(tuple(columns), [[write(row) for write in columns.values()] for row in rows], **options)
 
 
 @dataclass(frozen=True)

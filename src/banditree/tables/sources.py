@@ -26,6 +26,7 @@ from banditree.tables.cells import Floats, Name, Times, Wrong
 from banditree.tables.problems import MAX_CHARACTERS, Problem, TableError, first_few, quote
 
 MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below MAX_REWARD
+TOO_LARGE = "is too large to compute with; use a smaller unit"
 MAX_BYTES = 500_000_000  # that a compressed file may expand to by default
 CHUNK_BYTES = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
@@ -100,24 +101,22 @@ class Columns:
         Numbers below ``low`` are problems, and so are empty cells where numbers are ``needed``. With ``truths``, the
         words true and false stand for 1 and 0.
         """
-        values = self.values[column]
-        numbers, wrong = cells.numbers(values, truths=truths)
+        numbers, wrong = cells.numbers(self.values[column], truths=truths)
         self.report_wrong(wrong, column)
         empty = np.isnan(numbers) & needed
         empty[list(wrong)] = False
-        for at in [] if if_empty else np.flatnonzero(empty).tolist():
-            self.report(at, column, f"{quote(values[at])} is not a number; give one (0 is allowed)")
         if if_empty:
             self.report(empty, column, if_empty)
-        for at in np.flatnonzero(numbers < low).tolist():
-            self.report(at, column, f"{quote(values[at])} is negative; give 0 or more")
-        self._report_too_large(column, numbers)
+        else:
+            self._report_cells(empty, column, "is not a number; give one (0 is allowed)")
+        self._report_cells(numbers < low, column, "is negative; give 0 or more")
+        self._report_cells(np.abs(numbers) > MAX_NUMBER, column, TOO_LARGE)
         return numbers
 
-    def _report_too_large(self, column: str, numbers: Floats) -> None:
-        for at in np.flatnonzero(np.abs(numbers) > MAX_NUMBER).tolist():
-            message = f"{quote(self.values[column][at])} is too large to compute with; use a smaller unit"
-            self.report(at, column, message)
+    def _report_cells(self, mask: Mask, column: str, what: str) -> None:
+        """Record what is wrong with each cell where the mask is true."""
+        for at in np.flatnonzero(mask).tolist():
+            self.report(at, column, f"{quote(self.values[column][at])} {what}")
 
     def counts(self, column: str) -> Floats:
         """Read a column of whole numbers; others become NaN, so that they are reported only once: (rows,)."""
@@ -136,7 +135,7 @@ class Columns:
         """
         rewards, wrong = cells.numbers(self.values[column], truths=True)
         self.report_wrong(wrong, column)
-        self._report_too_large(column, rewards)
+        self._report_cells(np.abs(rewards) > MAX_NUMBER, column, TOO_LARGE)
         is_known = ~np.isnan(rewards)
         is_known[list(wrong)] = True
         n_missing = len(self) - int(is_known.sum())

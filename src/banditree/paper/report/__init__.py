@@ -22,8 +22,8 @@ import banditree
 from banditree import TS, TSC, plots, problems, theory
 from banditree.errors import InvalidValue
 from banditree.paper import beyond
-from banditree.paper.claims import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Finding, Verdict, judge, write_claims
-from banditree.paper.claims.checks import needed_errors
+from banditree.paper.claims import Finding, Verdict, judge, write_claims
+from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, needed_errors
 from banditree.paper.claims.claim import parameter
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, is_drawn
@@ -33,6 +33,7 @@ from banditree.report.document import (
     Badge,
     Bullets,
     Code,
+    Columns,
     Document,
     Grid,
     Inline,
@@ -183,18 +184,15 @@ class Report:
     # Claims
 
     def _claims(self) -> Section:
-        rows = [
-            (
-                Link(verdict.claim.title, f"claim-{verdict.id}"),
-                badge(verdict.verdict),
-                margin(verdict.margin),
-                ", ".join(verdict.claim.figures),
-            )
-            for verdict in self._judged
-        ]
+        columns: Columns = {
+            "claim": lambda verdict: Link(verdict.claim.title, f"claim-{verdict.id}"),
+            "verdict": lambda verdict: badge(verdict.verdict),
+            "margin": lambda verdict: margin(verdict.margin),
+            "figures": lambda verdict: ", ".join(verdict.claim.figures),
+        }
         parts: list[Part] = []
-        if rows:
-            parts.append(table(("claim", "verdict", "margin", "figures"), rows, names=(0, 1, 3), label="All claims"))
+        if self._judged:
+            parts.append(Grid.of(self._judged, columns, names=(0, 1, 3), label="All claims", most=None))
         waiting = self._describe_missing()
         parts += [Note(waiting)] if waiting else []
         parts.append(Section("How a claim is judged", [HOW_JUDGED], is_folded=True))
@@ -239,20 +237,17 @@ class Report:
         if not joined:
             return []
         comparisons = [row for name, runs in joined.items() for row in beyond.compare(name, runs)]
-        rows = [
-            (
-                row.figure,
-                row.setting or UNKNOWN,
-                row.best,
-                row.policy,
-                number(row.best_regret),
-                number(row.regret),
-                f"{row.ratio:.2f} ± {row.se:.2f}",
-            )
-            for row in comparisons
-        ]
-        columns = ("figure", "setting", "best of the paper's", "ours", "its regret", "regret of ours", "ratio ± se")
-        numbers = table(columns, rows, names=range(4), label="ATS beside the paper's algorithms")
+        columns: Columns = {
+            "figure": lambda row: row.figure,
+            "setting": lambda row: row.setting or UNKNOWN,
+            "best of the paper's": lambda row: row.best,
+            "ours": lambda row: row.policy,
+            "its regret": lambda row: number(row.best_regret),
+            "regret of ours": lambda row: number(row.regret),
+            "ratio ± se": lambda row: f"{row.ratio:.2f} ± {row.se:.2f}",
+        }
+        label = "ATS beside the paper's algorithms"
+        numbers = Grid.of(comparisons, columns, names=range(4), label=label, most=None)
         parts: list[Part] = [
             BEYOND,
             f"{beyond.summarise(comparisons)} The runs of ATS took {beyond.total_seconds(self.results.out):,.0f} s. "
@@ -270,12 +265,15 @@ class Report:
         versions += [("Python", platform.python_version()), ("engine", banditree.engine())]
         versions.append(("machine", platform.machine()))
         kept = self.results.kept.values()
-        rows = [
-            (how.figure, how.variant, str(how.seeds or UNKNOWN), f"{how.seconds:.1f}", how.engine, str(how.jobs))
-            for how in kept
-        ]
         seconds = sum(how.seconds for how in kept)
-        columns = ("figure", "variant", "seeds", "seconds", "engine", "workers")
+        columns: Columns = {
+            "figure": lambda how: how.figure,
+            "variant": lambda how: how.variant,
+            "seeds": lambda how: str(how.seeds or UNKNOWN),
+            "seconds": lambda how: f"{how.seconds:.1f}",
+            "engine": lambda how: how.engine,
+            "workers": lambda how: str(how.jobs),
+        }
         parts: list[Part] = [
             (
                 "Everything can be run again: ",
@@ -289,7 +287,7 @@ class Report:
             ),
             f"The figures took {seconds:,.0f} s of wall time, the claims and the theory {self.seconds:,.0f} s: "
             f"{seconds + self.seconds:,.0f} s in all.",
-            table(columns, rows, names=(0, 1, 4), label="Runs"),
+            Grid.of(kept, columns, names=(0, 1, 4), label="Runs", most=None),
             Grid(("software", "version"), versions, names=(0, 1), label="Versions"),
         ]
         return Section("How it was made", parts, anchor="made")
@@ -320,20 +318,16 @@ def describe_margin(verdict: Verdict) -> str:
 
 def tabulate_checks(finding: Finding) -> Grid:
     """Return one row per check."""
-    rows = [
-        (
-            check.what,
-            {"yes": "passes", "no": "fails", "open": "open"}[check.result],
-            "shown" if check.proof else "not refuted",
-            "yes" if check.core else "no",
-            f"{number(check.estimate.value)} ± {number(check.estimate.se)}",
-            f"{'>' if check.above else '<'} {number(check.threshold)}",
-            margin(check.margin),
-        )
-        for check in finding.checks
-    ]
-    columns = ("check", "result", "passes when", "a part by itself", "number ± se", "threshold", "margin")
-    return table(columns, rows, names=range(4), label="Checks")
+    columns: Columns = {
+        "check": lambda check: check.what,
+        "result": lambda check: {"yes": "passes", "no": "fails", "open": "open"}[check.result],
+        "passes when": lambda check: "shown" if check.proof else "not refuted",
+        "a part by itself": lambda check: "yes" if check.core else "no",
+        "number ± se": lambda check: f"{number(check.estimate.value)} ± {number(check.estimate.se)}",
+        "threshold": lambda check: f"{'>' if check.above else '<'} {number(check.threshold)}",
+        "margin": lambda check: margin(check.margin),
+    }
+    return Grid.of(finding.checks, columns, names=range(4), label="Checks", most=None)
 
 
 def tabulate_figure(figure: str, runs: Mapping[str, Runs]) -> Grid:
