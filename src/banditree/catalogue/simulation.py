@@ -179,7 +179,9 @@ def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidat
 
 
 def parse_candidates(names: PolicyNames | None, tree: Tree) -> list[Candidate]:
-    """Parse candidates as users write them, None for the default ones: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
+    """Parse candidates as users write them: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
+
+    None stands for the default candidates.
 
     >>> tree = Tree({"a": {"b": [1, 2], "c": [3, 4]}})
     >>> [candidate.label for candidate in parse_candidates(["ts", HTS, "HTS:1"], tree)]

@@ -102,7 +102,7 @@ class Estimator:
         return rows.weights
 
     def choices(self, rows: Rows) -> list[Self]:
-        """List the settings that SLOPE chooses from, in order of growing bias; only itself if its setting is given."""
+        """List the settings that SLOPE chooses from if none is given, in order of growing bias."""
         return [self]
 
     @property
@@ -202,8 +202,6 @@ class SwitchDR(DR):
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
-        if self.tau is not None:
-            return [self]
         steps = np.unique(_below(rows.weights, np.linspace(0.5, 1, N_SETTINGS)[:-1]))
         return [replace(self, tau=tau) for tau in (math.inf, *steps[::-1].tolist())]
 
@@ -232,8 +230,6 @@ class DRos(DR):
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from no shrinkage, which is unbiased, to halving the weight at the middle of the sum."""
-        if self.lam is not None:
-            return [self]
         least, most = max(float(_below(rows.weights, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
         steps = np.geomspace(10 * most**2, least**2, N_SETTINGS)
         return [replace(self, lam=lam) for lam in (math.inf, *steps.tolist())]
@@ -267,8 +263,6 @@ class MIPS(Estimator):
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from the arms themselves, which is unbiased, through every level of clusters from fine to coarse."""
-        if self.depth is not None:
-            return [self]
         return [replace(self, depth=depth) for depth in range(rows.tree.depth + 1, 0, -1)]
 
 

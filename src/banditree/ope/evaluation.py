@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any, Self
@@ -402,8 +402,8 @@ def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Es
 
     ``same_predictions``: predictions do not depend on the row, so their spread says nothing about the error of dm.
     """
-    choices = estimator.choices(rows)
-    if len(choices) > 1:
+    if None in astuple(estimator):
+        choices = estimator.choices(rows)
         estimator = choices[slope(mean_and_error(choice.scores(rows), rows.scale) for choice in choices)]
     scores, weights = estimator.scores(rows), estimator.weights(rows)
     value, se = mean_and_error(scores, rows.scale)

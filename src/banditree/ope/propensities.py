@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,38 +72,26 @@ def _fit(distinct: Floats, counts: Floats, X: Floats, codes: Places, start: Floa
             gradient += (rows * weights).T @ shares
         return value, gradient
 
-    point = start
-    for _ in range(MAX_ROUNDS):
-        curvature = sum((rows**2 * weights).T @ shares for rows, weights, shares, _ in probabilities(point)) + ridge
-        point, is_done = _descend(loss, point, np.asarray(curvature), smallest_gain)
-        if is_done:
-            break
-    return point
-
-
-def _descend(
-    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, curvature: Floats, smallest_gain: float
-) -> tuple[Floats, bool]:
-    """Take some steps of L-BFGS, halved where they lead up; also return whether another would promise too little."""
     point, (value, gradient) = start, loss(start)
-    steps: list[tuple[Floats, Floats]] = []  # (change of the point, change of the gradient)
-    for _ in range(STEPS_PER_ROUND):
-        direction = -_times_inverse_curvature(gradient, steps, curvature)
+    for step in range(MAX_ROUNDS * STEPS_PER_ROUND):
+        if step % STEPS_PER_ROUND == 0:
+            curvature = sum((rows**2 * weights).T @ shares for rows, weights, shares, _ in probabilities(point)) + ridge
+            steps: list[tuple[Floats, Floats]] = []  # (change of the point, change of the gradient)
+        direction = -_times_inverse_curvature(gradient, steps, np.asarray(curvature))
         promised = -float((direction * gradient).sum()) / 2
         if promised < smallest_gain:
-            return point, True
+            break
         length = 1.0
-        while True:
+        candidate, (new_value, new_gradient) = point + direction, loss(point + direction)
+        while new_value > value - 1e-4 * length * promised and length >= 1e-6:  # the step leads up: halve it
+            length /= 2
             candidate = point + length * direction
             new_value, new_gradient = loss(candidate)
-            if new_value <= value - 1e-4 * length * promised or length < 1e-6:
-                break
-            length /= 2
         change, turn = candidate - point, new_gradient - gradient
         if float((change * turn).sum()) > 0:
             steps.append((change, turn))
         point, value, gradient = candidate, new_value, new_gradient
-    return point, False
+    return point
 
 
 def _times_inverse_curvature(gradient: Floats, steps: list[tuple[Floats, Floats]], curvature: Floats) -> Floats:

@@ -74,16 +74,15 @@ class Data:
             raise Missing(f"three settings of {self.figures[0]}")
         return np.array(values), np.stack([self.regret(settings[x], policy)[:, -1] for x in values], axis=1)
 
-    def depths(self) -> tuple[Floats, list[Floats]]:
-        """Return numbers of arms, ascending, and regret of HTS at the end: (sizes,), and (seeds, depths) per size."""
+    def depths(self) -> dict[float, list[Floats]]:
+        """Return regret of HTS at the end by number of arms, ascending, and for each by depth: (seeds,) each."""
         regret: dict[float, dict[float, Floats]] = {}
         for label, runs in self.settings().items():
             by_depth = regret.setdefault(parameter(label, "n_arms"), {})
             by_depth[parameter(label, "depth")] = self.regret(runs, "HTS")[:, -1]
         if len(regret) < 3:
             raise Missing(f"three settings of {self.figures[0]}")
-        sizes = sorted(regret)
-        return np.array(sizes), [np.stack([regret[n][depth] for depth in sorted(regret[n])], axis=1) for n in sizes]
+        return {n: [regret[n][depth] for depth in sorted(regret[n])] for n in sorted(regret)}
 
 
 def _first_half(runs: Runs) -> Runs:

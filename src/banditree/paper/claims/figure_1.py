@@ -305,12 +305,11 @@ LEMMA = (
 # ---------------------------------------------------------------- 1f
 
 
-def full_and_flat(data: Data) -> tuple[Floats, Floats, Floats, list[Floats]]:
-    """Return N, (sizes,), regret at T without and with the full tree, (seeds, sizes), and by depth for each size."""
-    sizes, depths = data.depths()
-    flat = np.stack([regret[:, 0] for regret in depths], axis=1)
-    full = np.stack([regret[:, -1] for regret in depths], axis=1)
-    return sizes, flat, full, depths
+def full_and_flat(data: Data) -> tuple[Floats, Floats, Floats, list[int]]:
+    """Return N, (sizes,), regret at T without and with the full tree, (seeds, sizes), and the best depth of each N."""
+    depths = data.depths()
+    flat, full = (np.stack([regret[place] for regret in depths.values()], axis=1) for place in (0, -1))
+    return np.array(list(depths)), flat, full, [int(np.mean(regret, axis=1).argmin()) for regret in depths.values()]
 
 
 def depth_helps_more(data: Data) -> Finding:
@@ -319,9 +318,8 @@ def depth_helps_more(data: Data) -> Finding:
     (1) The slope on log2 N of log(mean regret at L = 0 / mean regret at the greatest L) is above 0 (jackknife over
     seeds); (2) at the largest N the regret at L = 0 minus that at the greatest L, paired by seed, is above 0.
     """
-    sizes, flat, full, depths = full_and_flat(data)
+    sizes, flat, full, best = full_and_flat(data)
     saved = flat.mean(axis=0) / full.mean(axis=0)
-    best = [int(regret.mean(axis=0).argmin()) for regret in depths]
     checks = (
         Check("no tree over the full tree rises with N", measure.ratio_slope(np.log2(sizes), flat, full)),
         Check(f"the full tree has less regret than none at N = {sizes[-1]:g}", mean(flat[:, -1] - full[:, -1])),
