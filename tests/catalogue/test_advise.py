@@ -53,16 +53,16 @@ def test_bad_questions() -> None:
 
 
 def test_flat_is_added_to_compare_with() -> None:
-    found = advise(KNOWN, horizon=60, policies=["TSC"], seeds=4)
-    assert set(found.table["policy"]) == {"TS", "TSC"}
+    answer = advise(KNOWN, horizon=60, policies=["TSC"], seeds=4)
+    assert set(answer.table["policy"]) == {"TS", "TSC"}
 
 
 def test_misplaced_arms_are_a_reason_to_move_them() -> None:
     tree = Tree({"x": list(range(80)), "y": list(range(80, 160))})
     means = np.repeat([0.1, 0.5], 80) + np.tile([0.0, 0.01, 0.02, 0.03], 40)
     means[[7, 9, 85, 90]] = 0.5, 0.5, 0.1, 0.1
-    found = advise(Catalogue(tree, means=means), horizon=100, seeds=4)
-    assert any("look misplaced" in line and "and 1 more" in line for line in found.changes)
+    answer = advise(Catalogue(tree, means=means), horizon=100, seeds=4)
+    assert any("look misplaced" in line and "and 1 more" in line for line in answer.changes)
 
 
 def test_a_horizon_of_one_decision() -> None:
@@ -89,29 +89,29 @@ def films() -> Catalogue:
 
 @pytest.mark.skipif(engine() != "native", reason="minutes on the readable engine")
 def test_a_policy_that_never_finds_the_best_arm_is_shown_up_beside_the_headline() -> None:
-    found = advise(films(), horizon=18_000, policies=["TSC"], seeds=8)
-    losses = {row.policy: row.loss for row in found.table}
-    assert (found.policy, found.verdict) == ("TSC", "tree")  # over 18,000 decisions it is ahead
+    answer = advise(films(), horizon=18_000, policies=["TSC"], seeds=8)
+    losses = {row.policy: row.loss for row in answer.table}
+    assert (answer.policy, answer.verdict) == ("TSC", "tree")  # over 18,000 decisions it is ahead
     assert losses["TSC"] > 1.3 * losses["TS"]
-    assert found.overtaken is not None
-    assert found.overtaken.policy == "TS"
-    assert 20_000 < found.overtaken.at < 60_000
-    at_the_end, where = found.sentences[2:4]
+    assert answer.overtaken is not None
+    assert answer.overtaken.policy == "TS"
+    assert 20_000 < answer.overtaken.at < 60_000
+    at_the_end, where = answer.sentences[2:4]
     assert "it has stopped learning; TS loses" in at_the_end
     assert "If that continues, TS will be ahead after about" in at_the_end
     assert "of its decisions are in genre-0, which holds the best arm with probability under 1%." in where
-    assert found.to_dict()["overtaken"]["policy"] == "TS"
+    assert answer.to_dict()["overtaken"]["policy"] == "TS"
 
 
 def test_with_one_category_the_tree_changes_nothing_whatever_the_seed() -> None:
     tree = Tree({"everything": [f"a{i}" for i in range(8)]})
     catalogue = Catalogue(tree, np.full(8, 50), [5, 6, 9, 12, 4, 8, 20, 11])
     for seed in range(3):
-        found = advise(catalogue, horizon=200, seeds=4, rng=seed, policies=["TSC", "UCT"])
-        assert (found.policy, found.verdict, found.same) == ("TS", "flat", {"TSC": "TS"})
-        assert "Here the categories make no difference." in found.sentences[0]
-        assert any("TSC is the same policy as TS here" in line for line in found.sentences)
-        assert not any("cannot tell" in line for line in found.sentences)
+        answer = advise(catalogue, horizon=200, seeds=4, rng=seed, policies=["TSC", "UCT"])
+        assert (answer.policy, answer.verdict, answer.same) == ("TS", "flat", {"TSC": "TS"})
+        assert "Here the categories make no difference." in answer.sentences[0]
+        assert any("TSC is the same policy as TS here" in line for line in answer.sentences)
+        assert not any("cannot tell" in line for line in answer.sentences)
         with_adaptive = advise(catalogue, horizon=200, seeds=20, rng=seed)
         assert with_adaptive.policy in ("ATS", "TS")  # the least regret decides, which luck has a part in
         assert (with_adaptive.verdict, with_adaptive.same) == ("flat", {"TSC": "TS"})
@@ -141,12 +141,12 @@ def test_more_runs_where_luck_has_a_large_part_and_none_where_all_is_clear() -> 
 @pytest.mark.skipif(engine() != "native", reason="ten minutes on the readable engine")
 def test_advice_is_right_on_worlds_we_know() -> None:
     """The quick form of ``make advice-table``: one more catalogue of each world, shorter and with fewer runs."""
-    found = {}
+    answer = {}
     for world in worlds():
         short = World(world.name, world.problem, min(world.horizon, 1500), world.tree, world.depth)
-        found[world.name] = draw(short, 100, seeds=12, truth_seeds=40, jobs=2)
-    assert sum(each.right for each in found.values()) >= 9, found
-    strong = found["strong dominance"]
+        answer[world.name] = draw(short, 100, seeds=12, truth_seeds=40, jobs=2)
+    assert sum(item.right for item in answer.values()) >= 9, answer
+    strong = answer["strong dominance"]
     assert strong.verdict == "tree"
     assert strong.right
     assert row(worlds()[0], [strong])[-1] == "1 of 1"
@@ -158,10 +158,10 @@ def test_a_best_arm_among_bad_ones_is_no_place_for_a_tree() -> None:
     means = np.full(32, 0.5)
     means[:8] = 0.9, *[0.05] * 7
     rng = np.random.default_rng(0)
-    found = advise(Catalogue(tree, np.full(32, 100), rng.binomial(100, means)), horizon=1500, seeds=80, jobs=2)
-    assert found.verdict == "flat"
-    assert found.policy in ("TS", "ATS")
-    regret = {row.policy: row.regret for row in found.table}
+    answer = advise(Catalogue(tree, np.full(32, 100), rng.binomial(100, means)), horizon=1500, seeds=80, jobs=2)
+    assert answer.verdict == "flat"
+    assert answer.policy in ("TS", "ATS")
+    regret = {row.policy: row.regret for row in answer.table}
     assert regret["TSC"] > 1.5 * regret["TS"]
 
 
@@ -177,6 +177,6 @@ def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str])
 
 def test_the_table_fails_where_the_advice_is_right_less_than_9_times_in_10() -> None:
     right, noise, wrong = (Draw("TSC", "TS", "tree", ratio, z) for ratio, z in ((1.1, 9.0), (1.5, 1.9), (1.2, 2.1)))
-    assert [each.right for each in (right, noise, wrong)] == [True, True, False]
+    assert [item.right for item in (right, noise, wrong)] == [True, True, False]
     assert not too_often_wrong([right] * 8 + [noise, wrong])
     assert too_often_wrong([right] * 8 + [wrong] * 2)

@@ -17,18 +17,18 @@ from tests.support.made_up_advice import COUNTED, KNOWN, SHOP, ahead_by, pairs, 
 
 
 def test_a_tree_that_clearly_pays() -> None:
-    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.051 * t})
-    assert (found.policy, found.depth, found.verdict, found.pays_from) == ("TSC", None, "tree", 1000)
-    assert found.against_flat.saving == pytest.approx(1000, rel=0.02)
-    assert found.against_flat.share == pytest.approx(0.5, abs=0.02)
-    assert "Run TSC" in found.sentences[0]
-    assert "About as good: HTS(depth=2)." in found.sentences
-    assert "is ahead of TS after about 1,000 decisions" in str(found)
+    advice = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.051 * t})
+    assert (advice.policy, advice.depth, advice.verdict, advice.pays_from) == ("TSC", None, "tree", 1000)
+    assert advice.against_flat.saving == pytest.approx(1000, rel=0.02)
+    assert advice.against_flat.share == pytest.approx(0.5, abs=0.02)
+    assert "Run TSC" in advice.sentences[0]
+    assert "About as good: HTS(depth=2)." in advice.sentences
+    assert "is ahead of TS after about 1,000 decisions" in str(advice)
 
 
 def test_a_deep_tree_is_named_with_its_depth() -> None:
-    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.03 * t})
-    assert (found.name, found.code) == ("HTS(depth=2)", "bt.HTS(tree, depth=2)")
+    advice = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "HTS:2": lambda t: 0.03 * t})
+    assert (advice.name, advice.code) == ("HTS(depth=2)", "bt.HTS(tree, depth=2)")
 
 
 def test_of_ways_about_equally_good_the_first() -> None:
@@ -48,8 +48,8 @@ def test_with_one_category_ats_is_advised_where_it_does_clearly_better() -> None
     candidates = parse_candidates(["TS", "ATS"], tree)
 
     def said(ats: float) -> Advice:
-        found = pairs({"TS": lambda t: 0.1 * t, "ATS": lambda t: ats * t})
-        return weigh(catalogue, candidates, found, inspect(catalogue), same={"TSC": "TS"})
+        advice = pairs({"TS": lambda t: 0.1 * t, "ATS": lambda t: ats * t})
+        return weigh(catalogue, candidates, advice, inspect(catalogue), same={"TSC": "TS"})
 
     better, close = said(0.05), said(0.0995)
     assert (better.policy, better.verdict, close.policy) == ("ATS", "flat", "TS")
@@ -57,9 +57,9 @@ def test_with_one_category_ats_is_advised_where_it_does_clearly_better() -> None
     assert "; TS loses 0.1" in better.sentences[2]
     assert "ATS, which learns how alike they are, would lose" in close.sentences[2]
     assert close.sentences[2].endswith("the simpler TS does as well.")
-    for found in (better, close):
-        assert "Here the categories make no difference." in found.sentences[0]
-        assert not any("Even less regret" in line or "rusting" in line for line in found.sentences)
+    for advice in (better, close):
+        assert "Here the categories make no difference." in advice.sentences[0]
+        assert not any("Even less regret" in line or "rusting" in line for line in advice.sentences)
 
 
 def test_ats_is_advised_where_it_does_clearly_better_and_the_verdict_stays_with_the_categories() -> None:
@@ -81,9 +81,9 @@ def test_ats_is_advised_where_it_does_clearly_better_and_the_verdict_stays_with_
 
 def test_a_simpler_policy_that_does_as_well_as_ats_is_advised() -> None:
     curves = {"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "ATS": lambda t: 0.0503 * t}
-    found = weighed(curves, spread=0.1, worlds=400)
-    assert (found.policy, found.verdict) == ("TSC", "tree")
-    (said,) = [line for line in found.sentences if line.startswith("ATS, which learns how far")]
+    advice = weighed(curves, spread=0.1, worlds=400)
+    assert (advice.policy, advice.verdict) == ("TSC", "tree")
+    (said,) = [line for line in advice.sentences if line.startswith("ATS, which learns how far")]
     assert said.endswith("the simpler TSC does as well.")
     worse = weighed(curves | {"ATS": lambda t: 0.09 * t})
     assert any(line.endswith("the simpler TSC does better.") for line in worse.sentences)
@@ -94,25 +94,25 @@ def test_a_simpler_policy_that_does_as_well_as_ats_is_advised() -> None:
 
 def test_ats_that_goes_on_learning_is_preferred_to_a_tree_that_is_stuck() -> None:
     """TSC is 4% ahead of ATS at the end, and ATS loses a third as much per decision."""
-    found = weighed({"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.0912 * t, "ATS": lambda t: 250 * np.log(t / 10)})
-    assert (found.policy, found.verdict) == ("ATS", "tree")
-    assert any("Up to then, TSC has slightly less regret, but ATS" in line for line in found.sentences)
+    advice = weighed({"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.0912 * t, "ATS": lambda t: 250 * np.log(t / 10)})
+    assert (advice.policy, advice.verdict) == ("ATS", "tree")
+    assert any("Up to then, TSC has slightly less regret, but ATS" in line for line in advice.sentences)
 
 
 def test_ats_that_is_ahead_by_luck_and_goes_on_learning_is_not_said_to_be_behind() -> None:
     """3% less regret on average in 4 worlds that disagree: no clear lead, and less than half the loss at the end."""
     curves = {"TS": lambda t: 0.3 * t, "TSC": lambda t: 0.1 * t, "ATS": lambda t: 245 * np.log(t / 10)}
-    found = weighed(curves, worlds=4, spread=0.05)
+    advice = weighed(curves, worlds=4, spread=0.05)
     difference = pairs_of(curves, worlds=4, spread=0.05).compare("ATS", "TSC")
     assert difference.saving > 0
     assert not difference.matters
-    assert found.policy == "ATS"
-    assert not any("slightly less regret" in line for line in found.sentences)
+    assert advice.policy == "ATS"
+    assert not any("slightly less regret" in line for line in advice.sentences)
 
 
 def test_ats_alone_answers_for_the_categories() -> None:
-    found = weighed({"TS": lambda t: 0.1 * t, "ATS": lambda t: 0.05 * t})
-    assert (found.policy, found.verdict, found.against_flat.policy) == ("ATS", "tree", "ATS")
+    advice = weighed({"TS": lambda t: 0.1 * t, "ATS": lambda t: 0.05 * t})
+    assert (advice.policy, advice.verdict, advice.against_flat.policy) == ("ATS", "tree", "ATS")
 
 
 def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
@@ -134,17 +134,17 @@ def test_a_tree_that_pays_late_and_one_that_is_overtaken() -> None:
 
 
 def test_a_tree_that_does_not_pay() -> None:
-    found = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t})
-    assert (found.policy, found.verdict, found.pays_from) == ("TS", "flat", None)
-    assert "do not pay off" in found.sentences[1]
+    advice = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t})
+    assert (advice.policy, advice.verdict, advice.pays_from) == ("TS", "flat", None)
+    assert "do not pay off" in advice.sentences[1]
 
 
 def test_a_flat_policy_is_no_tree_however_good_it_is() -> None:
     """UCB1 ignores the categories too: it is parse_candidates, and has no part in whether the categories pay."""
-    found = weighed({"TS": lambda t: 0.05 * t, "UCB1": lambda t: 0.02 * t, "TSC": lambda t: 0.1 * t})
-    assert (found.policy, found.verdict, found.against_flat.policy) == ("TS", "flat", "TSC")
-    assert "Even less regret, without the categories: UCB1." in found.sentences
-    assert not any("About as good" in line for line in found.sentences)
+    advice = weighed({"TS": lambda t: 0.05 * t, "UCB1": lambda t: 0.02 * t, "TSC": lambda t: 0.1 * t})
+    assert (advice.policy, advice.verdict, advice.against_flat.policy) == ("TS", "flat", "TSC")
+    assert "Even less regret, without the categories: UCB1." in advice.sentences
+    assert not any("About as good" in line for line in advice.sentences)
 
 
 def test_a_deeper_tree_that_may_be_better_is_named() -> None:
@@ -156,33 +156,33 @@ def test_a_deeper_tree_that_may_be_better_is_named() -> None:
     }
     means = {name: values.mean(axis=1) for name, values in regret.items()}
     unsure = WorldRuns(replace(made.runs, replicates=regret, regret=means), False)
-    found = weigh(COUNTED, parse_candidates(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
-    assert found.policy == "TSC"
-    assert "Possibly even less regret (more seeds would show): HTS(depth=2)." in found.sentences
+    advice = weigh(COUNTED, parse_candidates(["TS", "TSC", "HTS:2"], SHOP), unsure, inspect(COUNTED))
+    assert advice.policy == "TSC"
+    assert "Possibly even less regret (more seeds would show): HTS(depth=2)." in advice.sentences
 
 
 def test_a_lead_too_small_to_say_since_when() -> None:
     """Likely ahead at the end, yet not beyond doubt in 4 worlds: nothing is claimed about when the lead began."""
-    found = weigh(KNOWN, parse_candidates(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
-    assert (found.policy, found.verdict, found.pays_from) == ("TSC", "tree", None)
-    assert found.against_flat.saving == pytest.approx(2.5 * found.against_flat.noise)
-    assert "These seeds do not show after how many decisions it is ahead; more seeds would." in found.sentences
+    advice = weigh(KNOWN, parse_candidates(["TS", "TSC"], SHOP), ahead_by(2.5, worlds=4), inspect(KNOWN))
+    assert (advice.policy, advice.verdict, advice.pays_from) == ("TSC", "tree", None)
+    assert advice.against_flat.saving == pytest.approx(2.5 * advice.against_flat.noise)
+    assert "These seeds do not show after how many decisions it is ahead; more seeds would." in advice.sentences
 
 
 def test_a_lead_that_other_seeds_would_not_find_is_a_tie_and_goes_to_the_simpler() -> None:
     """1.6 standard errors ahead: a chance of 94%, if one looks at nothing else, and TS with the next seed."""
-    found = weigh(KNOWN, parse_candidates(["TS", "TSC"], SHOP), ahead_by(1.6), inspect(KNOWN))
-    assert found.against_flat.chance > 0.9
-    assert (found.policy, found.verdict) == ("TS", "cannot tell")
-    assert any(line.startswith("More seeds") for line in found.changes)
+    advice = weigh(KNOWN, parse_candidates(["TS", "TSC"], SHOP), ahead_by(1.6), inspect(KNOWN))
+    assert advice.against_flat.chance > 0.9
+    assert (advice.policy, advice.verdict) == ("TS", "cannot tell")
+    assert any(line.startswith("More seeds") for line in advice.changes)
 
 
 def test_a_lead_that_comes_and_goes_is_no_lead_from_the_start() -> None:
-    found = weighed(
+    advice = weighed(
         {"TS": lambda t: 0.1 * t, "UCT": lambda t: 0.1 * t - 30 * (t > 19_500)}, catalogue=KNOWN, one_world=True
     )
-    assert (found.policy, found.verdict, found.pays_from) == ("UCT", "tree", 20_000)
-    assert "an upper confidence bound at every node" in found.sentences[0]
+    assert (advice.policy, advice.verdict, advice.pays_from) == ("UCT", "tree", 20_000)
+    assert "an upper confidence bound at every node" in advice.sentences[0]
 
 
 def test_of_two_that_are_close_the_one_that_goes_on_learning() -> None:
@@ -212,10 +212,10 @@ def test_worlds_that_disagree_cannot_tell() -> None:
 
 
 def test_known_means_leave_the_noise_of_the_simulation_alone() -> None:
-    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, catalogue=KNOWN, one_world=True)
-    assert found.policy == "TS"
-    assert found.verdict == "cannot tell"
-    assert any("More seeds" in line for line in found.changes)
+    advice = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.1 * t}, catalogue=KNOWN, one_world=True)
+    assert advice.policy == "TS"
+    assert advice.verdict == "cannot tell"
+    assert any("More seeds" in line for line in advice.changes)
     clear = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.09 * t}, catalogue=KNOWN, one_world=True)
     assert clear.verdict == "tree"
     assert clear.against_flat.interval[0] > 0
@@ -237,8 +237,8 @@ def test_the_difference_tells_worlds_from_luck() -> None:
 
 def test_the_tables_intervals_are_over_worlds_of_which_two_runs_share_one() -> None:
     """The luck of a run is 2% here and worlds differ by 20%, so two runs in one world are hardly more than one."""
-    found = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=100, spread=0.2)
-    row = next(row for row in found.table if row.policy == "TSC")
+    advice = weighed({"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.08 * t}, worlds=100, spread=0.2)
+    row = next(row for row in advice.table if row.policy == "TSC")
     reach = (row.interval[1] - row.interval[0]) / 2
     assert reach == pytest.approx(1.98 * 0.2 * 1600 / np.sqrt(100), rel=0.25)
 
@@ -252,7 +252,7 @@ def test_few_worlds_are_held_to_students_t() -> None:
         made = replace(
             pairs({"TS": lambda t: t}).runs,
             replicates=regret,
-            regret={name: each.mean(axis=1) for name, each in regret.items()},
+            regret={name: item.mean(axis=1) for name, item in regret.items()},
         )
         told += WorldRuns(made, True).compare("TSC", "TS").is_decisive
     assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))

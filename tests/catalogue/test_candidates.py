@@ -16,8 +16,8 @@ from tests.support.made_up_advice import COUNTED, KNOWN, SHOP
 
 
 def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
-    assert [each.label for each in for_tree(SHOP)] == ["TS", "TSC", "HTS(depth=2)", "UCT", "ATS"]
-    assert [each.label for each in for_tree(Tree(3))] == ["TS", "UCT"]
+    assert [item.label for item in for_tree(SHOP)] == ["TS", "TSC", "HTS(depth=2)", "UCT", "ATS"]
+    assert [item.label for item in for_tree(Tree(3))] == ["TS", "UCT"]
     assert depths(8) == [2, 3, 4, 5, 6, 7, 8]
     assert depths(30)[0] == 2
     assert depths(30)[-1] == 30
@@ -27,8 +27,8 @@ def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
 
 
 def test_candidates_as_users_spell_them() -> None:
-    found = parse_candidates(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
-    assert [each.label for each in found] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
+    candidates = parse_candidates(["ts", " HTS", "hts:1", "UCT(depth=1)", "HTS(2)", "TSMax"], SHOP)
+    assert [item.label for item in candidates] == ["TS", "HTS(depth=2)", "HTS(depth=1)", "UCT(depth=1)", "TSMax"]
     with pytest.raises(InvalidValue, match="needs contexts"):
         parse_candidates(["LinTS"], SHOP)
     for wrong in (["HTS:x"], ["TSC:1"], ["ATS:1"], ["HTS:9"], []):
@@ -37,10 +37,10 @@ def test_candidates_as_users_spell_them() -> None:
 
 
 def test_which_candidates_use_the_tree() -> None:
-    found = parse_candidates(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
+    candidates = parse_candidates(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
     flat = {"TS", "UCB1", "HTS(depth=0)", "UCT(depth=0)"}
-    assert {each.label for each in found if not each.clusters(SHOP)} == flat
-    assert {each.label for each in found if each.levels == 0} == flat
+    assert {item.label for item in candidates if not item.clusters(SHOP)} == flat
+    assert {item.label for item in candidates if item.levels == 0} == flat
 
 
 def test_every_kind_of_candidate_is_built_and_explained() -> None:
@@ -79,16 +79,18 @@ def test_policies_that_are_said_to_be_the_same_have_the_same_regret() -> None:
 
 
 def test_a_simulation_has_regret_and_traffic() -> None:
-    found = simulate(COUNTED, horizon=400, policies=["TS", "TSC"], seeds=6, rng=3)
+    candidates = simulate(COUNTED, horizon=400, policies=["TS", "TSC"], seeds=6, rng=3)
     again = simulate(COUNTED, horizon=400, policies=["TSC"], seeds=6, rng=3, jobs=2)
-    assert (found.runs.regret["TSC"] == again.runs.regret["TSC"]).all()
-    assert found.traffic.columns == ("cluster", "arms", "TS", "TSC")
-    assert sum(found.traffic["TSC"]) == pytest.approx(1.0)
-    assert found.traffic[0].cluster == "hats"
-    plain: Mapping[str, Any] = found.to_dict()
-    assert plain["policies"][0]["policy"] == min("TS", "TSC", key=lambda name: found.runs.regret[name][:, -1].mean())
+    assert (candidates.runs.regret["TSC"] == again.runs.regret["TSC"]).all()
+    assert candidates.traffic.columns == ("cluster", "arms", "TS", "TSC")
+    assert sum(candidates.traffic["TSC"]) == pytest.approx(1.0)
+    assert candidates.traffic[0].cluster == "hats"
+    plain: Mapping[str, Any] = candidates.to_dict()
+    assert plain["policies"][0]["policy"] == min(
+        "TS", "TSC", key=lambda name: candidates.runs.regret[name][:, -1].mean()
+    )
     assert len(plain["regret"]["TS"]) == len(plain["times"])
-    assert "hats" in str(found)
+    assert "hats" in str(candidates)
 
 
 def test_each_seed_meets_a_world_of_its_own_or_the_means_that_are_known() -> None:

@@ -50,7 +50,7 @@ def moments(catalogue: Catalogue) -> Floats:
     y, at = catalogue.rates, clusters_at(catalogue.tree)
     v = y * (1 - y) / (catalogue.plays - 1)
     at = [*at, np.arange(len(y))]
-    found = []
+    inspection = []
     for above, below in pairwise(at):
         sums = []
         for cluster in (above, below):
@@ -58,8 +58,8 @@ def moments(catalogue: Catalogue) -> Floats:
             average = (np.bincount(group, y) / size)[group]
             sums.append((average, float((np.bincount(group, v) / size).sum())))
         raw = float(((sums[1][0] - sums[0][0]) ** 2).sum())
-        found.append(raw - (sums[1][1] - sums[0][1]))
-    return np.array(found)[:-1] / sum(found)
+        inspection.append(raw - (sums[1][1] - sums[0][1]))
+    return np.array(inspection)[:-1] / sum(inspection)
 
 
 def test_shares_by_hand() -> None:
@@ -87,12 +87,12 @@ def test_the_share_of_variance_is_that_of_the_truth(sds: tuple[float, float, flo
         means = world(tree, sds, rng)
         catalogue = counted(tree, means, (30, 120), rng)
         truth = shares(at, means[None])[0]
-        found = inspect(catalogue, worlds=150, rng=seed)
-        estimate = np.array(found.levels["share"])
+        inspection = inspect(catalogue, worlds=150, rng=seed)
+        estimate = np.array(inspection.levels["share"])
         errors.append(estimate - truth)
         naive.append(shares(at, catalogue.rates[None])[0] - truth)
         differences.append(estimate - moments(catalogue))
-        inside += [low <= t <= high for (low, high), t in zip(found.levels["interval"], truth, strict=True)]
+        inside += [low <= t <= high for (low, high), t in zip(inspection.levels["interval"], truth, strict=True)]
     error = np.mean(errors, axis=0)
     limit = 3.5 * np.std(errors, axis=0, ddof=1) / np.sqrt(12) + 0.03
     assert (np.abs(error) < limit).all()
@@ -139,14 +139,18 @@ def test_draws_from_the_native_stream_are_the_same_kind() -> None:
 def test_known_means_are_exact() -> None:
     tree = Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
     means = [0.25, 0.125, 0.75, 0.625, 0.5]
-    found = inspect(Catalogue(tree, means=means))
+    inspection = inspect(Catalogue(tree, means=means))
     q = theory.quality(tree, means)
-    assert found.quality == q
-    assert (found.width.value, found.distance.value, found.gamma.value) == (q.width, q.distance["shoes"], q.gamma)
-    assert (found.worlds, found.dominance) == (1, 1.0)
-    assert found.clusters["path"] == [("hats",), ("shoes",)]
-    assert found.clusters[0].best == 1.0
-    assert "holds" in str(found)
+    assert inspection.quality == q
+    assert (inspection.width.value, inspection.distance.value, inspection.gamma.value) == (
+        q.width,
+        q.distance["shoes"],
+        q.gamma,
+    )
+    assert (inspection.worlds, inspection.dominance) == (1, 1.0)
+    assert inspection.clusters["path"] == [("hats",), ("shoes",)]
+    assert inspection.clusters[0].best == 1.0
+    assert "holds" in str(inspection)
 
 
 def test_dominance_is_as_likely_as_the_counts_allow() -> None:
@@ -177,9 +181,9 @@ def test_misplaced_arms_are_found_and_others_left_alone() -> None:
     wrong = [3, 57, 88]
     moved = means.copy()
     moved[wrong] = [0.55, 0.1, 0.2]
-    found = inspect(counted(tree, moved, (200, 400), rng)).misplaced
-    assert set(found["arm"]) == {tree.arms[place] for place in wrong}
-    row = next(row for row in found if row.arm == tree.arms[3])
+    inspection = inspect(counted(tree, moved, (200, 400), rng)).misplaced
+    assert set(inspection["arm"]) == {tree.arms[place] for place in wrong}
+    row = next(row for row in inspection if row.arm == tree.arms[3])
     assert row.path == ("t0", "s0")
     assert abs(row.fits_rate - 0.55) < 0.08
     assert row.probability > 0.9
@@ -225,7 +229,7 @@ def test_a_hundred_thousand_items_in_five_columns() -> None:
     plays = rng.integers(0, 500, n)
     catalogue = Catalogue(tree, plays, rng.binomial(plays, rng.beta(3, 100, n)))
     started = time.process_time()
-    found = inspect(catalogue)
+    inspection = inspect(catalogue)
     assert time.process_time() - started < 20  # 3.5 seconds of a machine of its own
-    assert len(found.levels) == 5
-    assert found.levels[0].share < 0.01
+    assert len(inspection.levels) == 5
+    assert inspection.levels[0].share < 0.01

@@ -77,7 +77,7 @@ def test_a_messy_file_is_recover_state_and_says_so(tmp_path: Path) -> None:
 def test_every_trouble_is_reported_at_once_with_row_and_column(tmp_path: Path) -> None:
     text = "item,kind,plays,clicks\na,x,10,11\n,x,1,0\nb,x,many,1\nc,x,5\nd,x,-1,0\na,y,3,1\ne,x,,0\nf,x,inf,1\n"
     error = defects(text, tmp_path)
-    assert [(each.row, each.column) for each in error.problems] == [
+    assert [(item.row, item.column) for item in error.problems] == [
         (2, "clicks"),
         (3, "item"),
         (4, "plays"),
@@ -119,7 +119,7 @@ def test_troubles_that_are_alike_share_a_line(tmp_path: Path) -> None:
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
     error = defects("item,kinds,plays,plays\na,x,1,1\n", tmp_path)
-    assert {(each.row, each.column) for each in error.problems} == {(None, "kind"), (None, "plays"), (None, "clicks")}
+    assert {(item.row, item.column) for item in error.problems} == {(None, "kind"), (None, "plays"), (None, "clicks")}
     assert "did you mean 'kinds'?" in str(error)
     assert "several columns" in str(error)
     assert "it is empty" in str(defects("", tmp_path))
@@ -135,15 +135,15 @@ def test_tables_with_nothing_to_go_by(text: str, message: str, tmp_path: Path) -
 
 def test_means_and_weights(tmp_path: Path) -> None:
     text = "item,kind,ctr,w\na,x,3.5%,1\na,x,0.065,3\nb,y,0.5,1\n"
-    found = read_catalogue(written(tmp_path, text), arm="item", path=["kind"], mean="ctr", weight="w")
-    assert found.means is not None
-    assert found.means.tolist() == pytest.approx([(0.035 + 3 * 0.065) / 4, 0.5])
-    assert found.plays is None
+    catalogue = read_catalogue(written(tmp_path, text), arm="item", path=["kind"], mean="ctr", weight="w")
+    assert catalogue.means is not None
+    assert catalogue.means.tolist() == pytest.approx([(0.035 + 3 * 0.065) / 4, 0.5])
+    assert catalogue.plays is None
     options = {"plays": None, "successes": None, "mean": "ctr"}
     assert "name a column of weights" in str(defects(text, tmp_path, **options))
     bad = "item,kind,ctr,w\na,x,1.5,1\nb,y,0.5,0\n"
     error = defects(bad, tmp_path, **options, weight="w")
-    assert [(each.row, each.column) for each in error.problems] == [(2, "ctr"), (3, "w")]
+    assert [(item.row, item.column) for item in error.problems] == [(2, "ctr"), (3, "w")]
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_names_of_other_types() -> None:
     with pytest.raises(CatalogueError, match="row 2, column 'item': empty"):
         read_catalogue(table, arm="item", path=["kind"], mean="m")
     table["item"][2] = np.int32(7)
-    found = read_catalogue(table, arm="item", path=["kind"], mean="m")
-    assert found.tree.paths() == [("True", 1), ("b'x'", "2.5"), (4, 7)]
+    catalogue = read_catalogue(table, arm="item", path=["kind"], mean="m")
+    assert catalogue.tree.paths() == [("True", 1), ("b'x'", "2.5"), (4, 7)]
 
 
 def test_a_mapping_of_columns_of_different_lengths() -> None:
@@ -234,9 +234,9 @@ def test_a_gzipped_file_and_the_example(tmp_path: Path) -> None:
     write_example(tmp_path / "items.csv", campaign="men")
     with gzip.open(tmp_path / "items.csv.gz", "wb") as file:
         file.write((tmp_path / "items.csv").read_bytes())
-    found = [counts(tmp_path / name, ["category", "subcategory"]) for name in ("items.csv", "items.csv.gz")]
-    assert found[0].tree == found[1].tree
-    assert found[0].tree.n_arms == 34
+    catalogue = [counts(tmp_path / name, ["category", "subcategory"]) for name in ("items.csv", "items.csv.gz")]
+    assert catalogue[0].tree == catalogue[1].tree
+    assert catalogue[0].tree.n_arms == 34
 
 
 def test_the_example_leaves_a_file_of_yours_alone(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def made(rng: np.random.Generator, between: float = 5.0, inside: float = 2.0) ->
     true = 20 + np.repeat(between * rng.standard_normal(6), 8) + inside * rng.standard_normal(48)
     plays = rng.integers(2, 60, 48)
     rewards = [mean + SD * rng.standard_normal(n) for mean, n in zip(true, plays, strict=True)]
-    mean = [float(each.mean()) for each in rewards]
-    sd = [float(each.std(ddof=1)) for each in rewards]
+    mean = [float(item.mean()) for item in rewards]
+    sd = [float(item.std(ddof=1)) for item in rewards]
     return true, Catalogue(TREE, plays=plays, reward_mean=mean, reward_sd=sd)
 
 
@@ -44,7 +44,7 @@ def test_another_scale_is_the_same_problem() -> None:
     _, catalogue = made(np.random.default_rng(0))
     for add, times in ((0.0, 1e-9), (-5000.0, 3.0), (1e6, 1e4)):
         other = moved(catalogue, add, times)
-        one, two = (each.draws(20, np.random.default_rng(1)) for each in (catalogue, other))
+        one, two = (item.draws(20, np.random.default_rng(1)) for item in (catalogue, other))
         assert two == pytest.approx(add + times * one, rel=1e-9, abs=1e-9 * times)
         assert catalogue.prior is not None
         assert other.prior is not None
@@ -65,8 +65,8 @@ def test_intervals_hold_what_they_promise() -> None:
         draws = catalogue.draws(200, rng)
         low, high = np.quantile(draws, [0.05, 0.95], axis=0)
         middle = (low + high) / 2
-        for share, found in held.items():
-            found.append(float((np.abs(true - middle) <= share * (high - low) / 2).mean()))
+        for share, result in held.items():
+            result.append(float((np.abs(true - middle) <= share * (high - low) / 2).mean()))
     mean, error = np.mean(held[1.0]), np.std(held[1.0], ddof=1) / np.sqrt(40)
     assert abs(mean - 0.9) < 4 * error + 0.01  # 0.01: quantiles of 200 draws, and a spread that is estimated
     assert np.mean(held[0.5]) < 0.9 - 10 * error
@@ -95,8 +95,8 @@ def test_an_arm_in_the_wrong_place_is_found() -> None:
     mean = np.repeat([10.0, 12, 14, 16, 18, 40], 8)
     mean[3] = 40.0
     catalogue = Catalogue(TREE, plays=np.full(48, 100), reward_mean=mean, reward_sd=np.full(48, 5.0))
-    found = inspect(catalogue).misplaced
-    assert [(row.arm, row.fits) for row in found] == [("i03", ("k5",))]
+    result = inspect(catalogue).misplaced
+    assert [(row.arm, row.fits) for row in result] == [("i03", ("k5",))]
 
 
 @pytest.mark.parametrize("name", WITHOUT_CONTEXTS)
@@ -108,24 +108,24 @@ def test_policies_play_with_normal_beliefs(name: str) -> None:
     assert asdict(policy.belief) == asdict(catalogue.prior)
     assert policy.depth == candidate.factory(TREE, rng=0).depth
     assert "bt.Gaussian(sd=" in candidate.code_with(catalogue.prior)
-    found = simulate(catalogue, horizon=200, policies=name, seeds=2)
-    assert np.isfinite(found.runs.regret[candidate.label]).all()
+    result = simulate(catalogue, horizon=200, policies=name, seeds=2)
+    assert np.isfinite(result.runs.regret[candidate.label]).all()
 
 
 def test_thompson_sampling_learns_on_rewards_in_the_thousands() -> None:
     _, catalogue = made(np.random.default_rng(4))
-    found = simulate(moved(catalogue, -5000.0, 1000.0), horizon=4000, policies=["TS"], seeds=8)
-    regret = found.runs.regret["TS"].mean(axis=0)  # (times,)
+    result = simulate(moved(catalogue, -5000.0, 1000.0), horizon=4000, policies=["TS"], seeds=8)
+    regret = result.runs.regret["TS"].mean(axis=0)  # (times,)
     half = len(regret) // 2
     assert regret[-1] - regret[half] < 0.8 * regret[half]  # flat playing would lose as much again
 
 
 def test_revenue_is_not_counted_in_rewards_and_the_page_names_the_prior() -> None:
     _, catalogue = made(np.random.default_rng(4))
-    found = bt.advise(catalogue, horizon=300, seeds=4, progress=False)
-    assert "in reward by not knowing the best arm" in found.sentences[1]
-    assert "rewards" not in str(found)
-    assert "Policies start without data; their prior is the mean and the spread of all arms." in found.to_html()
+    result = bt.advise(catalogue, horizon=300, seeds=4, progress=False)
+    assert "in reward by not knowing the best arm" in result.sentences[1]
+    assert "rewards" not in str(result)
+    assert "Policies start without data; their prior is the mean and the spread of all arms." in result.to_html()
 
 
 def test_a_log_is_the_same_as_its_summary(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_a_log_is_the_same_as_its_summary(tmp_path: Path) -> None:
     arms = list(events.tree.arms)
     groups = [amount[item == arm] for arm in arms]
     table: dict[str, list[Any]] = {"item": arms, "kind": [int(arm) % 3 for arm in arms]}
-    table |= {"n": [len(each) for each in groups], "m": [each.mean() for each in groups]}
-    table["s"] = [each.std(ddof=1) for each in groups]
+    table |= {"n": [len(entry) for entry in groups], "m": [entry.mean() for entry in groups]}
+    table["s"] = [entry.std(ddof=1) for entry in groups]
     summary = read_catalogue(table, arm="item", path=["kind"], plays="n", reward_mean="m", reward_sd="s")
     for name in ("plays", "reward_mean", "reward_sd"):
         assert getattr(events, name) == pytest.approx(getattr(summary, name))
@@ -146,8 +146,8 @@ def test_a_log_is_the_same_as_its_summary(tmp_path: Path) -> None:
     halves = [slice(0, 250), slice(250, 500)]  # an arm on two rows
     rows = [(arm, amount[part][item[part] == arm]) for part in halves for arm in arms]
     twice: dict[str, list[Any]] = {"item": [arm for arm, _ in rows], "kind": [int(arm) % 3 for arm, _ in rows]}
-    twice |= {"n": [len(each) for _, each in rows], "m": [each.mean() for _, each in rows]}
-    twice["s"] = [each.std(ddof=1) for _, each in rows]
+    twice |= {"n": [len(entry) for _, entry in rows], "m": [entry.mean() for _, entry in rows]}
+    twice["s"] = [entry.std(ddof=1) for _, entry in rows]
     added = read_catalogue(twice, arm="item", path=["kind"], plays="n", reward_mean="m", reward_sd="s")
     assert added.reward_sd == pytest.approx(summary.reward_sd)
 
@@ -158,19 +158,19 @@ def test_clicks_of_a_log_are_counted() -> None:
         "kind": list("xxxyxx"),
         "click": ["1", "0", True, "false", "TRUE", 0.0],
     }
-    found = read_catalogue(log, arm="item", path=["kind"], reward="click")
-    assert found.plays is not None
-    assert found.successes is not None
-    assert (found.plays.tolist(), found.successes.tolist()) == ([3, 2, 1], [3, 0, 0])
+    result = read_catalogue(log, arm="item", path=["kind"], reward="click")
+    assert result.plays is not None
+    assert result.successes is not None
+    assert (result.plays.tolist(), result.successes.tolist()) == ([3, 2, 1], [3, 0, 0])
 
 
 def test_rows_without_a_reward_are_counted_and_left_out_as_in_a_log() -> None:
     table: dict[str, list[Any]] = {"item": list("abac"), "kind": list("xxxy"), "click": ["1", None, "", "n/a"]}
-    found = read_catalogue(table, arm="item", path=["kind"], reward="click")
-    assert found.plays is not None
-    assert (found.tree.arms, found.plays.tolist()) == (("a", "b", "c"), [1, 0, 0])
+    result = read_catalogue(table, arm="item", path=["kind"], reward="click")
+    assert result.plays is not None
+    assert (result.tree.arms, result.plays.tolist()) == (("a", "b", "c"), [1, 0, 0])
     note = "3 rows without a reward yet: left out"
-    assert note in found.notes
+    assert note in result.notes
     assert note in bt.read_log(table, arm="item", reward="click").notes
     with pytest.raises(CatalogueError, match="column 'click': no row has a reward"):
         read_catalogue(table | {"click": [None] * 4}, arm="item", path=["kind"], reward="click")
@@ -190,9 +190,9 @@ def test_rewards_that_tell_nothing_are_refused() -> None:
     options = {"arm": "item", "plays": "n", "reward_mean": "m", "reward_sd": "s"}
     with pytest.raises(CatalogueError, match="no arm has rewards that differ"):
         read_catalogue(table, **options)  # type: ignore[arg-type]
-    found = read_catalogue(table | {"s": [2, ""]}, **options)  # type: ignore[arg-type]
-    assert found.reward_sd is not None
-    assert found.reward_sd[0] == 2
+    result = read_catalogue(table | {"s": [2, ""]}, **options)  # type: ignore[arg-type]
+    assert result.reward_sd is not None
+    assert result.reward_sd[0] == 2
     with pytest.raises(CatalogueError, match="row 0, column 's': '' is not a number"):
         read_catalogue(table | {"s": ["", ""]}, **options)  # type: ignore[arg-type]
     with pytest.raises(CatalogueError, match="row 1, column 's': -1 is negative"):
@@ -210,8 +210,8 @@ def test_rewards_that_tell_nothing_are_refused() -> None:
 
 def test_two_columns_make_one_id() -> None:
     table = {"title": ["Heat", "Heat", "It"], "year": [1986, 1995, 1990], "kind": ["x", "y", "y"], "m": [0.1, 0.2, 0.3]}
-    found = read_catalogue(table, arm=["title", "year"], path=["kind"], mean="m")
-    assert found.tree.paths() == [("x", "Heat, 1986"), ("y", "Heat, 1995"), ("y", "It, 1990")]
+    result = read_catalogue(table, arm=["title", "year"], path=["kind"], mean="m")
+    assert result.tree.paths() == [("x", "Heat, 1986"), ("y", "Heat, 1995"), ("y", "It, 1990")]
     by_kind = read_catalogue(table, arm=["title", "kind"], path=["kind"], mean="m")
     assert by_kind.tree.arms == ("Heat, x", "Heat, y", "It, y")
     clash = {"title": ["a, b", "a"], "part": ["c", "b, c"], "m": [0.1, 0.2]}

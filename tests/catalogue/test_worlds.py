@@ -105,10 +105,10 @@ def test_a_further_world_falls_as_often_inside_as_is_said(worlds: int, runs: int
     """
     rng, trials, covered, chances = np.random.default_rng(worlds + runs), 400, 0.0, []
     for _ in range(trials):
-        found = OverWorlds.of(skewed(rng, worlds)[:, None] + rng.normal(0, luck, (worlds, runs)))
+        result = OverWorlds.of(skewed(rng, worlds)[:, None] + rng.normal(0, luck, (worlds, runs)))
         fresh = skewed(rng, 500)
-        covered += float(((fresh > found.quantile(0.025)) & (fresh < found.quantile(0.975))).mean()) / trials
-        chances.append(1 - found.below(0.0))
+        covered += float(((fresh > result.quantile(0.025)) & (fresh < result.quantile(0.975))).mean()) / trials
+        chances.append(1 - result.below(0.0))
     assert covered == pytest.approx(0.95, abs=0.025)
     assert 0.95 - (0.035 if worlds >= 20 else 0.07) < np.mean(chances) < 0.96  # few worlds claim less, never more
 
@@ -126,8 +126,8 @@ def test_the_interval_of_worlds_that_are_all_alike_is_that_of_the_mean() -> None
     """All luck, 100 worlds of 4 runs: the interval is far narrower than runs differ, and holds the truth."""
     rng, held, widths = np.random.default_rng(3), 0, []
     for _ in range(200):
-        found = OverWorlds.of(1.0 + rng.normal(0, 1, (100, 4)))
-        low, high = found.quantile(0.025), found.quantile(0.975)
+        result = OverWorlds.of(1.0 + rng.normal(0, 1, (100, 4)))
+        low, high = result.quantile(0.025), result.quantile(0.975)
         held += low < 1 < high
         widths.append(high - low)
     assert held / 200 >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 200)
@@ -154,16 +154,16 @@ def test_chances_and_intervals_hold_on_catalogues_whose_truth_is_known(monkeypat
         catalogue, means = drawn(np.random.default_rng([seed, 1]))
         advice = advise(catalogue, horizon=200, policies=["TSC"], seeds=20, rng=seed)
         truth = simulate(
-            {each.label: each.factory for each in advice.candidates},
+            {item.label: item.factory for item in advice.candidates},
             bernoulli(catalogue.tree, means),
             horizon=200,
             seeds=100,
             rng=seed,
             checkpoints=1,
         )
-        found, saved = advice.against_flat, -truth.compare("TSC", "TS").difference
-        inside += found.interval[0] < saved < found.interval[1]
-        claimed += max(found.chance, 1 - found.chance)
-        right += (saved > 0) == (found.chance > 0.5)
+        result, saved = advice.against_flat, -truth.compare("TSC", "TS").difference
+        inside += result.interval[0] < saved < result.interval[1]
+        claimed += max(result.chance, 1 - result.chance)
+        right += (saved > 0) == (result.chance > 0.5)
     assert inside / n >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / n)
     assert right / n == pytest.approx(claimed / n, abs=3 * math.sqrt(0.25 / n))

@@ -35,9 +35,9 @@ def coverage(
             estimators=NAMES,
             adaptive=adaptive,
         )
-        for each in result:
-            low, high = each.interval
-            held[each.estimator.name].append(low <= truth <= high)
+        for item in result:
+            low, high = item.interval
+            held[item.estimator.name].append(low <= truth <= high)
     return {name: float(np.mean(values)) for name, values in held.items()}
 
 
@@ -49,31 +49,31 @@ def test_intervals_cover_the_truth_for_a_fixed_logging_policy() -> None:
     arms = rng.choice(5, size=(LOGS, n), p=behaviour)
     rewards = (rng.random((LOGS, n)) < means[arms]).astype(float)
     chances = np.broadcast_to(behaviour, (LOGS, n, 5))
-    found = coverage(arms, rewards, chances, target, float(means @ target), adaptive=False)
-    assert all(LOWEST <= share <= HIGHEST for share in found.values()), found
+    result = coverage(arms, rewards, chances, target, float(means @ target), adaptive=False)
+    assert all(LOWEST <= share <= HIGHEST for share in result.values()), result
 
 
 def greedy(logs: int, n: int, mean: float, rng: np.random.Generator) -> tuple[Ints, Floats, Floats]:
     """Logs of a policy that plays the better of two equal arms, as it looks, and the other ever more rarely."""
-    count, total, each = np.ones((logs, 2)), np.zeros((logs, 2)), np.arange(logs)
+    count, total, item = np.ones((logs, 2)), np.zeros((logs, 2)), np.arange(logs)
     arms, rewards = np.empty((logs, n), np.int64), np.empty((logs, n))
     chances = np.empty((logs, n, 2))
     for t in range(n):
         floor = 0.5 * (t + 1) ** -0.8
         chances[:, t] = floor
-        chances[each, t, np.argmax(total / count, axis=1)] = 1 - floor
+        chances[item, t, np.argmax(total / count, axis=1)] = 1 - floor
         arms[:, t] = rng.random(logs) > chances[:, t, 0]
         rewards[:, t] = mean + rng.standard_normal(logs)
-        count[each, arms[:, t]] += 1
-        total[each, arms[:, t]] += rewards[:, t]
+        count[item, arms[:, t]] += 1
+        total[item, arms[:, t]] += rewards[:, t]
     return arms, rewards, chances
 
 
 def test_adaptive_intervals_cover_where_a_bandit_wrote_the_log_and_plain_ones_do_not() -> None:
     log = greedy(LOGS, 3000, 0.2, np.random.default_rng(12))
     first = np.array([1.0, 0.0])
-    found = coverage(*log, target=first, truth=0.2, adaptive=True)
-    assert all(LOWEST <= share <= HIGHEST for share in found.values()), found
+    result = coverage(*log, target=first, truth=0.2, adaptive=True)
+    assert all(LOWEST <= share <= HIGHEST for share in result.values()), result
     plain = coverage(*log, target=first, truth=0.2, adaptive=False)
     assert plain["snips"] < LOWEST, plain
     assert plain["sndr"] < LOWEST, plain

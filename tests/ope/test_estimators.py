@@ -43,10 +43,10 @@ BY_HAND: list[tuple[Any, float, float]] = [
 @pytest.mark.parametrize(("estimator", "value", "variance"), BY_HAND, ids=str)
 def test_five_rows_by_hand(estimator: Any, value: float, variance: float) -> None:
     result = bt.evaluate(five_rows(), TARGET, tree=TREE, estimators=[estimator], model=MODEL)
-    found = result[estimator]
-    assert found.value == pytest.approx(value, rel=1e-12)
-    assert found.se == pytest.approx(math.sqrt(variance), rel=1e-12)
-    assert found.interval == pytest.approx((value - 1.96 * found.se, value + 1.96 * found.se), rel=1e-12)
+    values = result[estimator]
+    assert values.value == pytest.approx(value, rel=1e-12)
+    assert values.se == pytest.approx(math.sqrt(variance), rel=1e-12)
+    assert values.interval == pytest.approx((value - 1.96 * values.se, value + 1.96 * values.se), rel=1e-12)
 
 
 def test_effective_sample_sizes_by_hand() -> None:
@@ -63,9 +63,9 @@ def test_the_direct_method_has_no_standard_error_without_contexts() -> None:
     assert plain.value == pytest.approx(9 / 16)
     assert math.isnan(plain.se)
     varied = MODEL + np.array([0.0, 0.1, 0.2, 0.3, 0.4])[:, None]
-    found = bt.evaluate(five_rows(age=[1, 2, 3, 4, 5]), TARGET, tree=TREE, model=varied)["dm"]
-    assert found.value == pytest.approx(9 / 16 + 0.2)
-    assert found.se == pytest.approx(math.sqrt(0.1 / 4 / 5))
+    result = bt.evaluate(five_rows(age=[1, 2, 3, 4, 5]), TARGET, tree=TREE, model=varied)["dm"]
+    assert result.value == pytest.approx(9 / 16 + 0.2)
+    assert result.se == pytest.approx(math.sqrt(0.1 / 4 / 5))
     # Contexts that neither the target nor the default model looks at tell nothing either.
     assert math.isnan(bt.evaluate(five_rows(age=[1, 2, 3, 4, 5]), TARGET, tree=TREE)["dm"].se)
 
@@ -75,7 +75,7 @@ def test_all_ways_to_give_a_target_agree() -> None:
     ways = [TARGET, in_order, np.array(in_order), np.tile(in_order, (5, 1))]
     results = [bt.evaluate(five_rows(), way, tree=TREE, model=MODEL) for way in ways]
     for result in results[1:]:
-        assert [each.value for each in result] == pytest.approx([each.value for each in results[0]], rel=1e-12)
+        assert [item.value for item in result] == pytest.approx([item.value for item in results[0]], rel=1e-12)
 
 
 # What `python -m benchmarks.ope_reference` prints: Open Bandit Pipeline 0.5.5 (sb-obp 0.5.10).
@@ -139,8 +139,8 @@ def test_equivalences_between_estimators() -> None:
 
 def test_clusters_of_arms_at_different_depths() -> None:
     tree = bt.Tree.from_paths([("a", "x", 0), ("a", "x", 1), ("a", "y", 2), ("b", 3), ("b", 4), (5,)])
-    found = [clusters(tree, depth).tolist() for depth in range(4)]
-    same = [[{i for i in range(6) if row[i] == label} for label in dict.fromkeys(row)] for row in found]
+    result = [clusters(tree, depth).tolist() for depth in range(4)]
+    same = [[{i for i in range(6) if row[i] == label} for label in dict.fromkeys(row)] for row in result]
     assert same[0] == [set(range(6))]
     assert same[1] == [{0, 1, 2}, {3, 4}, {5}]
     assert same[2] == [{0, 1}, {2}, {3}, {4}, {5}]

@@ -132,7 +132,7 @@ def test_behaviour_is_deduced_needed_or_left_out_with_a_note() -> None:
     log = made(500, 7, behaviour)
     deduced = bt.evaluate(log, target, tree=TREE)
     given = bt.evaluate(log, target, tree=TREE, behaviour=dict(enumerate(behaviour)))
-    assert [each.value for each in deduced] == [each.value for each in given]
+    assert [item.value for item in deduced] == [item.value for item in given]
     changing = bt.read_log(
         {"a": log.arms, "r": log.rewards, "p": np.linspace(0.1, 0.3, 500)}, arm="a", reward="r", propensity="p"
     )
@@ -219,10 +219,10 @@ def test_rates_are_shrunk_towards_their_clusters() -> None:
     """Five arms of which one has never been shown: it takes its cluster's rate; a well-known one keeps its own."""
     rows = np.array([1000.0, 1000, 0, 1000, 1000])
     sums = np.array([150.0, 250, 0, 640, 560])
-    found = ope.shrunk_rates(rows, sums, sums, TREE)
-    assert 0.15 < found[0] < found[2] < found[1] < 0.25
-    assert found[2] == pytest.approx(0.2, abs=0.002)  # a little above: the clusters themselves are shrunk to the root
-    assert found[3] == pytest.approx(0.64, abs=0.005)
+    result = ope.shrunk_rates(rows, sums, sums, TREE)
+    assert 0.15 < result[0] < result[2] < result[1] < 0.25
+    assert result[2] == pytest.approx(0.2, abs=0.002)  # a little above: the clusters themselves are shrunk to the root
+    assert result[3] == pytest.approx(0.64, abs=0.005)
     alike = ope.shrunk_rates(np.full(5, 100.0), np.full(5, 30.0), np.full(5, 30.0), TREE)
     assert alike == pytest.approx(np.full(5, 0.3))
     exact = ope.shrunk_rates(np.full(5, 3.0), 3 * MEANS, 3 * MEANS**2, TREE)  # rewards without noise
@@ -329,8 +329,8 @@ def test_vectors_that_rows_share_add_up_like_a_matrix() -> None:
     kinds = rng.integers(4, size=50), rng.integers(3, size=50)
     for first, second in ((one, two), (one[:1], two), (one, two[:1])):
         at = [kind % len(table) for kind, table in zip(kinds, (first, second), strict=True)]
-        found = ByRow(first, at[0]).dot(ByRow(second, at[1]))
-        assert found == pytest.approx((first[at[0]] * second[at[1]]).sum(axis=1))
+        result = ByRow(first, at[0]).dot(ByRow(second, at[1]))
+        assert result == pytest.approx((first[at[0]] * second[at[1]]).sum(axis=1))
     group = np.array([0, 1, 0, 2, 1, 1])
     pooled = ByRow(one, kinds[0]).pool(group)
     assert pooled.table[:, 1] == pytest.approx(one[:, [1, 4, 5]].sum(axis=1))
@@ -342,9 +342,9 @@ def test_printing_says_what_matters() -> None:
     assert result.verdict in shown
     assert "The logging policy earned" in shown
     assert "ignore their bias" in shown
-    found = result.to_dict()
-    assert set(found["estimates"]) >= {"ips", "snips", "dr", "sndr", "dm"}
-    assert found["estimates"]["dm"]["se"] is None
+    values = result.to_dict()
+    assert set(values["estimates"]) >= {"ips", "snips", "dr", "sndr", "dm"}
+    assert values["estimates"]["dm"]["se"] is None
     assert result.to_text() == shown
     assert result.verdict in result._repr_html_()
     several = ope.contest({"TS": bt.TS, "uniform": "uniform"}, made(300, 14), tree=TREE)
@@ -384,10 +384,10 @@ def test_rewards_that_are_all_equal_are_no_certainty() -> None:
     table = {"arm": [i % n_arms for i in range(n)], "p": [1 / n_arms] * n}
     table["reward"] = [int(i % 250 == 1 and i % n_arms > 0) for i in range(n)]
     log = bt.read_log(table, arm="arm", reward="reward", propensity="p")
-    found = bt.evaluate(log, "item:0", estimators=["snips", "dr"])
-    for estimate in found.estimates:
+    result = bt.evaluate(log, "item:0", estimators=["snips", "dr"])
+    for estimate in result.estimates:
         assert estimate.interval[1] > 0.02
-    assert "cannot tell" in found.verdict
+    assert "cannot tell" in result.verdict
     assert "better" in bt.evaluate(bt.read_log(SURE, arm="arm", reward="r", propensity="p"), "item:1").verdict
 
 

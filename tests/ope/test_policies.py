@@ -33,7 +33,7 @@ def test_a_policy_is_its_probabilities(make: Any, engine: str) -> None:
     one = bt.evaluate(log, policy)
     assert str(policy.table()) == before  # evaluating teaches it nothing
     two = bt.evaluate(log, policy.propensities(), tree=TREE)
-    assert [each.value for each in one] == pytest.approx([each.value for each in two], nan_ok=True)
+    assert [item.value for item in one] == pytest.approx([item.value for item in two], nan_ok=True)
 
 
 def test_a_policy_on_a_tree_in_another_order() -> None:
@@ -64,7 +64,7 @@ def test_a_policy_that_takes_contexts_is_asked_once_for_each(engine: str) -> Non
     log = made(200, 4, x=x, one=np.ones(200))
     policy = Counted(TREE, dim=2, rng=1)
     policy.learn(log)
-    given = np.array([policy.propensities(context=[each, 1.0]) for each in x])
+    given = np.array([policy.propensities(context=[item, 1.0]) for item in x])
     policy.asked = 0
     result = bt.evaluate(log, policy)
     assert policy.asked == 3

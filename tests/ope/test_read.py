@@ -92,8 +92,8 @@ def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("\n".join(rows))
     with pytest.raises(ope.LogError) as caught:
         bt.read_log(tmp_path / "log.csv", arm="item", reward="click", propensity="p", context=["age"])
-    found = {(problem.column, problem.rows) for problem in caught.value.problems}
-    assert found == {
+    result = {(problem.column, problem.rows) for problem in caught.value.problems}
+    assert result == {
         ("click", (4,)),  # yes is not a number
         ("item", (5,)),  # empty
         ("p", (2, 7)),  # 0

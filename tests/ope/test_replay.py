@@ -63,20 +63,20 @@ def test_taking_a_skewed_log_as_it_is_would_be_wrong() -> None:
 
 
 def test_learning_policies_learn(engine: str) -> None:
-    found = bt.replay({"TS": bt.TS, "TSC": bt.TSC}, made(4000, 2), tree=TREE, orders=3, rng=5)
-    for row in found:
+    result = bt.replay({"TS": bt.TS, "TSC": bt.TSC}, made(4000, 2), tree=TREE, orders=3, rng=5)
+    for row in result:
         assert row.reward > 0.45  # of at most 0.6; a policy that does not learn earns 0.35
         assert abs(row.accepted - 1000) < 4 * math.sqrt(1000)
-    assert found.curves["TS"].shape == (3, len(found.times))
-    assert np.isclose(found.curves["TS"][0, 0], round(found.curves["TS"][0, 0]))  # one row: a reward of 0 or 1
+    assert result.curves["TS"].shape == (3, len(result.times))
+    assert np.isclose(result.curves["TS"][0, 0], round(result.curves["TS"][0, 0]))  # one row: a reward of 0 or 1
 
 
 def test_the_same_seed_replays_the_same_whoever_else_is_there(engine: str) -> None:
     log = made(500, 2)
-    found, again = (bt.replay({"TS": bt.TS, "TSC": bt.TSC}, log, tree=TREE, orders=3, rng=5) for _ in range(2))
-    assert str(found) == str(again)
+    result, again = (bt.replay({"TS": bt.TS, "TSC": bt.TSC}, log, tree=TREE, orders=3, rng=5) for _ in range(2))
+    assert str(result) == str(again)
     alone = bt.replay({"TSC": bt.TSC}, log, tree=TREE, orders=3, rng=5)
-    assert next(row for row in found if row.policy == "TSC") == alone[0]
+    assert next(row for row in result if row.policy == "TSC") == alone[0]
 
 
 def test_the_first_order_is_that_of_time() -> None:
@@ -100,10 +100,10 @@ def test_contexts_reach_the_policies_that_take_them(engine: str) -> None:
     table = {"a": arms, "r": (arms == x).astype(float), "p": np.full(n, 0.5), "x": x, "one": np.ones(n)}
     log = bt.read_log(table, arm="a", reward="r", propensity="p", context=["x", "one"])
     policies = {"LinTS": partial(bt.LinTS, v=0.1), "TS": bt.TS, "given": partial(bt.LinTS, dim=2, v=0.1)}
-    found = {row.policy: row.reward for row in bt.replay(policies, log, tree=bt.Tree(2), orders=1)}
-    assert found["LinTS"] > 0.9  # the arm that the context names always pays
-    assert found["given"] > 0.9
-    assert abs(found["TS"] - 0.5) < 0.05
+    result = {row.policy: row.reward for row in bt.replay(policies, log, tree=bt.Tree(2), orders=1)}
+    assert result["LinTS"] > 0.9  # the arm that the context names always pays
+    assert result["given"] > 0.9
+    assert abs(result["TS"] - 0.5) < 0.05
 
 
 def test_what_cannot_be_replayed() -> None:

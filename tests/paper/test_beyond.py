@@ -39,7 +39,7 @@ def test_ats_meets_the_papers_instances_on_the_whole_tree(name: str) -> None:
     for setting in ours[:2]:
         there = paper[setting.stream]
         assert repr(setting.problem) == repr(there.problem)
-        first, second = (Streams(stream(name, DEFAULT, each)).instance(0) for each in (setting, there))
+        first, second = (Streams(stream(name, DEFAULT, item)).instance(0) for item in (setting, there))
         assert first.generate_state(4).tolist() == second.generate_state(4).tolist()
     expected = ["LinATS"] if name in ("2d", "2e", "2f") else ["ATS"]
     expected += ["ATS on Ward's tree"] if name in ("surface-regret", "bumps-regret") else []
@@ -51,15 +51,15 @@ def test_a_figure_is_run_joined_compared_and_drawn(name: str, tmp_path: Path) ->
     deep = name == "1f"
     paper = run(small(OF_PAPER[name], 4 if deep else None), seeds=2, jobs=1)  # 16 arms at every depth
     figure = small(beyond.FIGURES[name], 1 if deep else None)
-    found = beyond.join_settings(figure, paper, run(figure, seeds=2, jobs=1))
-    together = next(iter(found.values()))
+    content = beyond.join_settings(figure, paper, run(figure, seeds=2, jobs=1))
+    together = next(iter(content.values()))
     assert "ATS" in together.policies[-1]
-    rows = beyond.compare(name, found)
-    assert {row.policy for row in rows} == {each for each in together.policies if "ATS" in each}
+    rows = beyond.compare(name, content)
+    assert {row.policy for row in rows} == {item for item in together.policies if "ATS" in item}
     if deep:
         assert together.policies == ("HTS L=0", "HTS L=1", "HTS L=2", "HTS L=3", "ATS")
     (tmp_path / "beyond").mkdir()
-    assert beyond.draw(name, found, tmp_path).read_bytes().startswith(b"\x89PNG")
+    assert beyond.draw(name, content, tmp_path).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_ratio_and_its_error_by_hand() -> None:

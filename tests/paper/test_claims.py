@@ -223,16 +223,16 @@ CASES: list[tuple[str, str, Callable[[], MadeUp]]] = [
 
 @pytest.mark.parametrize(("claim", "verdict", "made"), CASES, ids=[f"{claim}: {v}" for claim, v, _ in CASES])
 def test_made_up_data_get_the_verdict_they_deserve(claim: str, verdict: str, made: Callable[[], MadeUp]) -> None:
-    found = judge_claim(CLAIMS[claim], made())
-    assert found.verdict == verdict, found.sentence
-    assert found.margin is not None
+    outcome = judge_claim(CLAIMS[claim], made())
+    assert outcome.verdict == verdict, outcome.sentence
+    assert outcome.margin is not None
     if verdict == HOLDS:
-        assert found.margin > 0
+        assert outcome.margin > 0
     if verdict in (PART, FAILS):
-        assert found.margin < 0
-        assert "not true that" in found.sentence
-    assert ("do not decide" in found.sentence) == (verdict == OPEN)
-    assert found.sentence.endswith(".")
+        assert outcome.margin < 0
+        assert "not true that" in outcome.sentence
+    assert ("do not decide" in outcome.sentence) == (verdict == OPEN)
+    assert outcome.sentence.endswith(".")
 
 
 @pytest.mark.parametrize(("claim", "verdict", "made"), CASES, ids=[f"{claim}: {v}" for claim, v, _ in CASES])
@@ -268,8 +268,8 @@ def test_every_claim_with_runs_is_tested_with_every_verdict_it_can_get() -> None
 
 def played(horizon: int, plays: float) -> Any:
     """Figure 1a at its sharpest setting, each sub-optimal cluster played this often."""
-    found = runs({"TS": 9.0, "TSC": 9.0}, horizon=horizon, clusters={0: horizon, 1: plays, 2: plays})
-    return results(_1a={"distance=0.4": found})
+    verdict = runs({"TS": 9.0, "TSC": 9.0}, horizon=horizon, clusters={0: horizon, 1: plays, 2: plays})
+    return results(_1a={"distance=0.4": verdict})
 
 
 def bound(horizon: int) -> float:
@@ -279,15 +279,15 @@ def bound(horizon: int) -> float:
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.5, HOLDS), (1.5, PART), (1.0, OPEN)])
 def test_the_lemma_by_the_level_of_plays(share: float, verdict: str) -> None:
-    found = judge_claim(CLAIMS["lemma-cluster-plays"], played(300, share * bound(300)))
-    assert found.verdict == verdict, found.sentence
+    outcome = judge_claim(CLAIMS["lemma-cluster-plays"], played(300, share * bound(300)))
+    assert outcome.verdict == verdict, outcome.sentence
 
 
 def test_the_lemma_fails_where_plays_grow_faster_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     true = figure_1.bound_coefficient
     monkeypatch.setattr(figure_1, "bound_coefficient", lambda problem: true(problem) / 20)
-    found = judge_claim(CLAIMS["lemma-cluster-plays"], played(300, 0.5 * bound(300) * 20))
-    assert found.verdict == FAILS, found.sentence
+    verdict = judge_claim(CLAIMS["lemma-cluster-plays"], played(300, 0.5 * bound(300) * 20))
+    assert verdict.verdict == FAILS, verdict.sentence
 
 
 def test_the_coefficient_is_that_of_the_divergence_by_hand() -> None:
@@ -301,17 +301,17 @@ def test_the_coefficient_is_that_of_the_divergence_by_hand() -> None:
 
 
 def test_without_data_nothing_is_judged() -> None:
-    found = judge(MadeUp())
-    assert [verdict.id for verdict in found] == list(CLAIMS)
-    assert {verdict.verdict for verdict in found} == {NOT_JUDGED}
-    assert all("no runs of" in verdict.sentence and verdict.margin is None for verdict in found)
+    outcome = judge(MadeUp())
+    assert [verdict.id for verdict in outcome] == list(CLAIMS)
+    assert {verdict.verdict for verdict in outcome} == {NOT_JUDGED}
+    assert all("no runs of" in verdict.sentence and verdict.margin is None for verdict in outcome)
 
 
 def test_with_some_figures_the_others_say_what_is_missing() -> None:
-    found = {verdict.id: verdict for verdict in judge(pair(100, 120))}
-    assert found["unstructured-tsc-worse"].verdict == HOLDS
-    assert found["big-gap-2b"].missing == "2b"
-    assert found["cheaper-steps"].verdict != NOT_JUDGED
+    outcome = {verdict.id: verdict for verdict in judge(pair(100, 120))}
+    assert outcome["unstructured-tsc-worse"].verdict == HOLDS
+    assert outcome["big-gap-2b"].missing == "2b"
+    assert outcome["cheaper-steps"].verdict != NOT_JUDGED
 
 
 def test_a_policy_or_settings_that_were_not_run_are_missing() -> None:
@@ -326,8 +326,8 @@ def test_a_policy_or_settings_that_were_not_run_are_missing() -> None:
 
 def test_half_the_horizon_is_judged_where_it_was_written_down() -> None:
     crossing = runs({"TS": 100.0, "TSC": 120.0}, powers={"TS": 0.1, "TSC": 1.0})  # TSC is ahead at T/2
-    found = judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=crossing))
-    assert (found.verdict, found.half) == (HOLDS, FAILS)
+    verdict = judge_claim(CLAIMS["unstructured-tsc-worse"], results(unstructured_regret=crossing))
+    assert (verdict.verdict, verdict.half) == (HOLDS, FAILS)
     assert Data(results(_2a=crossing), ("2a",), half=True).horizon == 200  # of 400
     cut = {name: regret[:, -1:] for name, regret in crossing.regret.items()}
     at_end = replace(crossing, times=crossing.times[-1:], regret=cut)
@@ -352,26 +352,26 @@ def test_an_open_verdict_says_what_another_reading_decides() -> None:
     made = results(_2e=linear(95, 100), _2f=linear(99.5, 100))
     made.figures |= {(name, "unit"): {"": linear(110, 100)} for name in ("2e", "2f")}
     made.figures |= {(name, "uniform"): {"": linear(99.5, 100)} for name in ("2e", "2f")}
-    found = judge_claim(CLAIMS["lintsc-slightly-better"], made)
-    assert (found.verdict, found.reading_decides, found.otherwise) == (OPEN, False, {"unit": FAILS})
-    assert found.sentence.endswith(" With the reading 'unit' it does not hold.")
-    assert found.to_dict()["other_readings"] == {"unit": FAILS}
+    verdict = judge_claim(CLAIMS["lintsc-slightly-better"], made)
+    assert (verdict.verdict, verdict.reading_decides, verdict.otherwise) == (OPEN, False, {"unit": FAILS})
+    assert verdict.sentence.endswith(" With the reading 'unit' it does not hold.")
+    assert verdict.to_dict()["other_readings"] == {"unit": FAILS}
 
 
 def test_claims_json_has_everything_and_no_number_that_json_lacks(tmp_path: Path) -> None:
     made = pair(100, 120)
     made.figures |= results(_2a=draws(TS=100, TSC=20)).figures
     path = write_claims(judge(made), tmp_path)
-    found = {each["id"]: each for each in json.loads(path.read_text(encoding="utf-8"))}
-    assert list(found) == list(CLAIMS)
-    worse = found["unstructured-tsc-worse"]
+    verdict = {item["id"]: item for item in json.loads(path.read_text(encoding="utf-8"))}
+    assert list(verdict) == list(CLAIMS)
+    worse = verdict["unstructured-tsc-worse"]
     assert worse["verdict"] == HOLDS
     assert worse["checks"][0]["margin"] == pytest.approx(worse["margin"])
     assert worse["numbers"] == pytest.approx({"TS": 100, "TSC": 120})
-    assert found["cheaper-steps"]["checks"][0]["count"]
+    assert verdict["cheaper-steps"]["checks"][0]["count"]
     assert worse["checks"][0]["core"]
-    assert found["big-gap-2b"]["missing"]
-    assert all(each["quote"] and each["statistic"] and each["sentence"] for each in found.values())
+    assert verdict["big-gap-2b"]["missing"]
+    assert all(item["quote"] and item["statistic"] and item["sentence"] for item in verdict.values())
 
 
 def test_every_figure_of_a_claim_is_in_the_table_of_figures() -> None:
@@ -434,8 +434,8 @@ def test_the_jackknife_agrees_with_the_spread_of_a_ratio() -> None:
 
     drawn = 10 + rng.standard_normal((4000, 40, 2))
     spread = np.std([ratio(sample.mean(axis=0)) for sample in drawn])
-    found = np.mean([jackknife(ratio, sample).se for sample in drawn[:200]])
-    assert found == pytest.approx(spread, rel=0.06)
+    verdict = np.mean([jackknife(ratio, sample).se for sample in drawn[:200]])
+    assert verdict == pytest.approx(spread, rel=0.06)
 
 
 def test_exact_numbers_decide_by_their_side() -> None:
@@ -520,8 +520,8 @@ def test_how_many_instances_are_examined_instances(monkeypatch: pytest.MonkeyPat
 def test_a_variant_that_changes_a_policy_alone_is_not_judged_on_instances() -> None:
     made = results(_2a=runs({"TS": 1.0}, seeds=2), _2b=runs({"TS": 1.0}, seeds=2))
     made.figures |= {(name, "global"): runs for (name, _), runs in made.figures.items()}
-    found = judge_claim(CLAIMS["instances-violate-dominance"], made)
-    assert (found.verdict, found.variants) == (HOLDS, {})
+    verdict = judge_claim(CLAIMS["instances-violate-dominance"], made)
+    assert (verdict.verdict, verdict.variants) == (HOLDS, {})
 
 
 def test_widths_and_distances_are_those_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -550,10 +550,10 @@ def test_similar_rewards_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_diameters_by_the_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     there = results(_2e=runs({"LinTS": 1.0}, seeds=5), _2f=runs({"LinTS": 1.0}, seeds=5))
-    found = judge_claim(CLAIMS["instances-diameter"], there)
-    assert found.verdict == HOLDS
-    assert found.finding is not None
-    wide, narrow = found.finding.numbers.values()
+    verdict = judge_claim(CLAIMS["instances-diameter"], there)
+    assert verdict.verdict == HOLDS
+    assert verdict.finding is not None
+    wide, narrow = verdict.finding.numbers.values()
     assert wide / narrow == pytest.approx(5.0, rel=0.1)  # ε = 0.5 and ε = 0.1
     monkeypatch.setattr(instances, "instance", lambda figure, label, seed, _: instance("2d", "", seed))
     assert judge_claim(CLAIMS["instances-diameter"], there).verdict == OPEN

@@ -102,7 +102,7 @@ def test_1f_walks_trees_of_the_depth_it_says(variant: str) -> None:
         assert (policy.tree.n_arms, walked) == tuple(parsed(setting.label).values())
 
 
-@pytest.mark.parametrize(("name", "variant"), [each for each in ALL if each[1] != DEFAULT])
+@pytest.mark.parametrize(("name", "variant"), [item for item in ALL if item[1] != DEFAULT])
 def test_a_variant_is_another_setting(name: str, variant: str) -> None:
     figure = FIGURES[name]
     for one, two in zip(figure.settings(), figure.settings(variant), strict=True):
@@ -143,7 +143,7 @@ def test_an_instance_drawn_again_is_the_one_that_was_met() -> None:
 @pytest.mark.parametrize("variant", ["posterior", "global"])
 def test_a_variant_of_a_policy_changes_nothing_but_that_policy(variant: str) -> None:
     figure = replace(FIGURES["2a"], horizon=300)
-    before, after = (run(figure, each, seeds=2, jobs=1)[""].regret for each in (DEFAULT, variant))
+    before, after = (run(figure, item, seeds=2, jobs=1)[""].regret for item in (DEFAULT, variant))
     changed = {"posterior": "TSMax", "global": "UCBC"}[variant]
     assert [name for name in before if not np.array_equal(before[name], after[name])] == [changed]
     assert not another_problem("2a", variant, figure.settings(variant)[0])
@@ -156,15 +156,15 @@ def test_every_figure_runs_small_and_gives_the_promised_rows(name: str, variant:
     runs = run(figure, variant, seeds=SEEDS, jobs=1)
     if figure.kind != "function":
         assert list(runs) == [setting.label for setting in figure.settings(variant)]
-    for label, each in runs.items():
+    for label, item in runs.items():
         flat = variant != DEFAULT and label.endswith("depth=0")  # a tree without clusters
-        assert list(each.regret) == POLICIES[name]
-        assert each.times[-1] == HORIZON
+        assert list(item.regret) == POLICIES[name]
+        assert item.times[-1] == HORIZON
         for policy in POLICIES[name]:
-            assert each.regret[policy].shape == (SEEDS, len(each.times))
-            assert (np.diff(each.regret[policy], axis=1, prepend=0.0) >= -1e-12).all()
-            assert [sum(seed.values()) for seed in each.clusters[policy]] == [0 if flat else HORIZON] * SEEDS
-            assert (each.evaluations[policy] >= 1).all()
+            assert item.regret[policy].shape == (SEEDS, len(item.times))
+            assert (np.diff(item.regret[policy], axis=1, prepend=0.0) >= -1e-12).all()
+            assert [sum(seed.values()) for seed in item.clusters[policy]] == [0 if flat else HORIZON] * SEEDS
+            assert (item.evaluations[policy] >= 1).all()
     results = Results(tmp_path)
     (tmp_path / "runs").mkdir()
     results.keep(FinishedFigure(name, variant, SEEDS, "native", "0", labels=tuple(runs)), runs)

@@ -66,10 +66,10 @@ def folder(out: Path, names: list[tuple[str, str]], *, pictures: bool = True) ->
     (out / "runs").mkdir(parents=True)
     results = Results(out)
     for name, variant in names:
-        found = made_up(FIGURES[name], variant)
-        seeds = 5 if found else 0
-        how = FinishedFigure(name, variant, seeds, "native", "0.1.0", seconds=1.5, jobs=2, labels=tuple(found))
-        results.keep(how, found)
+        of_settings = made_up(FIGURES[name], variant)
+        seeds = 5 if of_settings else 0
+        how = FinishedFigure(name, variant, seeds, "native", "0.1.0", seconds=1.5, jobs=2, labels=tuple(of_settings))
+        results.keep(how, of_settings)
         if pictures:
             (out / f"{stem(name, variant)}.png").write_bytes(png())
             (out / f"{stem(name, variant)}.svg").write_text("<svg/>")
@@ -100,31 +100,31 @@ def browser() -> Iterator[Any]:
 
 def troubles(browser: Any, path: Path, width: int, scheme: str = "light") -> list[str]:
     """All that a reader would stumble over, with every detail opened."""
-    found: list[str] = []
+    problems: list[str] = []
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.on("console", lambda message: found.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: found.append(f"error: {error}"))
-    page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else found.append(asked.url))
+    page.on("console", lambda message: problems.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else problems.append(asked.url))
     page.goto(path.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     broken = "[...document.images].filter(each => !each.complete || each.naturalWidth === 0).length"
     if page.evaluate(broken):
-        found.append("a picture does not load")
+        problems.append("a picture does not load")
     if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-        found.append("the page scrolls sideways")
+        problems.append("the page scrolls sideways")
     small = "[...document.querySelectorAll('p, td, li')].some(each => parseFloat(getComputedStyle(each).fontSize) < 12)"
     if page.evaluate(small):
-        found.append("some text is too small")
+        problems.append("some text is too small")
     over = "each => each.getBoundingClientRect().right > each.closest('td').getBoundingClientRect().right + 1"
     if page.evaluate(f"[...document.querySelectorAll('td .badge')].some({over})"):
-        found.append("a verdict runs over the next column")
+        problems.append("a verdict runs over the next column")
     dead = (
         "[...document.querySelectorAll('a[href^=\"#\"]')].filter(a => !document.getElementById(a.hash.slice(1))).length"
     )
     if page.evaluate(dead):
-        found.append("a link leads nowhere")
+        problems.append("a link leads nowhere")
     page.close()
-    return found
+    return problems
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -184,8 +184,8 @@ def test_the_page_needs_nothing_beside_it(whole: tuple[Path, list[Verdict]]) -> 
 
 def test_claims_are_written_beside_it(whole: tuple[Path, list[Verdict]]) -> None:
     out = whole[0].parent
-    found = json.loads((out / "claims.json").read_text(encoding="utf-8"))
-    assert [each["verdict"] for each in found] == [verdict.verdict for verdict in whole[1]]
+    content = json.loads((out / "claims.json").read_text(encoding="utf-8"))
+    assert [item["verdict"] for item in content] == [verdict.verdict for verdict in whole[1]]
     lines = (out / "claims.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2 + len(CLAIMS)
     assert all(line.count("|") == 9 for line in lines)

@@ -60,12 +60,12 @@ def legend(ax: Any) -> list[str]:
 
 def test_lines_are_means_and_the_legend_is_in_their_order(runs: bt.Runs) -> None:
     ax = runs.plot(title="two policies")
-    found = lines(ax)
+    result = lines(ax)
     for name, regret in runs.regret.items():
-        assert np.array_equal(found[name].get_xdata(), runs.times)
-        assert found[name].get_ydata() == pytest.approx(regret.mean(axis=0))
-        assert to_hex(found[name].get_color()) == plots.LOOKS[name].color.lower()
-        assert found[name].get_marker() == plots.LOOKS[name].marker
+        assert np.array_equal(result[name].get_xdata(), runs.times)
+        assert result[name].get_ydata() == pytest.approx(regret.mean(axis=0))
+        assert to_hex(result[name].get_color()) == plots.LOOKS[name].color.lower()
+        assert result[name].get_marker() == plots.LOOKS[name].marker
     assert legend(ax) == sorted(runs.regret, key=lambda name: -runs.regret[name][:, -1].mean())
     assert ax.get_legend().get_title().get_text() == "mean ± 1 sd,\n4 seeds"
     assert ax.get_title(loc="left") == "two policies"
@@ -113,13 +113,13 @@ def test_time_can_be_logarithmic(runs: bt.Runs) -> None:
 
 def test_bounds_of_a_fixed_instance(runs: bt.Runs) -> None:
     ax = runs.plot(bounds=True)
-    found = lines(ax)
+    result = lines(ax)
     curves = bt.theory.bound_curves(TREE, MEANS, runs.times)
     assert len(curves) == 3
     for name, curve in curves.items():
-        assert found[name].get_ydata() == pytest.approx(curve)
+        assert result[name].get_ydata() == pytest.approx(curve)
         assert name in legend(ax)
-    assert len({str(found[name].get_linestyle()) for name in curves}) == len(curves)
+    assert len({str(result[name].get_linestyle()) for name in curves}) == len(curves)
     assert "for large t" in ax.get_legend().get_title().get_text()
 
 
@@ -160,9 +160,9 @@ def test_every_policy_has_a_look_of_its_own() -> None:
 
 
 def test_policies_we_do_not_know_get_what_is_free() -> None:
-    found = plots.looks(["TSC", "mine", "yours", "TS"])
-    assert found["TS"] == plots.LOOKS["TS"]
-    assert len({look.color for look in found.values()}) == 4
+    result = plots.looks(["TSC", "mine", "yours", "TS"])
+    assert result["TS"] == plots.LOOKS["TS"]
+    assert len({look.color for look in result.values()}) == 4
     many = plots.looks([f"policy {i}" for i in range(20)])
     assert len({(look.color, look.dashes) for look in many.values()}) == 20
     crowd = plots.looks([*(name for name in plots.LOOKS if plots.LOOKS[name].color in SPARE), "mine"])
@@ -175,13 +175,13 @@ def test_depths_of_a_policy_are_shades_of_its_colour() -> None:
     alone = plots.looks(["TS", "HTS(depth=2)", "UCT(depth=2)"], built)
     assert [alone[name] for name in alone] == [plots.LOOKS[name] for name in ("TS", "HTS", "UCT")]
     names = ["TS", "TSC", *(f"HTS(depth={depth})" for depth in depths), "UCT", "UCT(depth=2)"]
-    found = plots.looks(names, built)
-    assert found["HTS(depth=10)"] == plots.LOOKS["HTS"]
-    assert found["UCT"] == plots.LOOKS["UCT"]
-    assert len({look.color for look in found.values()}) == len(names)
-    shades = [int(found[f"HTS(depth={depth})"].color[1:3], 16) for depth in (10, 7, 6, 5, 4, 3, 2)]
+    result = plots.looks(names, built)
+    assert result["HTS(depth=10)"] == plots.LOOKS["HTS"]
+    assert result["UCT"] == plots.LOOKS["UCT"]
+    assert len({look.color for look in result.values()}) == len(names)
+    shades = [int(result[f"HTS(depth={depth})"].color[1:3], 16) for depth in (10, 7, 6, 5, 4, 3, 2)]
     assert shades == sorted(set(shades))  # the shallower, the paler
-    assert found["UCT(depth=2)"].dashes == "--"
+    assert result["UCT(depth=2)"].dashes == "--"
     assert plots.looks(["mine"], {"mine": ("Mine", {"depth": 2})})["mine"].color in SPARE
 
 
@@ -205,29 +205,29 @@ def overlaps(ax: Any) -> list[str]:
     """What covers something else, or sticks out of the picture."""
     figure = ax.get_figure()
     figure.draw_without_rendering()
-    found = []
+    result = []
     if ax.get_legend() is not None and ax.get_legend().get_window_extent().overlaps(ax.get_window_extent()):
-        found.append("legend")
+        result.append("legend")
     texts = [ax.xaxis.label, ax.yaxis.label, ax._left_title]
     texts += ax.get_legend().get_texts() if ax.get_legend() else []
     page = figure.bbox.padded(1.0)
     for text in texts:
         box = text.get_window_extent()
         if not (page.contains(box.x0, box.y0) and page.contains(box.x1, box.y1)):
-            found.append(f"{text.get_text()!r} sticks out")
+            result.append(f"{text.get_text()!r} sticks out")
     for axis in (ax.xaxis, ax.yaxis):
         low, high = sorted(axis.get_view_interval())
         ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
         boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_text()]
-        found += [f"tick labels of {axis.axis_name}" for a, b in pairwise(boxes) if a.overlaps(b)]
-    return found
+        result += [f"tick labels of {axis.axis_name}" for a, b in pairwise(boxes) if a.overlaps(b)]
+    return result
 
 
 @pytest.mark.parametrize(("name", "variant"), ALL)
 def test_every_figure_of_the_paper_is_drawn_and_nothing_overlaps(name: str, variant: str) -> None:
     figure = FIGURES[name]
     settings = figure.settings(variant)
-    made = {each.label: made_up(list(each.policies)) for each in settings} if figure.kind != "function" else {}
+    made = {item.label: made_up(list(item.policies)) for item in settings} if figure.kind != "function" else {}
     ax = axes(figure, variant, made)
     assert overlaps(ax) == []
     title = ax.get_title(loc="left")
@@ -254,7 +254,7 @@ def test_every_figure_of_the_paper_is_drawn_and_nothing_overlaps(name: str, vari
 def test_the_check_of_overlaps_sees_one() -> None:
     ax = plots.regret(made_up(["TS", "TSC"]), ax=plots.sheet(), title="a title " * 20)
     ax.legend(loc="center")
-    assert any("title" in each for each in overlaps(ax))
+    assert any("title" in item for item in overlaps(ax))
     assert "legend" in overlaps(ax)
 
 
@@ -306,7 +306,7 @@ def test_one_picture_of_the_kind_that_its_name_says(kind: str, start: bytes, tmp
     assert first.startswith(start)
     files.write(plots.regret(made_up(["TS"]), ax=plots.sheet()), path)
     assert path.read_bytes() == first
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert [item.name for item in tmp_path.iterdir()] == [path.name]
     assert pyplot.get_fignums() == []
 
 

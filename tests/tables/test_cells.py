@@ -29,8 +29,8 @@ def read(kinds: list[Any], *, plays: Any = 10, clicks: Any = 1) -> Catalogue:
     ],
 )
 def test_numbers_that_are_text(text: str, number: float) -> None:
-    found, wrong = cells.numbers([text])
-    assert (found.tolist(), wrong) == ([number], {})
+    result, wrong = cells.numbers([text])
+    assert (result.tolist(), wrong) == ([number], {})
 
 
 @pytest.mark.parametrize("text", ["1_000", "\u0663\u0660\u0660"])
