@@ -79,10 +79,13 @@ def reproduce(
     """
     library()  # raises now, rather than after minutes of work, if the report cannot be written
     figures, variants = list(figures), list(variants)
-    tasks = plan(figures, variants)
     beyond = not figures and set(variants) <= {"all"} if beyond is None else beyond
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many to run")
-    planned = [(figure, _plan_figure(figure, variant, quick, seeds, n_workers(jobs))) for figure, variant in tasks]
+    planned = []
+    for figure, variant in plan(figures, variants):
+        n = 0 if figure.kind == "function" else seeds or figure.n_seeds(quick=quick)
+        how = FinishedFigure(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=n_workers(jobs))
+        planned.append((figure, how))
     folder = Path(out)
     ats_folder = folder / ats.FOLDER
     for parent in (folder, ats_folder) if beyond else (folder,):
@@ -158,11 +161,6 @@ def run(
         n_done += len(policies)
         runs_by_label |= {label: runs.select(own).rename(own) for label, own in names.items()}
     return runs_by_label
-
-
-def _plan_figure(figure: Figure, variant: str, quick: bool, seeds: int | None, jobs: int) -> FinishedFigure:
-    n = 0 if figure.kind == "function" else seeds or figure.n_seeds(quick=quick)
-    return FinishedFigure(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=jobs)
 
 
 def _is_finished(results: Results, how: FinishedFigure) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,16 +247,11 @@ def labels(names: Sequence[str]) -> list[str]:
     alike: dict[str, set[str]] = {}
     for name in names:
         alike.setdefault(label(name), set()).add(name)
-    starts = {short: _agree(min(group), max(group)) for short, group in alike.items() if len(group) > 1}
+    starts = {short: len(commonprefix([*group])) for short, group in alike.items() if len(group) > 1}  # noqa: RUF071
     return [
         label(f"… {name[name.rfind(' ', 0, starts[short]) + 1 :]}") if short in starts else short
         for name, short in zip(names, map(label, names), strict=True)
     ]
-
-
-def _agree(one: str, other: str) -> int:
-    """Return the length of what two texts begin with."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def draw_mean(ax: Any, short: str, look: Look, x: object, mean: Floats, spread: Floats | None, **options: Any) -> None:
