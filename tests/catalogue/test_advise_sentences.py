@@ -83,8 +83,8 @@ def test_a_simpler_policy_that_does_as_well_as_ats_is_advised() -> None:
     curves = {"TS": lambda t: 0.1 * t, "TSC": lambda t: 0.05 * t, "ATS": lambda t: 0.0503 * t}
     advice = weighed(curves, spread=0.1, worlds=400)
     assert (advice.policy, advice.verdict) == ("TSC", "tree")
-    (said,) = [line for line in advice.sentences if line.startswith("ATS, which learns how far")]
-    assert said.endswith("the simpler TSC does as well.")
+    (sentence,) = [line for line in advice.sentences if line.startswith("ATS, which learns how far")]
+    assert sentence.endswith("the simpler TSC does as well.")
     worse = weighed(curves | {"ATS": lambda t: 0.09 * t})
     assert any(line.endswith("the simpler TSC does better.") for line in worse.sentences)
     flat = weighed({"TS": lambda t: 0.05 * t, "TSC": lambda t: 0.1 * t, "ATS": lambda t: 0.05 * t})
@@ -245,7 +245,7 @@ def test_the_tables_intervals_are_over_worlds_of_which_two_runs_share_one() -> N
 
 def test_few_worlds_are_held_to_students_t() -> None:
     """Two policies equally good: two standard errors of 8 runs are as frequent as Student's t with 7 degrees says."""
-    told = 0
+    n_decisive = 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
         regret = {name: 100 + rng.normal(0, 5, (4, 2, 1)) for name in ("TS", "TSC")}
@@ -254,8 +254,8 @@ def test_few_worlds_are_held_to_students_t() -> None:
             replicates=regret,
             regret={name: item.mean(axis=1) for name, item in regret.items()},
         )
-        told += WorldRuns(made, True).compare("TSC", "TS").is_decisive
-    assert told / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))
+        n_decisive += WorldRuns(made, True).compare("TSC", "TS").is_decisive
+    assert n_decisive / 400 == pytest.approx(0.0856, abs=4 * np.sqrt(0.0856 * 0.9144 / 400))
 
 
 @pytest.mark.parametrize(("worse", "is_said"), [(4.0, True), (1.0, False)])

@@ -51,9 +51,9 @@ def test_another_scale_is_the_same_problem() -> None:
         assert other.prior.sd == pytest.approx(times * (catalogue.prior.sd or 0.0))
         assert other.prior.prior_sd == pytest.approx(times * (catalogue.prior.prior_sd or 0.0))
         assert other.prior.mean == pytest.approx(add + times * catalogue.prior.mean)
-        here, there = inspect(catalogue, worlds=50), inspect(other, worlds=50)
-        assert there.levels["share"] == pytest.approx(here.levels["share"], rel=1e-6)
-        assert there.misplaced["arm"] == here.misplaced["arm"]
+        inspection, scaled = inspect(catalogue, worlds=50), inspect(other, worlds=50)
+        assert scaled.levels["share"] == pytest.approx(inspection.levels["share"], rel=1e-6)
+        assert scaled.misplaced["arm"] == inspection.misplaced["arm"]
 
 
 def test_intervals_hold_what_they_promise() -> None:

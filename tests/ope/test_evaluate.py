@@ -67,8 +67,8 @@ def test_the_rows_that_the_verdict_asks_for_tell() -> None:
     result = bt.evaluate(made(400, 2), target, tree=TREE)
     assert result.difference is not None
     needed = round(400 * ((1.96 + 0.8416) * result.difference.se / gain) ** 2)
-    told = [bt.evaluate(made(needed, seed), target, tree=TREE, estimators="dr").answer for seed in range(100)]
-    assert abs(told.count("better") / 100 - 0.8) < 4 * math.sqrt(0.8 * 0.2 / 100)
+    answers = [bt.evaluate(made(needed, seed), target, tree=TREE, estimators="dr").answer for seed in range(100)]
+    assert abs(answers.count("better") / 100 - 0.8) < 4 * math.sqrt(0.8 * 0.2 / 100)
 
 
 def test_arms_without_rows_are_named_and_withhold_the_verdict() -> None:
@@ -207,10 +207,10 @@ class Half(ope.Estimator):
 def test_an_estimator_of_ones_own_is_told_like_the_others() -> None:
     """The verdict is based on it only if there is no other."""
     target = [0.1, 0.1, 0.1, 0.4, 0.3]
-    alone, beside = (bt.evaluate(made(500, 3), target, tree=TREE, estimators=e) for e in ([Half()], [Half(), "ips"]))
+    alone, with_ips = (bt.evaluate(made(500, 3), target, tree=TREE, estimators=e) for e in ([Half()], [Half(), "ips"]))
     assert alone.trusted.estimator.name == "half"
-    assert beside.trusted.estimator.name == "ips"
-    assert alone["half"].value == pytest.approx(beside["ips"].value / 2)
+    assert with_ips.trusted.estimator.name == "ips"
+    assert alone["half"].value == pytest.approx(with_ips["ips"].value / 2)
     assert "half" in str(alone)
     assert alone.verdict
 
