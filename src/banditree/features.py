@@ -108,7 +108,8 @@ class Features:
         if isinstance(context, Mapping):
             return self._encode_one(context)
         if isinstance(context, list | tuple) and all(isinstance(row, Mapping) for row in context):
-            return self._encode_rows(context)
+            rows = [self._encode_one(visitor, row) for row, visitor in enumerate(context)]
+            return np.array(rows).reshape(-1, self.dim)
         columns = _columns_of(context, self._kinds)
         return self.encode_columns({name: column.values for name, column in columns.items()})
 
@@ -136,13 +137,9 @@ class Features:
             kind.encode(name, value, vector, self._starts[name], row)
         return vector
 
-    def _encode_rows(self, rows: Sequence[Mapping[Any, Any]]) -> Floats:
-        encoded = [self._encode_one(row, at) for at, row in enumerate(rows)]
-        return np.array(encoded) if encoded else np.zeros((0, self.dim))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the features as plain data for JSON; `from_dict` makes features of it again."""
-        return {"features": [{"name": name, **kind.plain()} for name, kind in self._kinds.items()]}
+        return {"features": [{"name": name, **_plain_of_spec(spec)} for name, spec in self.spec.items()]}
 
     @classmethod
     def from_dict(cls, plain: Any) -> Features:
@@ -188,10 +185,6 @@ class Kind(ABC):
     def spec(self) -> Any:
         """Return what the constructor of `Features` takes."""
 
-    @abstractmethod
-    def plain(self) -> dict[str, Any]:
-        """Return the same for JSON."""
-
     def columns(self, name: str) -> list[str]:
         return [name]
 
@@ -220,9 +213,6 @@ class Levels(Kind):
     def spec(self) -> list[Any]:
         return list(self.levels)
 
-    def plain(self) -> dict[str, Any]:
-        return {"levels": list(self.levels)}
-
     def columns(self, name: str) -> list[str]:
         return [f"{name}={level}" for level in self.levels]
 
@@ -245,9 +235,6 @@ class Range(Kind):
     def spec(self) -> tuple[float, float]:
         return self.low, self.high
 
-    def plain(self) -> dict[str, Any]:
-        return {"range": [self.low, self.high]}
-
     def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
         number = value if type(value) is float or type(value) is int else _number(value)
         if number is None or not -MAX_REWARD <= number <= MAX_REWARD:
@@ -269,9 +256,6 @@ class Flag(Kind):
 
     def spec(self) -> type:
         return bool
-
-    def plain(self) -> dict[str, Any]:
-        return {"type": "bool"}
 
     def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
         if not isinstance(value, FLAGS):
@@ -330,6 +314,12 @@ def _levels(name: str, levels: Iterable[Any]) -> Levels:
         few = "one level" if plain else "no levels"
         raise InvalidValue(f"feature {name!r} has {few}, so it says nothing; leave it out, or give more")
     return Levels(plain)
+
+
+def _plain_of_spec(spec: Any) -> dict[str, Any]:
+    if spec is bool:
+        return {"type": "bool"}
+    return {"range": list(spec)} if isinstance(spec, tuple) else {"levels": spec}
 
 
 def _spec_of_plain(part: Mapping[str, Any]) -> Any:

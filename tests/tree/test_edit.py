@@ -61,8 +61,8 @@ BAD: list[tuple[str, Any, type[BanditreeError], str]] = [
     ("move_arms", {"n": ("hats",)}, UnknownArm, "'n' is not in"),
     ("move_arms", "s1", InvalidType, "give a mapping"),
     ("remove_arms", ["n"], UnknownArm, "'n' is not in"),
-    ("remove_arms", "s1", InvalidType, "give a list of arms"),
-    ("remove_arms", 3, InvalidType, "give a list of arms"),
+    ("remove_arms", "s1", InvalidType, "arms to remove must be a list"),
+    ("remove_arms", 3, InvalidType, "arms to remove must be a list"),
     ("remove_arms", [["s1"]], UnknownArm, "is not in"),
     ("remove_arms", SHOP.arms, InvalidValue, "would remove all"),
 ]

@@ -344,7 +344,8 @@ def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
 
 def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
     """Return one prior parameter per node: (nodes, ...). If all are equal, the value is stored once."""
-    array = _repeat(n_nodes, float(value)) if np.ndim(value) == 0 else _broadcast(n_nodes, value)
+    shape = n_nodes, *np.shape(value)
+    array = _repeat(n_nodes, float(value)) if np.ndim(value) == 0 else np.broadcast_to(np.asarray(value, float), shape)
     if not own:
         return array
     array = array.copy()
@@ -358,11 +359,6 @@ def least(array: Floats) -> float:
     return float(array[0] if array.strides == (0,) else array.min())
 
 
-def _broadcast(n_nodes: int, value: object) -> Floats:
-    value = np.asarray(value, float)
-    return np.broadcast_to(value, (n_nodes, *value.shape))
-
-
 @lru_cache(maxsize=64)  # read-only, and used by every policy of a simulation
 def _repeat(n_nodes: int, value: float) -> Floats:
-    return _broadcast(n_nodes, value)
+    return np.broadcast_to(value, n_nodes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, abbreviate, positive, real, whole
+from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, positive, real, whole
 from banditree.stream import Rng
 from banditree.tree.shape import Indices
 
@@ -54,7 +54,7 @@ class Linear(Belief):
             raise InvalidType("give the length of the contexts, for example dim=5")
         dim = whole("dim", dim, 1, why="the length of the contexts")
         if dim > MAX_DIM:
-            raise InvalidValue(f"dim={abbreviate(dim)} is too long: a context has at most {MAX_DIM:,} numbers")
+            raise InvalidValue(f"dim={dim!s:.60} is too long: a context has at most {MAX_DIM:,} numbers")
         for what, number in {"v": v, "precision": precision}.items():  # keeps all numbers finite
             real(f"Linear: {what}", positive(f"Linear: {what}", number), 1e-30, MAX_CONTEXT)
         if np.size(mean) not in (1, dim):

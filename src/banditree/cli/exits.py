@@ -13,7 +13,6 @@ from typing import NoReturn, TextIO
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.report.files import find_target
 from banditree.report.words import visible
-from banditree.simulation.interrupt import ctrl_c
 
 USER_ERROR, STOPPED = 2, 130  # exit codes; STOPPED is for Ctrl-C
 
@@ -28,8 +27,7 @@ def exit_with(message: str, code: int) -> NoReturn:
 def exit_on_error() -> Iterator[None]:
     """Turn errors that users can fix, and Ctrl-C, into a message and an exit code."""
     try:
-        with ctrl_c():
-            yield
+        yield
     except BrokenPipeError:  # the reader of our output is gone, as with head: not an error
         raise
     except NotADirectoryError as error:

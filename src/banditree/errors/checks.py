@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 
@@ -24,7 +23,7 @@ def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "
         raise InvalidType(f"{what}={value!r} must be an int")
     if value < low or (high is not None and value > high):
         allowed = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidValue(f"{what}={abbreviate(value)} must be {allowed}{_because(why)}")
+        raise InvalidValue(f"{what}={value!s:.60} must be {allowed}{_because(why)}")
     return int(value)
 
 
@@ -33,7 +32,7 @@ def real(what: str, value: object, low: float = -math.inf, high: float = math.in
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidType(f"{what}={value!r} must be a number")
     if isinstance(value, int) and abs(value) > 2**1023:  # beyond what a float holds
-        raise InvalidValue(f"{what}={abbreviate(value)} is too large to compute with{_because(why)}")
+        raise InvalidValue(f"{what}={value!s:.60} is too large to compute with{_because(why)}")
     if not math.isfinite(value) or not low <= value <= high:
         allowed = f"at least {low}" if high == math.inf else f"from {low} to {high}"
         if low == -math.inf or not math.isfinite(value):
@@ -56,11 +55,6 @@ def choice(what: str, value: object, options: Sequence[str]) -> str:
     return value
 
 
-def is_native_ready(array: NDArray[Any]) -> bool:
-    """Whether the native engine can read an array of the right type as it is: no subclass, without gaps, aligned."""
-    return type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned
-
-
 def refuse_masked(what: str, values: object) -> None:
     """Refuse NumPy masked arrays, alone or as rows of a list: masked values must not be learned."""
     if type(values) is np.ndarray:
@@ -68,13 +62,6 @@ def refuse_masked(what: str, values: object) -> None:
     kinds = set(map(type, values)) if isinstance(values, list | tuple) else {type(values)}
     if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
         raise InvalidType(f"{what} are in a masked array; leave out the masked values, for example with x.compressed()")
-
-
-def abbreviate(value: object) -> str:
-    """Format a number for an error message; a very long int is described by its size."""
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"an int of {value.bit_length():,} bits"
-    return str(value)
 
 
 def _because(why: str) -> str:

@@ -17,7 +17,6 @@ from banditree.paper.pictures import draw, is_drawn
 from banditree.paper.report import write_report
 from banditree.paper.results import FinishedFigure, Results, load_results, stem, stream
 from banditree.report.html import library
-from banditree.simulation.interrupt import ctrl_c
 from banditree.simulation.progress import ShowShare, tasks_bar
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
@@ -102,7 +101,7 @@ def reproduce(
     unfinished = [(store, figure, how) for store, figure, how in chosen if not _is_finished(store, how)]
     costs = {_task_name(store, how): _expected_seconds(figure, how) for store, figure, how in unfinished}
     costs |= {REPORT: 5.0}
-    with ctrl_c() as stop, tasks_bar(costs, progress) as show:
+    with tasks_bar(costs, progress) as show:
         for store, figure, how in unfinished:
             store.forget(how.figure, how.variant)
             started = time.perf_counter()
@@ -114,7 +113,6 @@ def reproduce(
                     ats.draw(how.figure, ats.join_settings(figure, results.runs(how.figure), runs), folder, again=True)
             seconds = time.perf_counter() - started
             store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
-            stop.check()
         with show(REPORT):
             results, ats_results = results.in_order(), ats_results.in_order()
             results.write_csv()

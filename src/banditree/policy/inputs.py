@@ -12,7 +12,7 @@ from banditree import features
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType, InvalidValue
-from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD, abbreviate, is_native_ready, refuse_masked
+from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD, refuse_masked
 from banditree.features import Features
 from banditree.report.words import count as count_of
 
@@ -38,8 +38,9 @@ def reward(value: object, rows: Rows, arm: object) -> float:
     except OverflowError:
         number = np.inf
     if not np.isfinite(number):
-        value = abbreviate(value)
-        raise InvalidValue(f"reward {value} for arm {arm!r} is not finite; leave out rewards that were not observed")
+        raise InvalidValue(
+            f"reward {value!s:.60} for arm {arm!r} is not finite; leave out rewards that were not observed"
+        )
     if abs(number) > MAX_REWARD:
         raise InvalidValue(f"reward {number:g} for arm {arm!r} is too large to compute with; scale your rewards")
     low, high = rows.support
@@ -73,7 +74,7 @@ def _one_each(values: object, n: int, what: str, one: str, kinds: tuple[type, ..
         # each as it was given: one text among numbers makes text of all
         objects = array if array.dtype.kind in "mM" else np.asarray(values, dtype=object)
         return features.from_column(objects, one, kinds)
-    return array if array.dtype == np.float64 and is_native_ready(array) else np.array(array, np.float64, order="C")
+    return np.require(array, np.float64, ["C", "A"])
 
 
 def refuse_row(row: int, arm: object, rewards: Floats, plays: Floats | None, rows: Rows) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -116,22 +116,6 @@ def remember(policy: Policy, *, is_seeded: bool) -> None:
         _unseeded.add(policy)
 
 
-def _before_fork() -> None:
-    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child.
-
-    And wait for threads that compute without the GIL.
-    """
-    if _policies:
-        importlib.import_module("numpy.ma")
-    if native is not None:
-        native.before_fork()
-
-
-def _after_fork_in_parent() -> None:
-    if native is not None:
-        native.after_fork(False)
-
-
 def _after_fork_in_child() -> None:
     """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
     if native is not None:
@@ -149,4 +133,6 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+    if native is not None:  # a fork waits for threads that compute without the GIL
+        os.register_at_fork(before=native.before_fork, after_in_parent=partial(native.after_fork, False))
+    os.register_at_fork(after_in_child=_after_fork_in_child)

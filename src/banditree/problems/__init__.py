@@ -29,9 +29,8 @@ from banditree.problems import functions
 from banditree.problems.contextual import linear, mixed_effects
 from banditree.problems.drifting import Drifting, DriftingInstance, drifting
 from banditree.problems.fixed import bernoulli, bounded, gaussian, linear_from
-from banditree.problems.instance import Instance
+from banditree.problems.instance import AnyInstance, AnyProblem, Instance, Problem
 from banditree.problems.paper import bumps, hierarchical_dominance, sine_kmeans, strong_dominance, surface, unstructured
-from banditree.problems.problem import AnyInstance, AnyProblem, Problem
 from banditree.problems.real import open_bandit
 from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Rewards, Uniform
 from banditree.tree import Tree

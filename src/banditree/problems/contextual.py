@@ -10,8 +10,7 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice, positive, real, whole
-from banditree.problems.instance import CONTEXTS, Instance
-from banditree.problems.problem import Problem
+from banditree.problems.instance import CONTEXTS, Instance, Problem
 from banditree.problems.rewards import Clicks, Gaussian, Uniform
 from banditree.stream import Rng
 from banditree.tree import Tree

@@ -9,8 +9,7 @@ import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
-from banditree.problems.instance import Floats, Instance
-from banditree.problems.problem import AnyProblem
+from banditree.problems.instance import AnyProblem, Floats, Instance
 from banditree.stream import Seed, generator, seed_sequence
 from banditree.tree.build import Name
 

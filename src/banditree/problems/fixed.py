@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
+from banditree.problems.instance import Instance, Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Gaussian, Rewards, Uniform
 from banditree.stream import Rng
 from banditree.tree import Tree

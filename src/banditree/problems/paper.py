@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice, real, whole
 from banditree.problems import functions
-from banditree.problems.instance import Floats, Instance
-from banditree.problems.problem import Problem
+from banditree.problems.instance import Floats, Instance, Problem
 from banditree.problems.rewards import Bernoulli
 from banditree.stream import Rng
 from banditree.tree import Tree, clustering

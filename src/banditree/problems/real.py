@@ -17,8 +17,7 @@ import numpy as np
 
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
-from banditree.problems.instance import Instance
-from banditree.problems.problem import Problem
+from banditree.problems.instance import Instance, Problem
 from banditree.problems.rewards import Bernoulli
 from banditree.report.files import write_whole
 from banditree.stream import Rng

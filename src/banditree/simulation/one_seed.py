@@ -21,8 +21,7 @@ from banditree.policy import Policy
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.state import hold, state_of
 from banditree.problems.drifting import Drifting, DriftingInstance
-from banditree.problems.instance import Instance
-from banditree.problems.problem import AnyInstance, AnyProblem, Problem
+from banditree.problems.instance import AnyInstance, AnyProblem, Instance, Problem
 from banditree.problems.rewards import Bernoulli, Bounded, Clicks, Gaussian, Uniform
 from banditree.simulation.runs import Run
 from banditree.simulation.stepper import (

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.errors import BadFile, InvalidType, InvalidValue
-from banditree.problems.problem import AnyInstance
+from banditree.problems.instance import AnyInstance
 from banditree.report import words
 from banditree.report.files import read_whole, write_whole
 from banditree.report.intervals import student_interval

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
-from banditree.problems.problem import AnyProblem
+from banditree.problems.instance import AnyProblem
 from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on, policy_class
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Built, Run, Runs

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import BanditreeError, InvalidType, PolicyFailed, ProblemFailed, UnknownArm
 from banditree.policy import Policy
-from banditree.problems.problem import AnyInstance, AnyProblem
+from banditree.problems.instance import AnyInstance, AnyProblem
 from banditree.simulation.runs import Run
 from banditree.simulation.workers import Monitor
 from banditree.stream import Rng, Seed

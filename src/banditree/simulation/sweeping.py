@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditree.errors import Interrupted, InvalidType, InvalidValue
-from banditree.problems.problem import AnyProblem
+from banditree.problems.instance import AnyProblem
 from banditree.report.result import Result
 from banditree.report.tables import Table, frame
 from banditree.report.words import count

@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from banditree.errors import InvalidType, InvalidValue
-from banditree.simulation.interrupt import CtrlC, ctrl_c
 from banditree.simulation.progress import Progress, ShowSteps, steps_bar
 from banditree.stream import native
 
@@ -79,13 +78,13 @@ def run_seeds(
     """
     backend, configured = _joblib_settings()
     workers = n_workers(configured if jobs is None else jobs)
-    with ctrl_c() as stop, steps_bar(steps, progress) as show:
+    with steps_bar(steps, progress) as show:
         if backend is not None:
-            yield from _through_joblib(backend, seeds, draw, run, jobs, steps, show, stop)
+            yield from _through_joblib(backend, seeds, draw, run, jobs, steps, show)
         else:
             # Starting a task costs as much as a short run, so several short seeds share one.
             task_seeds = max(1, min(TASK_STEPS * len(seeds) // max(steps, 1), len(seeds) // (4 * workers)))
-            yield from _on_threads(seeds, draw, run, workers, is_slow, task_seeds, show, stop)
+            yield from _on_threads(seeds, draw, run, workers, is_slow, task_seeds, show)
 
 
 def _on_threads(
@@ -96,7 +95,6 @@ def _on_threads(
     is_slow: bool,
     task_seeds: int,
     show: ShowSteps,
-    stop: CtrlC,
 ) -> Iterator[Result]:
     """Run up to ``task_seeds`` seeds per task on threads; the calling thread watches for Ctrl-C."""
     monitor = new_monitor()
@@ -124,11 +122,9 @@ def _on_threads(
             n_left = len(seeds)
             while n_left:
                 task = next(tasks, None)
-                with stop.held_back():  # an interrupt inside the pool's locks would leave them locked
-                    if task is not None:
-                        pool.submit(work, *task)
-                    show(monitor.steps)
-                stop.check()
+                if task is not None:
+                    pool.submit(work, *task)
+                show(monitor.steps)
                 try:
                     results, error = finished.get(timeout=POLL_SECONDS if task is None else 0)
                 except Empty:
@@ -170,7 +166,6 @@ def _through_joblib(
     jobs: int | None,
     steps: int,
     show: ShowSteps,
-    stop: CtrlC,
 ) -> Iterator[Result]:
     from joblib import Parallel, delayed
 
@@ -179,7 +174,6 @@ def _through_joblib(
     for done, result in enumerate(parallel(delayed(_run_seed)(draw, run, seed) for seed in seeds), start=1):
         show(steps * done // len(seeds))
         yield result
-        stop.check()
 
 
 def _run_seed(draw: Draw[Instance], run: Run[Instance, Result], seed: int) -> Result:

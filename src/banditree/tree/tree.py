@@ -1,22 +1,22 @@
-"""Define `Tree`, the arms that can be chosen and the clusters that group them."""
+"""Define `Tree`, the arms that can be chosen and the clusters that group them, and `Nodes`, its nodes by number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import InvalidValue
-from banditree.errors.checks import whole
+from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build, text
-from banditree.tree.build import Draft, Name
-from banditree.tree.lookup import Lookup
-from banditree.tree.nodes import Nodes
-from banditree.tree.shape import Indices, Ints, Shape, lazy, number
+from banditree.tree.build import Draft, Name, to_list
+from banditree.tree.shape import Indices, Ints, Shape, number
 
-DERIVED = ("_cuts", "nodes")  # computed on first use
+DERIVED = ("_counts_up", "_cuts", "_ids", "_table", "nodes")  # computed on first use
+PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
 
 
 class Tree:
@@ -87,13 +87,16 @@ class Tree:
     def _fill(self, draft: Draft) -> None:
         if not draft.arms:
             raise InvalidValue("a tree needs at least one arm")
-        lookup = Lookup(draft.arms, self.__repr__)
+        arms = tuple(draft.arms)
+        index = dict(zip(arms, range(len(arms)), strict=True))
+        if len(index) < len(arms):
+            twice = next(arm for at, arm in enumerate(arms) if index[arm] != at)
+            raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")
         shape, clusters = number(np.array(draft.parent, np.intp), np.array(draft.arm, np.intp))
         self.__dict__.update(  # bypasses __setattr__, which always raises
             shape=shape,
-            arms=lookup.arms,
-            index=lookup.index,
-            _lookup=lookup,
+            arms=arms,
+            index=index,
             _names=tuple(draft.names[node] for node in clusters.tolist()),
         )
 
@@ -127,7 +130,7 @@ class Tree:
                 arms_of[nodes.name(node)].append(arm)
         return arms_of
 
-    @lazy
+    @cached_property
     def nodes(self) -> Nodes:
         """The nodes by number, for code that walks: names, paths, what is below."""
         return Nodes(self.shape, self.arms, self._names)
@@ -143,17 +146,73 @@ class Tree:
 
     # Finding arms
 
-    def position(self, arm: object) -> int:
+    def position(self, arm: Any) -> int:
         """Return the position of an arm in :attr:`arms`."""
-        return self._lookup.position(arm)
+        if type(arm) not in PLAIN and (isinstance(arm, bool) or not isinstance(arm, str | int | np.integer)):
+            raise self._unknown_arm(arm, f"; ids are strings or ints, not of type {type(arm).__name__}")
+        try:
+            return self.index[arm]
+        except KeyError:
+            raise self._unknown_arm(arm) from None
 
-    def positions(self, arms: object, *, copy: bool = True) -> NDArray[np.int64]:
-        """Return the positions of many arms, as a new array: (len(arms),). Without ``copy``, maybe ``arms`` itself."""
-        return self._lookup.positions(arms, copy=copy)
+    def _unknown_arm(self, arm: object, more: str = "") -> UnknownArm:
+        shown = ", ".join(repr(arm) for arm in self.arms[:5])
+        shown += f", ... ({len(self.arms):,} in all)" if len(self.arms) > 5 else ""
+        return UnknownArm(f"arm {arm!r:.100} is not in {self!r}; its arms are {shown}{more}")
+
+    def positions(self, arms: object) -> NDArray[np.int64]:
+        """Return the positions of many arms, as a new array: (len(arms),)."""
+        refuse_masked("arms", arms)
+        if isinstance(arms, np.ndarray) and arms.ndim == 1 and arms.dtype.kind in "iu" and self._table is not None:
+            low, table = self._table
+            offset = arms.astype(np.int64) - low if low else arms.astype(np.int64)
+            is_signed = arms.dtype.kind == "i" or low >= 0  # else huge ids could be taken for negative ones
+            if is_signed and len(offset) and offset.view(np.uint64).max() < len(table):  # negative offsets become huge
+                positions = offset if self._counts_up else table[offset]
+                if positions.min() >= 0:
+                    return positions
+        if isinstance(arms, set | frozenset):
+            raise InvalidType("arms is a set, which has no order; give a list, for example sorted(...)")
+        listed = to_list(arms, "arms")
+        if set(map(type, listed)) <= PLAIN:
+            try:
+                return np.array([self.index[arm] for arm in listed], np.int64)
+            except KeyError:
+                pass  # the slow way below raises for the right arm
+        return np.array([self.position(arm) for arm in listed], np.int64)
 
     def ids(self, positions: Indices) -> NDArray[Any]:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
-        return np.asarray(self._lookup.ids[positions])
+        return np.asarray(self._ids[positions])
+
+    @cached_property
+    def _ids(self) -> NDArray[Any]:
+        """The ids as an array: of ints if all are ints, else of objects."""
+        if set(map(type, self.arms)) == {int}:
+            try:
+                return np.array(self.arms, np.int64)
+            except OverflowError:
+                pass
+        array = np.empty(len(self.arms), object)
+        array[:] = self.arms
+        return array
+
+    @cached_property
+    def _table(self) -> tuple[int, NDArray[np.int64]] | None:
+        """(lowest id, positions of the ids from there on, -1 for gaps); None unless ids are ints without large gaps."""
+        if self._ids.dtype == object:
+            return None
+        low, high = int(self._ids.min()), int(self._ids.max())
+        if high - low > 8 * len(self.arms) + 1024:
+            return None
+        table = np.full(high - low + 1, -1, np.int64)
+        table[self._ids - low] = np.arange(len(self.arms))
+        return low, table
+
+    @cached_property
+    def _counts_up(self) -> bool:
+        """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
+        return bool((self._ids == np.arange(len(self.arms))).all())
 
     # Derived trees
 
@@ -166,7 +225,7 @@ class Tree:
             self._cuts[depth] = self._cut(depth)
         return self._cuts[depth]
 
-    @lazy
+    @cached_property
     def _cuts(self) -> dict[int, Tree]:
         """The cuts made so far, by depth: a simulation builds many policies on one tree."""
         return {}
@@ -241,7 +300,78 @@ class Tree:
         return text.tree_as_html(self)
 
     _names: tuple[Name | None, ...]  # cluster names breadth-first, the root's first (None)
-    _lookup: Lookup
+
+
+class Nodes:
+    """Names and places of the nodes that ``shape`` numbers; the root is node 0."""
+
+    def __init__(self, shape: Shape, arms: tuple[Name, ...], clusters: tuple[Name | None, ...]) -> None:
+        self.shape, self.arms = shape, arms
+        self.clusters = clusters  # names of the inner nodes, the root's (None) first
+
+    def name(self, node: int) -> Name:
+        """Return the name of a node: its arm id or its cluster's name."""
+        content = int(self.shape.content[node])
+        name = self.arms[content] if content >= 0 else self.clusters[~content]
+        return "root" if name is None else name
+
+    def path(self, node: int) -> tuple[Name, ...]:
+        """Return the names on the path from the root (excluded) to a node; () for the root."""
+        return tuple(self.name(step) for step in reversed(self.shape.path_up(node)[:-1]))
+
+    def paths(self) -> list[tuple[Name, ...]]:
+        """Return the path of every node, starting with () for the root."""
+        known: list[tuple[Name, ...]] = [()] * self.shape.n_nodes
+        for node, parent in enumerate(self.shape.parent.tolist()):
+            if node:
+                known[node] = (*known[parent], self.name(node))
+        return known
+
+    def child(self, node: int, name: Name) -> int | None:
+        """Return the cluster of this name directly below a node, or None."""
+        return self._children.get((node, name))
+
+    def cluster(self, path: Sequence[Name]) -> int | None:
+        """Return the node of the cluster at the end of a path, or None."""
+        node: int | None = 0
+        for name in path:
+            node = None if node is None else self.child(node, name)
+        return node
+
+    def arms_below(self, node: int) -> NDArray[np.intp]:
+        """Return the positions of all arms below a node, in order."""
+        shape, level = self.shape, np.array([node])
+        leaves = []
+        while len(level):  # the children of adjacent nodes are adjacent
+            leaves.append(level[shape.content[level] >= 0])
+            level = np.concatenate([np.arange(shape.start[inner], shape.start[inner + 1]) for inner in level.tolist()])
+        return np.sort(shape.content[np.concatenate(leaves)]).astype(np.intp)
+
+    @cached_property
+    def top_clusters(self) -> dict[Name, int]:
+        """The node of each top cluster, by its name."""
+        first, last = self.shape.start[0], self.shape.start[1]
+        return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
+
+    @cached_property
+    def top_of_arms(self) -> NDArray[np.intp]:
+        """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
+        node = np.arange(self.shape.n_nodes)
+        node[self.shape.content >= 0] = -1
+        top = self.shape.hand_down(node, from_level=1)[self.shape.node_of]
+        top.flags.writeable = False
+        return top
+
+    def sums_of_top(self, values: NDArray[np.int64]) -> dict[Name, int]:
+        """Sum ``values``, one per arm, over each top cluster; arms directly below the root are left out."""
+        sums = np.bincount(self.top_of_arms + 1, values, minlength=int(self.shape.start[1]) + 1).tolist()
+        return {name: int(sums[node + 1]) for name, node in self.top_clusters.items()}
+
+    @cached_property
+    def _children(self) -> dict[tuple[int, Name], int]:
+        inner = self.shape.inner[1:]
+        pairs = zip(self.shape.parent[inner].tolist(), self.clusters[1:], inner.tolist(), strict=True)
+        return {(parent, name): node for parent, name, node in pairs if name is not None}
 
 
 def to_arrays(tree: Tree) -> tuple[Ints, Ints, tuple[Name, ...], tuple[Name | None, ...]]:
