@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from banditree.service.settings import Settings, parse_context
 from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
 from banditree.tree import Tree
-from tests.support.serving import ITEMS, inside, until
+from tests.support.serving import ITEMS, holding, inside, until
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats") for i in range(3)}
 TSC = Settings(policy="TSC")
@@ -300,6 +301,23 @@ def test_what_cannot_be_is_refused_with_a_sentence_and_changes_nothing(
         assert 400 <= answer.status_code < 500, answer.text
         assert answer.json().keys() & {"error", "errorDetails"}
         assert service.engine.n == before
+
+
+def test_a_void_concerns_no_decision_that_comes_later(tmp_path: Path) -> None:
+    """Not even one whose reward is sent at once, so that both are in the same batch."""
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, http):
+        play(http, 2, unit="human")
+        http.post("/v1/decisions", json={"id": "seen"})
+        assert http.post("/v1/void", json={"unit": "human"}).json() == {"voided": 2}
+        assert http.post("/v1/void", json={"ids": ["seen", "new"]}).json() == {"voided": 1}
+        with ThreadPoolExecutor(2) as pool, holding(service.engine):
+            decided = pool.submit(http.post, "/v1/decisions", json={"id": "new", "unit": "human"})
+            until(lambda: service.engine._queue._size == 1)
+            rewarded = pool.submit(http.put, "/v1/decisions/new/reward", json={"reward": 1})
+            until(lambda: service.engine._queue._size == 2)
+        assert decided.result().status_code == 201
+        assert rewarded.result().json() == {"status": "applied"}
+        assert http.get("/v1/report").json()["groups"]["policy"] == {"decisions": 1, "units": 1, "reward": 1}
 
 
 def test_after_a_thousand_voids_another_one_counts_only_what_is_new(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -17,7 +16,7 @@ from banditree.service.events import MAIN, Event, Kind
 from banditree.service.serve import open_log
 from banditree.service.store_postgres import PostgresLog
 from tests.support.databases import Database, postgres, programs
-from tests.support.serving import Server, inside, serving, start, until
+from tests.support.serving import Server, holding, inside, serving, start, until
 from tests.support.torture import PLANS, compare, compare_states, torture
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed: apt-get install postgresql")
@@ -156,19 +155,10 @@ def test_a_process_that_has_missed_events_before_they_were_archived_says_so(
         inside(*plans, store=database.address) as (second, other),
         inside(*plans, store=database.address, archive=old) as (first, http),
     ):
-        is_held, may_go_on, take = threading.Event(), threading.Event(), second.engine._queue.take
-
-        def hold(*how: Any) -> Any:
-            is_held.set()
-            may_go_on.wait(60)
-            return take(*how)
-
-        monkeypatch.setattr(second.engine._queue, "take", hold)
-        is_held.wait(60)
-        for _ in range(30):
-            http.post("/v1/decisions")
-        until(lambda: first.engine._deleted > 20)
-        may_go_on.set()
+        with holding(second.engine):
+            for _ in range(30):
+                http.post("/v1/decisions")
+            until(lambda: first.engine._deleted > 20)
         assert "Restart the service" in until(lambda: other.post("/v1/decisions").json().get("error"))
     with inside(*plans, store=database.address) as (third, _):
         assert third.engine.states[MAIN].decisions == 30

@@ -144,6 +144,25 @@ def inside(
         thread.join(30)
 
 
+@contextmanager
+def holding(engine: Engine) -> Iterator[None]:
+    """Let an engine take nothing from its queue within the block."""
+    is_held, may_go_on, take = threading.Event(), threading.Event(), engine._queue.take
+
+    def hold(*how: Any) -> Any:
+        is_held.set()
+        may_go_on.wait(120)
+        return take(*how)
+
+    vars(engine._queue)["take"] = hold
+    try:
+        assert is_held.wait(60)
+        yield
+    finally:
+        del vars(engine._queue)["take"]
+        may_go_on.set()
+
+
 def until(true: Any, seconds: float = 60.0) -> Any:
     """Wait until something is true, and return it."""
     end = time.monotonic() + seconds

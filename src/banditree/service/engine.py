@@ -369,10 +369,11 @@ class Engine:
                 results.append(refused)
                 continue
             results.append(outcome)
-            events += outcome.events
             for event in outcome.events:
-                if event.id is not None:
-                    known.setdefault((event.experiment, event.id), []).append(event)  # later commands see it
+                events.append(event)
+                if event.id is not None:  # later commands see it, with the number that it will get
+                    numbered = event._replace(n=self.n + len(events))
+                    known.setdefault((event.experiment, event.id), []).append(numbered)
         return results, events
 
     def _find(self, commands: Sequence[Command]) -> dict[tuple[str, str], list[Event]]:

@@ -297,7 +297,7 @@ class Voids:
         self._bodies: dict[int, dict[str, Any]] = {}  # n of the void -> its body
         self._spans: list[tuple[int, int, int]] = []  # n of the void, first and last time
         self._units: dict[str, int] = {}  # unit -> n of the last void
-        self._ids: set[str] = set()
+        self._ids: dict[str, int] = {}  # the same of ids
         for event in events:
             self.add(event)
 
@@ -316,7 +316,7 @@ class Voids:
         """Add what a void event covers: decisions before it."""
         body = self._bodies[event.n] = event.body or {}
         if "ids" in body:
-            self._ids |= set(body["ids"])
+            self._ids |= dict.fromkeys(body["ids"], event.n)
         elif "unit" in body:
             self._units[body["unit"]] = event.n
         else:
@@ -324,7 +324,7 @@ class Voids:
 
     def cover(self, decision: Event) -> bool:
         """Whether a decision is voided."""
-        if decision.id in self._ids:
+        if decision.n < self._ids.get(decision.id or "", 0):
             return True
         if decision.unit is not None and decision.n < self._units.get(decision.unit, 0):
             return True
