@@ -288,7 +288,19 @@ def _read(
 # ---------------------------------------------------------------- logs of the service
 
 SERVICE_COLUMNS = ("arm", "propensity", "reward", "path", "at")  # of GET /v1/log?format=csv
-SERVICE_FILTERS = ("withdrawn", "shown", "only", "exclude")  # columns that say whether a row is a free choice
+
+
+def _is_limit(cell: object, _: object) -> bool:
+    return not cells.looks_missing(cell) and cell != "[]"
+
+
+# {column: (why a row is not a free choice of the policy, whether that is so by its cell and its arm)}
+SERVICE_FILTERS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "withdrawn": ("withdrawn before it was shown", lambda cell, _: cell == "true" or cell is True),
+    "shown": ("in shadow mode: what was shown was not this policy's choice", lambda cell, arm: cell != arm),
+    "only": ("limited by 'only'", _is_limit),
+    "exclude": ("limited by 'exclude'", _is_limit),
+}
 
 
 def is_service_log(source: object) -> bool:
@@ -306,30 +318,14 @@ def _read_service_log(source: object, context: Sequence[str], max_bytes: int) ->
         )
     wanted = [*SERVICE_COLUMNS, *(name for name in SERVICE_FILTERS if name in present), *context]
     table = load(source, wanted, max_bytes=max_bytes, error=LogError)
-    table = _leave_out(table, "withdrawn", lambda row: row == "true" or row is True, "withdrawn before it was shown")
-    table = _leave_out(
-        table, "shown", lambda row: row, "in shadow mode: what was shown was not this policy's choice", "arm"
-    )
-    for limit in ("only", "exclude"):
-        table = _leave_out(
-            table, limit, lambda row: not cells.looks_missing(row) and row != "[]", f"limited by {limit!r}"
-        )
+    for column, (why, is_out) in SERVICE_FILTERS.items():
+        if column in table.values:
+            both = zip(table.values[column], table.values["arm"], strict=True)
+            kept = np.array([not is_out(cell, arm) for cell, arm in both], bool)
+            if not kept.all():
+                table.notes.append(f"{count(int((~kept).sum()), 'row')} {why}: left out")
+            table = table.keep(kept)
     return _read(table, "arm", "reward", "propensity", context, "at", "path")
-
-
-def _leave_out(
-    table: Columns, column: str, is_out: Callable[[Any], bool], why: str, unless_equal: str | None = None
-) -> Columns:
-    """Leave out the rows whose cell says so, and note how many; a column that is not there says nothing."""
-    if column not in table.values:
-        return table
-    values = table.values[column]
-    kept = np.array([not is_out(value) for value in values], bool)
-    if unless_equal is not None:
-        kept = np.array([value == other for value, other in zip(values, table.values[unless_equal], strict=True)], bool)
-    if not kept.all():
-        table.notes.append(f"{count(int((~kept).sum()), 'row')} {why}: left out")
-    return table.keep(kept)
 
 
 def _read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:

@@ -17,7 +17,7 @@ from banditree.paper import pictures
 from banditree.paper.claims.claim import parameter
 from banditree.paper.figures import DEFAULT, LINEAR, ON_TREES, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
-from banditree.paper.results import Results, load_results, stem
+from banditree.paper.results import Results, stem
 from banditree.report.words import count
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
@@ -80,19 +80,13 @@ class Compared:
         return "less" if self.ratio < 1 else "more"
 
 
-def load_joined(out: Path, results: Results) -> dict[str, dict[str, Runs]]:
-    """Load the runs of ATS joined with the paper's: {figure: {setting: runs}}, where both were run in the same way."""
-    ours = load_results(out / FOLDER)
-    joined = {}
-    for name, figure in FIGURES.items():
-        if name in ours and name in results and ours.kept[name, DEFAULT].inputs == results.kept[name, DEFAULT].inputs:
-            joined[name] = join_settings(figure, results.runs(name), ours.runs(name))
-    return joined
-
-
-def total_seconds(out: Path) -> float:
-    """Return the wall time that the runs of ATS took."""
-    return sum(how.seconds for how in load_results(out / FOLDER).kept.values())
+def join_figures(paper: Results, ours: Results) -> dict[str, dict[str, Runs]]:
+    """Join the paper's runs with those of ATS: {figure: {setting: runs}}, where both were run in the same way."""
+    return {
+        name: join_settings(figure, paper.runs(name), ours.runs(name))
+        for name, figure in FIGURES.items()
+        if name in paper and name in ours and paper.kept[name, DEFAULT].inputs == ours.kept[name, DEFAULT].inputs
+    }
 
 
 def join_settings(figure: Figure, paper: Mapping[str, Runs], ours: Mapping[str, Runs]) -> dict[str, Runs]:

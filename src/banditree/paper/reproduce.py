@@ -114,7 +114,6 @@ def reproduce(
             seconds = time.perf_counter() - started
             store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
         with show(REPORT):
-            results, ats_results = results.in_order(), ats_results.in_order()
             results.write_csv()
             if ats_results.kept:
                 ats_results.write_csv()

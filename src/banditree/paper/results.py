@@ -20,6 +20,7 @@ from banditree.report.files import write_whole
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import Streams
 
+IN_ORDER = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]  # the paper's
 COLUMNS = ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
 
 
@@ -73,7 +74,7 @@ class Results:
     """The finished figures of a folder. Runs are read from disk when they are first needed."""
 
     out: Path
-    kept: dict[tuple[str, str], FinishedFigure] = field(default_factory=dict)  # {(figure, variant): how it was run}
+    kept: dict[tuple[str, str], FinishedFigure] = field(default_factory=dict)  # {(figure, variant): how}, in order
     _runs: dict[tuple[str, str], dict[str, Runs]] = field(default_factory=dict, repr=False)
 
     def __contains__(self, figure: object) -> bool:
@@ -121,18 +122,15 @@ class Results:
         for i, of_setting in enumerate(runs.values()):
             of_setting.save(self._file(key, i))
         write_whole(self._mark(key), [json.dumps(asdict(how), indent=1).encode()])
-        self.kept[key], self._runs[key] = how, dict(runs)
+        self._runs[key] = dict(runs)
+        finished = self.kept | {key: how}
+        self.kept = {key: finished[key] for key in IN_ORDER if key in finished}
 
     def forget(self, figure: str, variant: str) -> None:
         """Remove the mark that a figure is finished."""
         self._mark((figure, variant)).unlink(missing_ok=True)
         self.kept.pop((figure, variant), None)
         self._runs.pop((figure, variant), None)
-
-    def in_order(self) -> Results:
-        """Return the same results in the paper's order."""
-        order = [(name, variant) for name, figure in FIGURES.items() for variant in figure.variants]
-        return Results(self.out, {key: self.kept[key] for key in order if key in self.kept}, self._runs)
 
     def _mark(self, key: tuple[str, str]) -> Path:
         return self.out / "runs" / f"{'-'.join(key)}.json"
@@ -144,14 +142,13 @@ class Results:
 def load_results(out: str | Path) -> Results:
     """Read which figures are finished in a folder that ``banditree reproduce`` wrote."""
     results = Results(Path(out))
-    for name, figure in FIGURES.items():
-        for variant in figure.variants:
-            mark = results._mark((name, variant))
-            if not mark.exists():
-                continue
-            try:
-                how = json.loads(mark.read_text(encoding="utf-8"))
-                results.kept[name, variant] = FinishedFigure(**how | {"labels": tuple(how["labels"])})
-            except (ValueError, TypeError, KeyError) as error:
-                raise BadFile(f"{mark} is damaged ({error}); delete it to run that figure again") from None
+    for key in IN_ORDER:
+        mark = results._mark(key)
+        if not mark.exists():
+            continue
+        try:
+            how = json.loads(mark.read_text(encoding="utf-8"))
+            results.kept[key] = FinishedFigure(**how | {"labels": tuple(how["labels"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise BadFile(f"{mark} is damaged ({error}); delete it to run that figure again") from None
     return results

@@ -90,7 +90,7 @@ def write_report(
     """
     started = time.perf_counter()
     folder = Path(out)
-    results = (load_results(folder) if results is None else results).in_order()
+    results = load_results(folder) if results is None else results
     if not results.kept:
         raise InvalidValue(f"{folder} has no finished figure; run `banditree reproduce --out {folder}` first")
     verdicts = judge(results, jobs=jobs) if verdicts is None else verdicts
@@ -233,9 +233,11 @@ class Report:
     # The rest
 
     def _beyond(self) -> list[Section]:
-        joined = beyond.load_joined(self.results.out, self.results)
+        ours = load_results(self.results.out / beyond.FOLDER)
+        joined = beyond.join_figures(self.results, ours)
         if not joined:
             return []
+        seconds = sum(how.seconds for how in ours.kept.values())
         comparisons = [row for name, runs in joined.items() for row in beyond.compare(name, runs)]
         columns: Columns = {
             "figure": lambda row: row.figure,
@@ -250,7 +252,7 @@ class Report:
         numbers = Grid.of(comparisons, columns, names=range(4), label=label, most=None)
         parts: list[Part] = [
             BEYOND,
-            f"{beyond.summarise(comparisons)} The runs of ATS took {beyond.total_seconds(self.results.out):,.0f} s. "
+            f"{beyond.summarise(comparisons)} The runs of ATS took {seconds:,.0f} s. "
             "The best of the paper's algorithms is chosen for each setting by these same seeds, which favours it.",
         ]
         for name, runs in joined.items():
