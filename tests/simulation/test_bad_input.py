@@ -43,8 +43,6 @@ def simulate(policies: Any = (bt.TS,), problem: Any = BOUNDED, **options: Any) -
         ({"progress": "no"}, InvalidType, "progress='no'"),
         ({"policies": "TS"}, InvalidType, "policies='TS' must be a mapping"),
         ({"policies": {"": bt.TS}}, InvalidType, "policy ''"),
-        ({"policies": {"\ud800": bt.TS}}, InvalidValue, "not valid text"),
-        ({"policies": {"plumless": bt.TS, "buckeroo": bt.TS}}, InvalidValue, "would draw the same numbers"),
         ({"seeds": []}, InvalidValue, "at least one seed"),
         ({"seeds": [1, -2]}, InvalidValue, "seed=-2"),
         ({"seeds": [1, 1]}, InvalidValue, "at least one seed, and none twice"),

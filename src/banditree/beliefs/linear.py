@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -121,7 +121,7 @@ class LinearRows(CountedRows):
         self.dim, self.v = dim, v
         self.precision, self.prior_mean = precision, prior_mean  # (nodes,), (nodes, dim)
         self.lay_out(np.zeros((n + 1, 2 + dim * dim + dim)), {"gram": (dim, dim), "moment": (dim,)})
-        self._posteriors: Posteriors | None = None  # those computed so far
+        self._posteriors: tuple[Floats, Floats, Floats] | None = None  # the evidence they are of, B^-1 f and R
         self._walk: Any = None
 
     def joins(self, walk: Any) -> None:
@@ -160,15 +160,17 @@ class LinearRows(CountedRows):
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Return B^-1 f and R, computed anew where the evidence has moved: (k, dim), (k, dim, dim)."""
         if self._posteriors is None:
-            self._posteriors = Posteriors.none_yet(len(self.count), self.table.shape[1], self.dim)
-        known, nodes = self._posteriors, np.arange(len(self.count))[nodes]
+            n, dim = len(self.count), self.dim
+            self._posteriors = np.full_like(self.table, np.nan), np.zeros((n, dim)), np.zeros((n, dim, dim))
+        known_table, coefficients, root = self._posteriors
+        nodes = np.arange(len(self.count))[nodes]
         table = self.table[nodes] * self.scale
-        moved = (table != known.table[nodes]).any(axis=1)
+        moved = (table != known_table[nodes]).any(axis=1)  # also where none was computed: NaN differs from everything
         if moved.any():
-            some, table = nodes[moved], table[moved]
-            known.coefficients[some], known.root[some] = self._solve(some)
-            known.table[some] = table
-        return known.coefficients[nodes], known.root[nodes]
+            some = nodes[moved]
+            coefficients[some], root[some] = self._solve(some)
+            known_table[some] = table[moved]
+        return coefficients[nodes], root[nodes]
 
     def _solve(self, nodes: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Compute B^-1 f and R by Cholesky's B = L L', R = L^-T; by eigenvectors where that loses digits."""
@@ -233,20 +235,6 @@ class LinearRows(CountedRows):
         assert context is not None
         mean, spread = self.mean(nodes, context[None]), self.spread(nodes, context[None])
         return np.asarray(mean + spread * rng.standard_normal((len(mean), m)))
-
-
-class Posteriors(NamedTuple):
-    """The posteriors of nodes, and the evidence that they were computed from."""
-
-    table: Floats  # (nodes, columns) NaN where none was computed
-    coefficients: Floats  # (nodes, dim)
-    root: Floats  # (nodes, dim, dim)
-
-    @classmethod
-    def none_yet(cls, n_nodes: int, columns: int, dim: int) -> Posteriors:
-        table = np.zeros((n_nodes, columns))
-        table[:, 0] = np.nan
-        return cls(table, np.zeros((n_nodes, dim)), np.zeros((n_nodes, dim, dim)))
 
 
 def solve_collinear(

@@ -77,14 +77,10 @@ class Uniform(Rewards):
 
 
 @dataclass(frozen=True)
-class Clicks(Rewards):
+class Clicks(Bernoulli):
     """1 with probability 1 / (1 + exp(-theta.x)), else 0: a logistic truth, for contexts."""
 
-    support = (0.0, 1.0)
     links = True
 
     def expected(self, score: float) -> float:
         return 1.0 / (1.0 + math.exp(-max(score, -700.0)))
-
-    def draw(self, mean: float, rng: Rng) -> float:
-        return 1.0 if rng.random() < mean else 0.0

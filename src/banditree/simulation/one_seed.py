@@ -251,7 +251,7 @@ class Plan:
         players, runs = [], []
         for player, policy in policies.items():
             run = Run.empty("native", len(self.times), len(instance.arms))
-            has_same_arms = _have_same_arms(policy.tree, instance.tree)
+            has_same_arms = policy.tree.arms == instance.tree.arms
             positions = None if has_same_arms else instance.tree.positions(policy.tree.arms).astype(np.int32)
             rewards = self.streams.rewards(seed, *player)
             players.append((state_of(policy).walk, positions, rewards, run.regret, run.plays))
@@ -336,20 +336,15 @@ def _check_fit(who: str, policy: Any, instance: object) -> None:
     if policy.dim is not None and policy.dim != instance.dim:
         have, need = _name_dim(instance.dim), _name_dim(policy.dim)
         raise InvalidValue(f"{who} needs {need}, the problem has {have}")
-    if not _have_same_arms(policy.tree, instance.tree):
-        unknown = [arm for arm in policy.tree.arms if arm not in instance.tree]
-        if unknown:
-            raise UnknownArm(f"{who} has arm {unknown[0]!r}, which the instance does not")
+    unknown = [arm for arm in policy.tree.arms if arm not in instance.tree]
+    if unknown:
+        raise UnknownArm(f"{who} has arm {unknown[0]!r}, which the instance does not")
     beliefs = state_of(policy).rows
     low, high = beliefs.support
     if instance.rewards.support[0] < low or instance.rewards.support[1] > high:
         raise InvalidValue(
             f"{who} expects rewards in [{low:g}, {high:g}], but {instance.rewards} goes beyond; {beliefs.hint}"
         )
-
-
-def _have_same_arms(one: Tree, two: Tree) -> bool:
-    return one is two or one.arms == two.arms
 
 
 def _name_dim(dim: int | None) -> str:

@@ -14,7 +14,7 @@ from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidVa
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.problems.instance import AnyProblem
-from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, key_of, on, policy_class
+from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, on, policy_class
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Built, Run, Runs
 from banditree.simulation.stepper import Schedule
@@ -196,14 +196,6 @@ def name_factories(policies: Mapping[str, Factory] | Iterable[Factory]) -> dict[
             raise InvalidType(
                 f"policy {name!r}: {factory!r} must be callable as factory(tree, rng=rng), with a string as name"
             )
-    names: dict[int, str] = {}
-    for name in factories:
-        try:
-            other = names.setdefault(key_of(name), name)
-        except UnicodeEncodeError:
-            raise InvalidValue(f"policy {name!r} has a name that is not valid text; give it another") from None
-        if other != name:  # one in four billion pairs
-            raise InvalidValue(f"policies {other!r} and {name!r} would draw the same numbers; rename one of them")
     return factories
 
 
