@@ -242,8 +242,8 @@ def test_the_control_policy_may_be_one_item_or_another_policy_that_learns_alone(
         assert 10 < state.control[()].plays < 50
 
 
-@pytest.mark.parametrize(("arms", "said"), [(1000, "No item stands out yet; at most "), (3, "Item hat")])
-def test_an_item_is_named_only_if_it_stands_out(arms: int, said: str) -> None:
+@pytest.mark.parametrize(("arms", "is_named"), [(1000, False), (3, True)])
+def test_an_item_is_named_only_if_it_stands_out(arms: int, is_named: bool) -> None:
     policy = Settings(policy="TSC").build(Tree.from_paths([("hats", f"hat{i}") for i in range(arms)]))
     (sentence,) = outlook(policy.to_bytes(), None)["sentences"]
-    assert sentence.startswith(said)
+    assert ("hat" in sentence) == is_named
