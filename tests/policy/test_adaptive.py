@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import banditree as bt
-from banditree.beliefs.adaptive import FALL, LOOSE, AdaptiveRows
+from banditree.beliefs.adaptive import LOOSE, AdaptiveRows
 from banditree.beliefs.adaptive_kinds import AdaptiveBetaRows
 from banditree.errors import InvalidType
 from banditree.policy import engines
@@ -111,7 +111,8 @@ def test_beliefs_by_hand() -> None:
     assert np.allclose(variance[:, 0], [1 / 21 + (16 / 20) ** 2 * v_cluster, 1 / 17 + v_cluster])
     steps = np.tile(np.arange(10), 3)  # most rewards are 1, so what is usual at a level of 1/2 is usual here
     beyond = np.maximum(-steps, 0) + np.maximum(steps - 6, 0)
-    log_weight = -FALL * np.maximum(steps, 0) - 4 * beyond  # a single child tells nothing about how alike children are
+    fall = 3 / 2  # by 3 over the number of arms, where they are fewer than ten
+    log_weight = -fall * np.maximum(steps, 0) - 4 * beyond  # a single child tells nothing about how alike children are
     assert np.allclose(rows.collect().log_weight, log_weight - special.logsumexp(log_weight))
     arms = rows.arms(policy.tree.shape.node_of, [2])
     chance = 0.5 / 2 * (2 / 5 + 0.4 * 2 / 5)  # two plays per arm, and strays from Beta(2, 2), as most rewards are 1

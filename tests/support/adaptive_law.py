@@ -68,7 +68,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     for ratio in RATIOS:
         for step in steps:
             at = step + shift
-            log_prior = -0.3 * max(at, 0) - below * (max(-at, 0) + max(at - 6, 0))
+            log_prior = -max(0.3, 3 / n_arms) * max(at, 0) - below * (max(-at, 0) + max(at - 6, 0))
             k = [unit * max(4.0**step * ratio**h, 1e-6) for h in height]
             nodes, likelihood = _collect(shape, known, before, k, one, sd)
             belief = _spread(shape, nodes, known, k, one, root)

@@ -22,6 +22,7 @@ from banditree.tree.shape import Shape
 RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
 FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
+FALL_OF_FEW = 3.0  # and by at least so much, divided by the number of arms: little is gained by betting on few arms
 INTERVAL_FALL = 2.0  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
 LOOSE = 0.8  # how plain draws are at least of an arm whose own rewards are all that counts
@@ -121,7 +122,7 @@ class AdaptiveRows(Rows):
     def settings(self) -> list[NDArray[Any]]:
         """Return what the native engine needs to know besides the evidence and the prior."""
         numbers = [
-            FALL,
+            self.fall(),
             self.BELOW,
             FINEST,
             self.HINT,
@@ -251,7 +252,15 @@ class AdaptiveRows(Rows):
         """
         steps = self.steps + self.shift()
         beyond = np.maximum(-steps, 0.0) + np.maximum(steps - FINEST, 0.0)
-        return np.asarray(-FALL * np.maximum(steps, 0.0) - self.BELOW * beyond)
+        return np.asarray(-self.fall() * np.maximum(steps, 0.0) - self.BELOW * beyond)
+
+    def fall(self) -> float:
+        """Return by how much the log prior of a copy falls with each step of the concentration.
+
+        Where arms are taken to be alike, it hardly matters which is played, and a decision is close to a toss-up. With many
+        arms that bet saves trying all of them; with two or three it saves nothing, and delays finding out how they differ.
+        """
+        return max(FALL, FALL_OF_FEW / max(len(self.shape.node_of), 1))
 
     def in_units(self, difference: Floats) -> Floats:
         """Return differences of rewards in units of ``self.sd_unit``, the largest ones cut."""
