@@ -257,8 +257,9 @@ class AdaptiveRows(Rows):
     def fall(self) -> float:
         """Return by how much the log prior of a copy falls with each step of the concentration.
 
-        Where arms are taken to be alike, it hardly matters which is played, and a decision is close to a toss-up. With many
-        arms that bet saves trying all of them; with two or three it saves nothing, and delays finding out how they differ.
+        Where arms are taken to be alike, it hardly matters which is played, and a decision is close to a toss-up. With
+        many arms that bet saves trying all of them; with two or three it saves nothing, and it takes longer to find out
+        how they differ.
         """
         return max(FALL, FALL_OF_FEW / max(len(self.shape.node_of), 1))
 
