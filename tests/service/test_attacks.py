@@ -107,7 +107,7 @@ def test_default_rewards_do_not_depend_on_the_order_of_clocks(tmp_path: Path) ->
     until(lambda: state.policy["a"].plays == 100, 30)
     engine.stop()
     with closing(open_log(str(store))) as log:
-        assert sum(event.kind == Kind.DEFAULT for event in log.tail(0, whole=False)) == 100
+        assert sum(event.kind == Kind.DEFAULT for page in log.pages(0) for event in page) == 100
 
 
 def test_a_clock_that_was_set_back_over_a_restart_loses_no_default_reward(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_paused_process_loses_its_turn_and_nothing_else(tmp_path: Path) -> Non
             assert time.monotonic() - began < 9
             with pytest.raises(StoreUnavailable):  # it comes back: its turn has passed, and it stores nothing
                 paused.append([decision_event("doubled", now())._replace(n=head + 1)])
-            paused.rollback()
+            paused.reopen()
             assert paused.begin() == head + 1
             paused.rollback()
         assert server.http.get("/v1/decisions/during").status_code == 200

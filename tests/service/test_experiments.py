@@ -142,8 +142,8 @@ def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     queue, future = Queue(), Any
     calm = Waiting(Decide("calm", {}), future, bool)  # type: ignore[arg-type]
     for place in range(500):
-        queue.put(Waiting(Decide(f"busy{place}", {}), future, bool), "busy")  # type: ignore[arg-type]
-    queue.put(calm, "calm")
+        queue.put(Waiting(Decide(f"busy{place}", {}, experiment="busy"), future, bool))  # type: ignore[arg-type]
+    queue.put(calm)
     batch = queue.take(256, 0.0, 0)
     assert len(batch) == 256
     assert batch.index(calm) <= 1

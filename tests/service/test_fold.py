@@ -64,7 +64,7 @@ def test_events_one_by_one_and_in_parts_give_the_same_state(settings: Settings, 
         start = 0
         while start < len(events):
             length = rng.randint(1, most)
-            state.apply_many(events[start : start + length])
+            state.apply(events[start : start + length])
             start += length
         assert state.left_out > 0
         assert state.n == len(events)

@@ -345,7 +345,7 @@ REFUSED: dict[str, list[str]] = {
     "--reward-sd=0.0 must be above 0": ["--reward-sd", "0"],
     "there is no folder": ["--store", "nowhere/decisions.db"],
     "it is a folder": ["--store", "."],
-    "cannot reach the store": ["--store", "postgresql://127.0.0.1:1/nothing"],
+    "check its address": ["--store", "postgresql://127.0.0.1:1/nothing"],
     "cannot use": ["--store", "broken.db"],
 }
 _ONE_AFTER_THE_OTHER = """

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +228,7 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     """All that a store has lost, counted twice or made up, against the ledgers."""
     faults = [fault for ledger in ledgers for fault in ledger.faults]
     last = log.archived
-    for event in log.tail(last, whole=False):
+    for event in chain.from_iterable(log.pages(last)):
         if event.n != last + 1:
             faults.append(f"event {event.n} follows event {last}")
         last = event.n
@@ -267,9 +268,9 @@ def compare_states(log: EventLog, name: str) -> list[str]:
     saved = log.load_snapshot(engine.snapshot_key(name, settings))
     whole = archive.first_state(log, name, settings)
     plays, skipped = 0.0 if whole.is_empty else float(whole.policy[()].plays), set(whole._skipped)
-    events = list(log.tail(whole.n, whole=False, experiment=name))
+    events = list(chain.from_iterable(log.pages(whole.n, experiment=name)))
     for event in events:
-        whole.apply(event)
+        whole.apply([event])
         if event.kind == Kind.DECISION and whole.voids.cover(event):
             skipped.add(event.id or "")
         elif event.kind == Kind.EVIDENCE:
@@ -283,7 +284,7 @@ def compare_states(log: EventLog, name: str) -> list[str]:
         restored = State.from_bytes(saved[1], name, settings)
         for event in events:
             if event.n > saved[0]:
-                restored.apply(event)
+                restored.apply([event])
         if not restored.is_stale and restored.to_bytes() != whole.to_bytes():
             faults.append(f"{name}: the snapshot and the events after it are not the fold of the log")
     if whole.policy[()].plays != plays:

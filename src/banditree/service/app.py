@@ -306,14 +306,14 @@ class Service:
 
     async def traffic(self, request: Request) -> Response:
         state = self._state(request)
-        return json_response(200, await self.engine.look(lambda: views.traffic(state)))
+        return json_response(200, await self.engine.look(views.traffic, state))
 
     async def report(self, request: Request) -> Response:
         """Say what the experiment is worth, with an interval that stays valid however often one looks."""
         return json_response(200, await self._report(self._state(request)))
 
     async def _report(self, state: State) -> dict[str, Any]:
-        report: dict[str, Any] = await self.engine.look(lambda: views.report(state))
+        report: dict[str, Any] = await self.engine.look(views.report, state)
         async with self._looking:
             outlook = await asyncio.to_thread(self._outlook, state)
         return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from banditree.errors import BadPath, InvalidValue, missing_extra
 from banditree.service.events import Event, Kind, now
 from banditree.service.settings import Settings
-from banditree.service.state import State, Voids
+from banditree.service.state import State, Voids, fold
 from banditree.service.store import COLUMNS, PAGE, EventLog
 
 MIN_EVENTS = 1_000  # that are old enough before they are moved
@@ -80,20 +80,13 @@ class Archive:
 def fold_base(log: EventLog, experiments: Mapping[str, Settings], after: int, end: int) -> dict[str, State]:
     """Fold the events of all experiments up to this one, from the last base on."""
     states = {name: first_state(log, name, settings) for name, settings in experiments.items()}
-    for page in log.pages(after):
-        parts: dict[str, list[Event]] = {}
-        for event in page:
-            if event.n <= end:
-                parts.setdefault(event.experiment, []).append(event)
-        for name, part in parts.items():
-            if name not in states:
-                raise InvalidValue(
-                    f"the store has events of the experiment {name!r}, which this service was not started with: only "
-                    "with its settings can they be replaced by what they fold to"
-                )
-            states[name].apply_many(part)
-        if page[-1].n >= end:
-            break
+    for page in log.pages(after, until=end):
+        for name in {event.experiment for event in page} - states.keys():
+            raise InvalidValue(
+                f"the store has events of the experiment {name!r}, which this service was not started with: only "
+                "with its settings can they be replaced by what they fold to"
+            )
+        fold(states, page)
     for state in states.values():
         state.n = end
     return {name: state for name, state in states.items() if not state.is_empty}

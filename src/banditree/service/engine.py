@@ -19,7 +19,7 @@ from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperi
 from banditree.service.events import MAIN, Event, Kind, now, say, say_failure
 from banditree.service.refold import fold_again, without_collecting
 from banditree.service.settings import Settings
-from banditree.service.state import State, change_tree, digest
+from banditree.service.state import State, change_tree, digest, fold
 from banditree.service.store import EventLog, StoreUnavailable
 
 BATCH = 256  # commands in one transaction, at most
@@ -56,27 +56,19 @@ class Waiting:
     is_gone: Callable[[], bool]  # whether its client has disconnected
 
 
-@dataclass(frozen=True)
-class Look:
-    """A request to look at the states; no events, and no store, are involved."""
-
-    view: Callable[[], Any]
-    future: asyncio.Future[Any]
-
-
 class Queue:
     """What waits for the thread: in order within an experiment, and taken from all experiments in turn."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: dict[str, deque[Waiting | Look]] = {}
+        self._waiting: dict[str, deque[Waiting]] = {}
         self._size = 0
         self._wanted = 1  # size that the thread waits for: it is woken once for a crowd, not for each of it
         self._is_closed = False
 
-    def put(self, item: Waiting | Look, experiment: str) -> None:
+    def put(self, item: Waiting) -> None:
         with self._changed:
-            self._waiting.setdefault(experiment, deque()).append(item)
+            self._waiting.setdefault(item.command.experiment, deque()).append(item)
             self._size += 1
             if self._size >= self._wanted:
                 self._changed.notify()
@@ -92,13 +84,13 @@ class Queue:
         """Whether it was closed, and nothing is left."""
         return self._is_closed and not self._waiting
 
-    def take(self, most: int, timeout: float, crowd: int) -> list[Waiting | Look]:
+    def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
         """Collect what waits. With something there, wait briefly until there are as many as ``crowd``."""
         with self._changed:
             self._wait_for(1, timeout)
             if self._waiting:
                 self._wait_for(crowd, LINGER_SECONDS)
-            batch: list[Waiting | Look] = []
+            batch: list[Waiting] = []
             while self._waiting and len(batch) < most:
                 for name in list(self._waiting):
                     items = self._waiting[name]
@@ -134,6 +126,7 @@ class Engine:
         self._latest = 0  # times never go back
         self._queue = Queue()
         self._thread = threading.Thread(target=self._loop, name="banditree-engine", daemon=True)
+        self._folding = threading.Lock()  # held while events change the states
         self._crowd = 0  # number of commands to wait for
         self._refolding: dict[str, threading.Thread] = {}
         self._refolded: dict[str, tuple[int, State]] = {}  # with the event up to which the log was archived before
@@ -143,7 +136,6 @@ class Engine:
         self._deleted = 0  # archived events up to this one are deleted
         self._scanned = 0  # decisions up to this event were examined for default rewards
         self._due: list[tuple[int, int, str, str]] = []  # heap of time, n, experiment and id
-        self._undue: dict[int, None] = {}  # n of the decisions in the heap, in order
 
     # Starting and stopping
 
@@ -151,7 +143,7 @@ class Engine:
         """Fold the log and start the thread; experiments that the log does not have get their catalogues."""
         began = time.perf_counter()
         self._plans = {plan.name: plan for plan in plans}
-        self.salt = self.log.salt()
+        self.salt = str(self.log.fact("salt"))
         with without_collecting():
             while True:
                 archived = self.log.archived
@@ -269,15 +261,17 @@ class Engine:
     async def do(self, command: Command, is_gone: Callable[[], bool] = lambda: False) -> Outcome:
         """Run a command; returns once its events are stored."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._queue.put(Waiting(command, future, is_gone), command.experiment)
+        self._queue.put(Waiting(command, future, is_gone))
         return await future
 
-    async def look(self, view: Callable[[], T]) -> T:
-        """Compute something from the states between two commands, while nothing changes them."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._queue.put(Look(view, future), MAIN)
-        result: T = await future
-        return result
+    async def look(self, view: Callable[[State], T], state: State) -> T:
+        """Compute something from a state while no event changes it."""
+
+        def compute() -> T:
+            with self._folding:
+                return view(state)
+
+        return await asyncio.to_thread(compute)
 
     def is_refolding(self, name: str) -> bool:
         """Whether an experiment still counts what was voided."""
@@ -300,12 +294,10 @@ class Engine:
                 say_failure("engine", error)
                 self._refuse(batch, error)
 
-    def _work(self, batch: list[Waiting | Look]) -> None:
+    def _work(self, batch: list[Waiting]) -> None:
         part: list[Waiting] = []
         for item in batch:
-            if isinstance(item, Look):
-                self._answer([(item, _result(item.view))])
-            elif item.command.changes_all:
+            if item.command.changes_all:
                 self._commit(part)
                 self._commit([item])
                 part = []
@@ -328,12 +320,9 @@ class Engine:
 
     def _present(self, part: list[Waiting]) -> list[Waiting]:
         """Refuse the commands whose clients have gone, and return the others."""
-        present: list[Waiting] = []
-        gone: list[Waiting] = []
-        for waiting in part:
-            (gone if waiting.is_gone() else present).append(waiting)
+        gone = [waiting for waiting in part if waiting.is_gone()]
         self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
-        return present
+        return [waiting for waiting in part if waiting not in gone] if gone else part
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         """Run as many of the commands as there is time for, and store their events."""
@@ -419,30 +408,26 @@ class Engine:
             self.n = self.head = max(self.head, self.n)  # the last ones may have been moved to the archive
 
     def _fold(self, events: Sequence[Event]) -> None:
-        """Apply events to their experiments, except those that an experiment's snapshot holds."""
-        new: dict[str, list[Event]] = {}
-        for event in events:
-            state = self.states.get(event.experiment)
-            if state is None and event.kind == Kind.EXPERIMENT:
-                settings = Settings(**(event.body or {})["settings"])
-                state = self.states[event.experiment] = State(event.experiment, settings)
-                self._stored[event.experiment] = 0
-            if state is not None and event.n > state.n:
-                new.setdefault(event.experiment, []).append(event)
-        for name, its_events in new.items():
-            self.states[name].apply_many(its_events)
+        """Apply events to their experiments, some of which they may create."""
+        with self._folding:
+            for event in events:
+                if event.kind == Kind.EXPERIMENT and event.experiment not in self.states:
+                    settings = Settings(**(event.body or {})["settings"])
+                    self.states[event.experiment] = State(event.experiment, settings)
+                    self._stored[event.experiment] = 0
+            fold(self.states, events)
         self.n = events[-1].n
 
     def _show(self, events: Sequence[Event], *, own: bool = False) -> None:
         if self.watch is not None and events and self._thread.is_alive():
             self.watch(events, own)
 
-    def _answer(self, pairs: Sequence[tuple[Waiting | Look, Any]]) -> None:
+    def _answer(self, pairs: Sequence[tuple[Waiting, Any]]) -> None:
         """Pass the results to the waiting requests, with one call into their event loop."""
         if pairs:
             pairs[0][0].future.get_loop().call_soon_threadsafe(_resolve, pairs)
 
-    def _refuse(self, batch: Sequence[Waiting | Look], error: Exception) -> None:
+    def _refuse(self, batch: Sequence[Waiting], error: Exception) -> None:
         self._answer([(waiting, error) for waiting in batch])
 
     # From time to time
@@ -480,18 +465,18 @@ class Engine:
         for n, at, name, id_ in self.log.decisions(self._scanned, end - self._scanned):
             if name in windows:
                 heapq.heappush(self._due, (at + windows[name], n, name, id_))
-                self._undue[n] = None
         self._scanned = end
-        commands: list[tuple[int, Command]] = []
+        due: list[tuple[int, int, str, str]] = []
         time_now = now()
-        while self._due and self._due[0][0] < time_now and len(commands) < DUE:
-            _, n, name, id_ = heapq.heappop(self._due)
-            commands.append((n, EarnDefaults(id_, experiment=name)))
-        while commands:
-            done = len(self._transaction([command for _, command in commands]))
-            for n, _ in commands[:done]:
-                del self._undue[n]
-            commands = commands[done:]
+        while self._due and self._due[0][0] < time_now and len(due) < DUE:
+            due.append(heapq.heappop(self._due))
+        try:
+            while due:
+                commands = [EarnDefaults(id_, experiment=name) for _, _, name, id_ in due]
+                due = due[len(self._transaction(commands)) :]
+        finally:
+            for decision in due:  # the store is away: they wait for it
+                heapq.heappush(self._due, decision)
         return self._scanned < self.n or bool(self._due and self._due[0][0] < time_now)
 
     def _default_windows(self) -> dict[str, int]:
@@ -505,7 +490,7 @@ class Engine:
     @property
     def _swept(self) -> int:
         """The last event up to which all decisions have got their default rewards."""
-        return next(iter(self._undue), self._scanned + 1) - 1
+        return min((n for _, n, _, _ in self._due), default=self._scanned + 1) - 1
 
     def _save_snapshots(self) -> None:
         """Store the state of every experiment that has changed."""
@@ -534,7 +519,7 @@ class Engine:
         for name, (archived, state) in list(self._refolded.items()):
             del self._refolded[name], self._refolding[name]
             for page in self.log.pages(state.n, experiment=name):
-                state.apply_many(page)
+                state.apply(page)
             if self.log.archived != archived:
                 continue  # events were moved while it was folded, which may lack some: it is folded once more
             self.states[name] = state
@@ -669,15 +654,7 @@ def catalogue_changes(state: State, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _result(view: Callable[[], Any]) -> Any:
-    """Return what a view returns, or the error that it raises."""
-    try:
-        return view()
-    except Exception as error:
-        return error
-
-
-def _resolve(pairs: Sequence[tuple[Waiting | Look, Any]]) -> None:
+def _resolve(pairs: Sequence[tuple[Waiting, Any]]) -> None:
     for waiting, result in pairs:
         if waiting.future.done():  # the client has disconnected
             continue

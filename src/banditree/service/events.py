@@ -59,15 +59,12 @@ class Event(NamedTuple):
         return self._replace(body=body, learned=int(self.learned))  # type: ignore[arg-type]
 
     @classmethod
-    def from_row(cls, row: tuple[Any, ...]) -> Event:
-        """Convert from a row of the table."""
-        event: Event = tuple.__new__(cls, row)  # as `_make` does, which takes as long again to check the length
-        return event if event.body is None else event._replace(body=json.loads(event.body))  # type: ignore[arg-type]
-
-    @classmethod
     def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
-        """Convert from many rows, most of them without a body."""
-        return [tuple.__new__(cls, row) if row[7] is None else cls.from_row(row) for row in rows]
+        """Convert from rows of the table. Most rows that are folded have no body, and are converted the short way."""
+        return [
+            tuple.__new__(cls, row) if row[7] is None else cls._make((*row[:7], json.loads(row[7]), *row[8:]))
+            for row in rows
+        ]
 
     def shown(self) -> dict[str, Any]:
         """Return the fields that the live stream shows."""

@@ -13,8 +13,9 @@ import hashlib
 import heapq
 import math
 from array import array
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections import ChainMap, defaultdict
+from collections.abc import Iterable, MutableMapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,16 +44,6 @@ class Moments:
     dr: float = 0.0
     rr: float = 0.0
     largest: float = 0.0  # the largest reward of a unit, in size
-
-    def move(self, d: float, r: float, more_d: float, more_r: float) -> None:
-        """Change one unit's sums from ``d`` and ``r`` by so much more."""
-        self.units += (d == 0) - (d + more_d == 0)
-        self.d += more_d
-        self.r += more_r
-        self.dd += more_d * (2 * d + more_d)
-        self.dr += (d + more_d) * (r + more_r) - d * r
-        self.rr += more_r * (2 * r + more_r)
-        self.largest = max(self.largest, abs(r + more_r))
 
     @property
     def mean(self) -> float:
@@ -93,42 +84,18 @@ def radius(variance: Number, units: Number) -> Number:
 
 @dataclass(frozen=True)
 class Lift:
-    """The policy's group compared with the control group."""
+    """The policy's group compared with the control group, as the report shows it."""
 
     difference: float
     interval: tuple[float, float] | None  # None until there are enough units
     ratio: float | None
     ratio_interval: tuple[float, float] | None
     verdict: str  # better, worse, cannot tell
+    sentence: str
     more_decisions: int | None  # about how many more until it can be told
-    is_enough: bool = True  # whether there are enough units to say more than what is true anyway
-
-    @property
-    def sentence(self) -> str:
-        if self.interval is None or not self.is_enough:
-            return f"Cannot tell yet: fewer than {MIN_UNITS} units in a group, or no reward so far."
-        low, high = self.interval
-        relative = "" if self.ratio is None else f", {self.ratio - 1:+.1%}"
-        numbers = f"{self.difference:+.3g} per decision{relative} (95% interval {low:+.3g} to {high:+.3g})"
-        if self.verdict != "cannot tell":
-            return f"The policy is {self.verdict} than the control group: {numbers}."
-        more = (
-            ""
-            if self.more_decisions is None
-            else f" About {count(self.more_decisions, 'more decision')} may settle it."
-        )
-        return f"Cannot tell yet whether the policy is better than the control group: {numbers}.{more}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "difference": self.difference,
-            "interval": None if self.interval is None else list(self.interval),
-            "ratio": self.ratio,
-            "ratio_interval": None if self.ratio_interval is None else list(self.ratio_interval),
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "more_decisions": self.more_decisions,
-        }
+        return asdict(self)
 
 
 def compare(policy: Moments, control: Moments, bound: float | None = None) -> Lift:
@@ -136,24 +103,29 @@ def compare(policy: Moments, control: Moments, bound: float | None = None) -> Li
     difference = policy.mean - control.mean
     ratio = policy.mean / control.mean if control.mean > 0 else None
     units = policy.units + control.units
-    has_rewards = max(policy.largest, control.largest) > 0
-    if min(policy.units, control.units) < MIN_UNITS or not has_rewards:
-        interval = None if bound is None else (-bound, bound)
-        return Lift(difference, interval, ratio, None, "cannot tell", None, is_enough=False)
     largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
+    if min(policy.units, control.units) < MIN_UNITS or largest == 0:
+        interval = None if bound is None else (-bound, bound)
+        sentence = f"Cannot tell yet: fewer than {MIN_UNITS} units in a group, or no reward so far."
+        return Lift(difference, interval, ratio, None, "cannot tell", sentence, None)
     variances = [float(variance) for variance in variance_of_difference(policy, control, largest)]
     half = float(radius(sum(variances), units))
-    interval = difference - half, difference + half
-    verdict = "better" if interval[0] > 0 else "worse" if interval[1] < 0 else "cannot tell"
+    low, high = difference - half, difference + half
     ratio_interval = None
     if ratio is not None and ratio > 0:
         relative = variances[0] / policy.mean**2 + variances[1] / control.mean**2
         factor = math.exp(min(float(radius(relative, units)), 700.0))
         ratio_interval = ratio / factor, ratio * factor
-    more = (
-        _more_decisions(difference, sum(variances), units, policy.d + control.d) if verdict == "cannot tell" else None
-    )
-    return Lift(difference, interval, ratio, ratio_interval, verdict, more)
+    percent = "" if ratio is None else f", {ratio - 1:+.1%}"
+    numbers = f"{difference:+.3g} per decision{percent} (95% interval {low:+.3g} to {high:+.3g})"
+    if low > 0 or high < 0:
+        verdict, more = "better" if low > 0 else "worse", None
+        sentence = f"The policy is {verdict} than the control group: {numbers}."
+    else:
+        verdict, more = "cannot tell", _more_decisions(difference, sum(variances), units, policy.d + control.d)
+        sentence = f"Cannot tell yet whether the policy is better than the control group: {numbers}."
+        sentence += "" if more is None else f" About {count(more, 'more decision')} may settle it."
+    return Lift(difference, (low, high), ratio, ratio_interval, verdict, sentence, more)
 
 
 def _more_decisions(difference: float, variance: float, units: float, decisions: float) -> int | None:
@@ -180,10 +152,10 @@ class Group:
     """
 
     moments: Moments = field(default_factory=Moments)
-    sums: dict[str, tuple[float, float]] = field(default_factory=dict)  # unit -> decisions and reward
+    sums: MutableMapping[str, tuple[float, float]] = field(default_factory=dict)  # unit -> decisions and reward
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Add decisions and their rewards to units, in order: `Moments.move` for each, without the calls."""
+        """Add decisions and their rewards to units, in order."""
         units, sum_d, sum_r, dd, dr, rr, largest = vars(self.moments).values()
         sums = self.sums
         known, none = sums.get, (0.0, 0.0)
@@ -216,7 +188,7 @@ class Account:
 
     def __init__(self, window: float | None) -> None:
         self.window = None if window is None else round(window * 1e6)
-        self.groups: dict[str, Group] = {}
+        self.groups: defaultdict[str, Group] = defaultdict(Group)
         self._open: list[tuple[int, str]] = []  # heap of (time, id) of decisions whose window is open
         self._pending: dict[str, tuple[str, str | None, float]] = {}  # id -> cohort, unit, reward so far
 
@@ -232,28 +204,25 @@ class Account:
 
     def _count(self, events: Iterable[Event]) -> None:
         """Count decisions and rewards at once."""
-        entries: dict[str, list[Entry]] = {}
-        slates: set[str] = set()
+        entries: defaultdict[str, list[Entry]] = defaultdict(list)
+        slates: set[str] = set()  # those among the events
         for event in events:
             _, kind, _, _, _, value, _, _, _, _, unit, cohort = event  # all at once, which is quicker than by name
             cohort = cohort or Cohort.ALL
             if cohort == Cohort.PAUSED:
                 continue
-            some = entries.get(cohort)
-            if some is None:
-                some = entries[cohort] = []
             if kind == Kind.DECISION:
                 if unit is None and value is not None:
                     unit = _slate_unit(event)
                     slates.add(unit)
-                some.append((unit, 1.0, 0.0))
-            else:
-                if not unit:
-                    slate = _slate_unit(event)
-                    unit = slate if slate in slates or slate in self._group(cohort).sums else None
-                some.append((unit, -1.0, 0.0) if kind == Kind.WITHDRAWAL else (unit, 0.0, value or 0.0))
-        for cohort, some in entries.items():
-            self._group(cohort).add(some)
+                entries[cohort].append((unit, 1.0, 0.0))
+                continue
+            if unit is None:
+                slate = _slate_unit(event)
+                unit = slate if slate in slates or slate in self.groups[cohort].sums else None
+            entries[cohort].append((unit, -1.0, 0.0) if kind == Kind.WITHDRAWAL else (unit, 0.0, value or 0.0))
+        for cohort, of_cohort in entries.items():
+            self.groups[cohort].add(of_cohort)
 
     def _wait(self, event: Event) -> None:
         """Keep a decision until its window closes; a reward after that counts only if it is a default."""
@@ -270,10 +239,9 @@ class Account:
         elif pending is not None:
             self._pending[event.id] = (*pending[:2], pending[2] + (event.value or 0.0))
         elif event.kind == Kind.DEFAULT:
-            slate = _slate_unit(event)
-            self._group(cohort).add(
-                [(unit or (slate if slate in self._group(cohort).sums else None), 0.0, event.value or 0.0)]
-            )
+            if unit is None and (slate := _slate_unit(event)) in self.groups[cohort].sums:
+                unit = slate
+            self.groups[cohort].add([(unit, 0.0, event.value or 0.0)])
 
     def close(self, at: int) -> None:
         """Count the decisions whose window had closed at this time."""
@@ -281,7 +249,7 @@ class Account:
             _, id_ = heapq.heappop(self._open)
             if (pending := self._pending.pop(id_, None)) is not None:
                 cohort, unit, reward = pending
-                self._group(cohort).add([(unit, 1.0, reward)])
+                self.groups[cohort].add([(unit, 1.0, reward)])
 
     def moments(self, cohort: str) -> Moments:
         """Return the sums of a group."""
@@ -292,8 +260,7 @@ class Account:
 
         Nothing changes: windows close by the times of events, so that every process folds the same.
         """
-        sums = {cohort: replace(group.moments) for cohort, group in self.groups.items()}
-        moved: dict[tuple[str, str], tuple[float, float]] = {}
+        closed: dict[str, list[Entry]] = {cohort: [] for cohort in self.groups}
         places = [0]
         while places and self.window is not None:
             place = places.pop()
@@ -302,19 +269,14 @@ class Account:
             places += [2 * place + 1, 2 * place + 2]
             if (pending := self._pending.get(self._open[place][1])) is not None:
                 cohort, unit, reward = pending
-                before = (0.0, 0.0)
-                if unit is not None:
-                    known = self.groups[cohort].sums if cohort in self.groups else {}
-                    before = moved.get((cohort, unit), known.get(unit, before))
-                    moved[cohort, unit] = before[0] + 1.0, before[1] + reward
-                sums.setdefault(cohort, Moments()).move(*before, 1.0, reward)
+                closed.setdefault(cohort, []).append((unit, 1.0, reward))
+        sums = {}
+        for cohort, entries in closed.items():
+            group = self.groups.get(cohort, Group())
+            copy = Group(group.moments, ChainMap({}, group.sums))  # what is added goes into the first mapping
+            copy.add(entries)
+            sums[cohort] = copy.moments
         return sums
-
-    def _group(self, cohort: str) -> Group:
-        group = self.groups.get(cohort)
-        if group is None:
-            group = self.groups[cohort] = Group()
-        return group
 
     # Snapshots
 

@@ -42,7 +42,7 @@ def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) 
     state.n = n
     with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
         for page in log.pages(n, experiment=name):
-            state.apply_many(page)
+            state.apply(page)
             if len(page) < FEW:  # under traffic there is always a next one
                 break
     return state
@@ -52,10 +52,8 @@ def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Sa
     with closing(open_log()) as log:
         end = log.last()  # before the voids are read: all that come before the end are known
         state = first_state(log, name, settings)
-        for page in log.pages(state.n, experiment=name):
-            state.apply_many([event for event in page if event.n <= end] if page[-1].n > end else page)
-            if page[-1].n >= end:
-                break
+        for page in log.pages(state.n, experiment=name, until=end):
+            state.apply(page)
     return state.n, state.to_bytes()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from banditree.errors import BadFile, BanditreeError
@@ -20,7 +20,6 @@ from banditree.tree import Tree
 
 HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts
 MARK = b"banditr2"
-MAX_COUNTED_ARMS = 100_000  # arms that are counted one by one in the traffic
 MAX_SAID = 10  # events that do not fit that are said one by one
 BUCKETS = 60  # most pieces of time
 CHUNK = 500  # values in one SQL condition
@@ -42,7 +41,6 @@ class State:
         self.tree_version = 0  # the last event that changed the tree
         self.policy_version = 0  # the last event that the policy learned from
         self.decisions = 0
-        self.learned = 0  # rewards that a policy learned from
         self.left: set[str] = set()  # arms that were removed
         self.is_paused = False
         self.catalogue = ""  # digest of the file that the catalogue was last taken from
@@ -69,12 +67,16 @@ class State:
     def is_empty(self) -> bool:
         return self._policy is None
 
-    def apply(self, event: Event) -> None:
-        """Apply one event. One that does not fit is left out, in every process and after every start alike."""
-        self.apply_many([event])
+    @property
+    def version(self) -> tuple[int, ...]:
+        """What changes whenever the policy does, or its tree."""
+        return self.policy_version, self.tree_version, len(self.voids), self.is_stale
 
-    def apply_many(self, events: Sequence[Event]) -> None:
-        """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit."""
+    def apply(self, events: Sequence[Event]) -> None:
+        """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit.
+
+        An event that does not fit is left out, in every process and after every start alike.
+        """
         run: list[Event] = []
         for event in events:
             if event.kind not in ABOUT_DECISIONS:
@@ -177,7 +179,6 @@ class State:
         is_for_policy = cohort not in (Cohort.CONTROL, Cohort.PAUSED) or self.settings.learn_control
         if is_for_policy and _learn(self.policy, event, context):
             self.policy_version = event.n
-            self.learned += 1
 
     def category(self, arm: str) -> str:
         """Return the top cluster of an arm, by which traffic is counted, or the arm itself if it is in none."""
@@ -215,8 +216,7 @@ class State:
 
     def to_bytes(self) -> bytes:
         """Convert to bytes for a snapshot."""
-        names = ["changed_at", "tree_version", "policy_version", "decisions", "learned"]
-        names += ["is_paused", "catalogue", "evidence"]
+        names = ["changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"]
         rest: dict[str, Any] = {name: getattr(self, name) for name in names}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
@@ -255,6 +255,17 @@ class State:
         if type(fresh) is not type(state._policy) or repr(fresh.belief) != repr(state._policy.belief):
             raise BadFile(f"it holds a {type(state._policy).__name__} of other settings")
         return state
+
+
+def fold(states: Mapping[str, State], events: Iterable[Event]) -> None:
+    """Apply events to the states of their experiments, except those that a state holds already."""
+    parts: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        state = states.get(event.experiment)
+        if state is not None and event.n > state.n:
+            parts[event.experiment].append(event)
+    for name, part in parts.items():
+        states[name].apply(part)
 
 
 def _is_earned(event: Event) -> bool:
@@ -301,8 +312,8 @@ class Voids:
         for event in events:
             self.add(event)
 
-    def __bool__(self) -> bool:
-        return bool(self._bodies)
+    def __len__(self) -> int:
+        return len(self._bodies)
 
     def __contains__(self, event: Event) -> bool:
         return event.n in self._bodies
@@ -350,21 +361,16 @@ class Voids:
 
 
 class Traffic:
-    """Decisions by arm, and by category and group over time.
+    """Decisions by category and group over time.
 
     Time is cut into at most 60 pieces; when there are more, pairs are merged. Each piece also keeps the sums of the
     groups as they were at its end, so that the lift can be shown over time.
     """
 
     def __init__(self) -> None:
-        self.arms: Counter[str] = Counter()
         self.width = 1_000_000  # microseconds of one piece
         self.first = 0  # the number of the first piece: its start over the width
         self.pieces: list[Piece] = []
-
-    def reach(self, at: int, account: Account | None) -> None:
-        """Let the pieces reach a time; ``account`` holds the sums at the end of the piece that is the last so far."""
-        self._piece(at, account)
 
     @property
     def end(self) -> int:
@@ -373,13 +379,6 @@ class Traffic:
 
     def add(self, decisions: Sequence[Event], rewards: Sequence[Event], category: Callable[[str], str]) -> None:
         """Count decisions, and add rewards to the times at which they came in, all before the `end`."""
-        arms = [event.arm for event in decisions if event.arm is not None]
-        if len(self.arms) + len(arms) <= MAX_COUNTED_ARMS:
-            self.arms.update(arms)
-        else:
-            for arm in arms:
-                if arm in self.arms or len(self.arms) < MAX_COUNTED_ARMS:
-                    self.arms[arm] += 1
         for piece, some in self._by_piece(decisions):
             piece.categories.update([category(event.arm or "") for event in some])
             piece.decisions.update([event.cohort or Cohort.ALL for event in some])
@@ -400,40 +399,33 @@ class Traffic:
             places.setdefault(max(event.at // self.width - self.first, 0), []).append(event)
         return [(self.pieces[place], some) for place, some in places.items()]
 
-    def _piece(self, at: int, account: Account | None) -> Piece:
-        place = at // self.width - self.first
-        if 0 <= place == len(self.pieces) - 1:
-            return self.pieces[place]
+    def reach(self, at: int, account: Account | None) -> None:
+        """Let the pieces reach a time; ``account`` holds the sums at the end of the piece that is the last so far."""
         if not self.pieces:
             self.first = at // self.width
-        while max(at // self.width, self.first) - self.first >= BUCKETS:
+        while at // self.width - self.first >= BUCKETS:
             self._double()
-        place = max(at // self.width - self.first, 0)
-        if place >= len(self.pieces) and self.pieces and account is not None:
+        n_new = at // self.width - self.first + 1 - len(self.pieces)
+        if n_new > 0 and self.pieces and account is not None:
             self.pieces[-1].sums = {
                 cohort: list(vars(account.moments(cohort)).values()) for cohort in (Cohort.POLICY, Cohort.CONTROL)
             }
-        while len(self.pieces) <= place:
-            self.pieces.append(Piece())
-        return self.pieces[place]
+        self.pieces += [Piece() for _ in range(n_new)]
 
     def _double(self) -> None:
-        merged: list[Piece] = []
-        for place, piece in enumerate(self.pieces):
-            into = (self.first + place) // 2 - self.first // 2
-            while len(merged) <= into:
-                merged.append(Piece())
-            merged[into].add(piece)
-        self.pieces, self.first, self.width = merged, self.first // 2, self.width * 2
+        """Merge pairs of pieces."""
+        merged: dict[int, Piece] = {}
+        for place, piece in enumerate(self.pieces, self.first):
+            merged.setdefault(place // 2, Piece()).add(piece)
+        self.pieces, self.first, self.width = list(merged.values()), self.first // 2, self.width * 2
 
     def to_dict(self) -> dict[str, Any]:
         pieces = [vars(piece) for piece in self.pieces]
-        return {"arms": dict(self.arms), "width": self.width, "first": self.first, "pieces": pieces}
+        return {"width": self.width, "first": self.first, "pieces": pieces}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Traffic:
         traffic = cls()
-        traffic.arms = Counter(saved["arms"])
         traffic.width, traffic.first = saved["width"], saved["first"]
         traffic.pieces = [Piece(**piece) for piece in saved["pieces"]]
         return traffic
@@ -450,10 +442,9 @@ class Piece:
 
     def add(self, later: Piece) -> None:
         """Add the piece that follows it."""
-        for name in ("categories", "decisions", "rewards"):
-            mine: Counter[str] = getattr(self, name)
-            for key, value in getattr(later, name).items():
-                mine[key] += value
+        self.categories.update(later.categories)
+        self.decisions.update(later.decisions)
+        self.rewards.update(later.rewards)
         self.sums = later.sums or self.sums
 
     def moments(self, cohort: str) -> Moments:

@@ -9,7 +9,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,12 @@ class StoreUnavailable(BanditreeError, RuntimeError):
     """The database cannot be reached or cannot write. Nothing was stored; the same request may be sent again."""
 
 
+def unavailable(error: Exception) -> StoreUnavailable:
+    """Make the error to raise for one of the database; its first line says enough."""
+    first, *_ = str(error).strip().splitlines() or [type(error).__name__]
+    return StoreUnavailable(f"the store cannot be used now: {first}")
+
+
 class EventLog(ABC):
     """A log of numbered events. One thread writes: ``begin``, then ``append`` and ``commit``, or ``rollback``.
 
@@ -51,14 +56,17 @@ class EventLog(ABC):
     BEGIN = "BEGIN"
     LOCK = ""  # added to the SELECT that reserves the end of the log for this transaction
     BLOB = "BLOB"
+    MARK = "?"  # where a value goes in a statement
+    ERRORS: type[Exception]  # what the database raises
+    _connection: Any = None
 
-    @abstractmethod
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement, written with question marks, and fetch its rows."""
-
-    @abstractmethod
-    def run_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Run one statement for each of the rows."""
+        try:
+            cursor = self._connection.execute(statement.replace("?", self.MARK), values)
+            return cursor.fetchall() if cursor.description else []
+        except self.ERRORS as error:
+            raise unavailable(error) from error
 
     @abstractmethod
     def columns(self) -> set[str]:
@@ -80,9 +88,13 @@ class EventLog(ABC):
         """Open another connection, to read from."""
         return self.reader()()
 
-    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def check(self) -> None:  # noqa: B027
+        """Raise `StoreUnavailable` if what is written would be lost, and the database would not say so itself."""
 
     def create(self) -> None:
         """Create the tables that do not exist yet, and add what a store of version 0.2 lacks."""
@@ -111,14 +123,6 @@ class EventLog(ABC):
         """Write something, to test whether that is possible."""
         self.run("UPDATE banditree_head SET at = at + 1 WHERE one = 1")
 
-    @abstractmethod
-    def check(self) -> None:
-        """Raise `StoreUnavailable` if what is written would be lost."""
-
-    def salt(self) -> str:
-        """Return the random text that the store's units are hashed with."""
-        return str(self.fact("salt"))
-
     @property
     def archived(self) -> int:
         """The event up to which the log was archived; 0 if it was not."""
@@ -140,8 +144,11 @@ class EventLog(ABC):
 
     def append(self, events: Sequence[Event]) -> None:
         """Append events, which already have their numbers."""
-        places = ", ".join("?" * len(Event._fields))
-        self.run_many(f"INSERT INTO banditree_events ({COLUMNS}) VALUES ({places})", [event.row() for event in events])
+        statement = f"INSERT INTO banditree_events ({COLUMNS}) VALUES ({', '.join([self.MARK] * len(Event._fields))})"
+        try:
+            self._connection.cursor().executemany(statement, [event.row() for event in events])
+        except self.ERRORS as error:
+            raise unavailable(error) from error
         self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (events[-1].n, events[-1].at))
 
     def find(self, experiment: str, ids: Iterable[str]) -> dict[str, list[Event]]:
@@ -150,43 +157,39 @@ class EventLog(ABC):
         wanted = sorted(set(ids))
         for start in range(0, len(wanted), CHUNK):
             some = wanted[start : start + CHUNK]
-            places = ", ".join("?" * len(some))
-            where = f"experiment = ? AND id IN ({places})"
-            for row in self.run(
-                f"SELECT {COLUMNS} FROM banditree_events WHERE {where} ORDER BY n", (experiment, *some)
-            ):
-                event = Event.from_row(row)
+            where = f"experiment = ? AND id IN ({', '.join('?' * len(some))})"
+            for event in self._select(f"{where} ORDER BY n", (experiment, *some)):
                 assert event.id is not None
                 events[event.id].append(event)
         return events
 
-    def tail(self, after: int, *, whole: bool, experiment: str | None = None) -> Iterator[Event]:
-        """Yield the events after this one; decisions have a body only if ``whole``, because the fold needs none."""
-        for page in self.pages(after, whole=whole, experiment=experiment):
-            yield from page
+    def events(
+        self, after: int, most: int, experiment: str | None = None, *, until: int | None = None, columns: str = COLUMNS
+    ) -> list[Event]:
+        """Return at most so many of the events after one, and up to another, in order."""
+        where: str = "n > ?"
+        values: list[Any] = [after]
+        if until is not None:
+            where, values = f"{where} AND n <= ?", [*values, until]
+        if experiment is not None:  # joined with '' so that no store takes its index, and sorts, but reads in order
+            where, values = f"{where} AND experiment || '' = ?", [*values, experiment]
+        return self._select(f"{where} ORDER BY n LIMIT {most:d}", values, columns)
 
-    def pages(self, after: int, *, whole: bool = False, experiment: str | None = None) -> Iterator[list[Event]]:
-        """Yield the same events in lists."""
+    def pages(
+        self, after: int, *, whole: bool = False, experiment: str | None = None, until: int | None = None
+    ) -> Iterator[list[Event]]:
+        """Yield the same events in lists; decisions have a body only if ``whole``, because the fold needs none."""
         columns = COLUMNS if whole else LIGHT
-        # Joined with '' so that no store takes the index on the experiment, and sorts, instead of reading in order.
-        where, values = ("", ()) if experiment is None else ("AND experiment || '' = ? ", (experiment,))
-        statement = f"SELECT {columns} FROM banditree_events WHERE n > ? {where}ORDER BY n LIMIT {PAGE}"
-        while rows := self.run(statement, (after, *values)):
-            events = Event.from_rows(rows)
-            yield events
-            after = events[-1].n
+        while page := self.events(after, PAGE, experiment, until=until, columns=columns):
+            yield page
+            after = page[-1].n
 
-    def events(self, after: int, most: int, experiment: str | None = None) -> list[Event]:
-        """Return at most so many of the events after this one."""
-        where, values = ("", ()) if experiment is None else ("AND experiment || '' = ? ", (experiment,))
-        statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? {where}ORDER BY n LIMIT ?"
-        return [Event.from_row(row) for row in self.run(statement, (after, *values, most))]
+    def _select(self, where: str, values: Sequence[Any], columns: str = COLUMNS) -> list[Event]:
+        return Event.from_rows(self.run(f"SELECT {columns} FROM banditree_events WHERE {where}", values))
 
     def of_kinds(self, *kinds: str) -> list[Event]:
         """Return all events of these kinds, which must not be about single decisions."""
-        places = ", ".join("?" * len(kinds))
-        statement = f"SELECT {COLUMNS} FROM banditree_events WHERE id IS NULL AND kind IN ({places}) ORDER BY n"
-        return [Event.from_row(row) for row in self.run(statement, kinds)]
+        return self._select(f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n", kinds)
 
     def decisions(self, after: int, most: int) -> list[tuple[int, int, str, str]]:
         """Return n, time, experiment and id of at most so many decisions after this event."""
@@ -230,18 +233,19 @@ class SqliteLog(EventLog):
     """
 
     BEGIN = "BEGIN IMMEDIATE"
+    ERRORS = sqlite3.Error
 
     def __init__(self, path: Path, *, reads_only: bool = False) -> None:
         self.path, self.reads_only = path.resolve(), reads_only
-        with ExitStack() as opened:
-            if not reads_only:
-                opened.callback(os.close, _lock(self.path))
+        self._lock = None if reads_only else _lock(self.path)
+        try:
             self._connection = self._open("rwc")
-            opened.callback(self._disconnect)
             if not reads_only:
                 self.create()
-            self._files = self._identities()
-            self._opened = opened.pop_all()
+        except BaseException:
+            self.close()
+            raise
+        self._files = self._identities()
 
     def _open(self, mode: str) -> sqlite3.Connection:
         try:
@@ -289,18 +293,6 @@ class SqliteLog(EventLog):
                 "is written now would be lost. Put the files back and restart the service"
             )
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        try:
-            return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise _unavailable(error) from error
-
-    def run_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        try:
-            self._connection.executemany(statement, rows)
-        except sqlite3.Error as error:
-            raise _unavailable(error) from error
-
     def columns(self) -> set[str]:
         return {row[1] for row in self.run("PRAGMA table_info(banditree_events)")}
 
@@ -308,12 +300,9 @@ class SqliteLog(EventLog):
         if self._connection.in_transaction:
             self.run("ROLLBACK")
 
-    def _disconnect(self) -> None:
-        self._connection.close()
-
     def reopen(self) -> None:
         self.check()
-        self._disconnect()
+        self._connection.close()
         try:
             self._connection = self._open("rw")  # never a new, empty store
             self.last()
@@ -325,11 +314,10 @@ class SqliteLog(EventLog):
         return partial(SqliteLog, self.path, reads_only=True)
 
     def close(self) -> None:
-        self._opened.close()
-
-
-def _unavailable(error: sqlite3.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"the store cannot be used now: {error}")
+        super().close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 def _lock(path: Path) -> int:
