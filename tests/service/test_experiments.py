@@ -7,6 +7,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
 from banditree.service import archive, engine, refold
-from banditree.service.config import Source, read_config
+from banditree.service.config import plan_of, read_config
 from banditree.service.engine import Plan
 from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
 from banditree.service.serve import open_log
-from banditree.service.settings import Settings, parse_context
+from banditree.service.settings import Settings, Source, parse_context
 from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
 from banditree.tree import Tree
@@ -130,7 +131,7 @@ def test_a_config_file_has_a_table_for_each_experiment(tmp_path: Path) -> None:
         with pytest.raises(InvalidValue, match=r"experiments"):
             read_config(config, "refuse")
     config.write_text('[experiments.x]\nitems = "items.csv"\narm = "item"\ncontrol = "much"\n')
-    with pytest.raises(InvalidValue, match="must be a number"):
+    with pytest.raises(InvalidValue, match="control"):
         read_config(config, "refuse")
 
 
@@ -155,7 +156,7 @@ def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
 def test_roles(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("# who may what\ndecide d-secret\nread r-secret\n\nadmin a-secret\n")
-    access = Access.of("all-secret", str(file))
+    access = Access.of("all-secret", file)
     requests: list[tuple[str, str, Any, set[str]]] = [
         ("POST", "/v1/decisions", {"id": "d"}, {"decide"}),
         ("PUT", "/v1/decisions/d/reward", {"reward": 1}, {"decide"}),
@@ -184,7 +185,7 @@ def test_roles(tmp_path: Path) -> None:
     for wrong in ("", "decide\n", "write secret\n", "decide \x00\n"):
         file.write_text(wrong)
         with pytest.raises(InvalidValue):
-            Access.of(None, str(file))
+            Access.of(None, file)
 
 
 # Pauses and voids
@@ -545,8 +546,8 @@ def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, mon
 def test_a_service_starts_from_counts_once_and_like_rewards_one_by_one(tmp_path: Path) -> None:
     file = tmp_path / "items.csv"
     file.write_text("item,kind,shown,clicks\na,x,10,3\nb,x,0,0\nc,y,5,5\n")
-    source = Source(file, "item", ["kind"], plays="shown", successes="clicks")
-    plan = source.plan(MAIN, TSC, "refuse")
+    source = Source(file, ["item"], ["kind"], plays="shown", successes="clicks")
+    plan = plan_of(MAIN, source, TSC, "refuse")
     one_by_one = TSC.build(Tree({"x": ["a", "b"], "y": ["c"]}))
     for arm, successes, failures in (("a", 3, 7), ("c", 5, 0)):
         for reward in [1] * successes + [0] * failures:
@@ -557,7 +558,7 @@ def test_a_service_starts_from_counts_once_and_like_rewards_one_by_one(tmp_path:
             assert [row.plays for row in state.policy.table()] == [row.plays for row in one_by_one.table()]
             assert [row.mean for row in state.policy.table()] == [row.mean for row in one_by_one.table()]
             assert http.get("/readyz").json()["events"] == 2
-    other = Source(file, "item", ["kind"], plays="shown", successes="clicks", weight=0.5).plan(MAIN, TSC, "refuse")
+    other = plan_of(MAIN, replace(source, weight=0.5), TSC, "refuse")
     with pytest.raises(InvalidValue, match="started from other counts"), inside(other, store=tmp_path / "decisions.db"):
         pass
     with inside(other, store=tmp_path / "other.db") as (service, _):
@@ -571,9 +572,9 @@ def test_a_service_starts_from_a_past_log(tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("item,kind\na,x\nb,x\nc,y\n")
     (tmp_path / "past.csv").write_text("shown,click\na,1\na,0\nc,1\nb,\n")
     source = Source(
-        tmp_path / "items.csv", "item", ["kind"], log=tmp_path / "past.csv", log_arm="shown", log_reward="click"
+        tmp_path / "items.csv", ["item"], ["kind"], log=tmp_path / "past.csv", log_arm="shown", log_reward="click"
     )
-    with inside(source.plan(MAIN, TSC, "refuse"), store=tmp_path / "decisions.db") as (service, _):
+    with inside(plan_of(MAIN, source, TSC, "refuse"), store=tmp_path / "decisions.db") as (service, _):
         policy = service.engine.states[MAIN].policy
         assert [policy[arm].plays for arm in ("a", "b", "c")] == [2, 0, 1]
 
@@ -619,9 +620,9 @@ def test_with_contexts_the_default_policy_is_linats_and_it_starts_from_a_log_wit
     (tmp_path / "items.csv").write_text("item,kind\na,x\nb,x\nc,y\n")
     (tmp_path / "past.csv").write_text("shown,click,device,age\na,1,phone,20\na,0,desktop,30\nc,1,phone,40\n")
     source = Source(
-        tmp_path / "items.csv", "item", ["kind"], log=tmp_path / "past.csv", log_arm="shown", log_reward="click"
+        tmp_path / "items.csv", ["item"], ["kind"], log=tmp_path / "past.csv", log_arm="shown", log_reward="click"
     )
-    with inside(source.plan(MAIN, settings, "refuse"), store=tmp_path / "decisions.db") as (service, http):
+    with inside(plan_of(MAIN, source, settings, "refuse"), store=tmp_path / "decisions.db") as (service, http):
         by_hand = settings.build(Tree({"x": ["a", "b"], "y": ["c"]}))
         by_hand.update("a", 1, {"device": "phone", "age": 20})
         by_hand.update("a", 0, {"device": "desktop", "age": 30})
@@ -631,7 +632,7 @@ def test_with_contexts_the_default_policy_is_linats_and_it_starts_from_a_log_wit
         assert policy.propensities(visitor) == pytest.approx(by_hand.propensities(visitor), abs=1e-6)
         play(http, 3, context=visitor)
         before = service.engine.states[MAIN].to_bytes()
-    with inside(source.plan(MAIN, settings, "refuse"), store=tmp_path / "decisions.db") as (service, _):
+    with inside(plan_of(MAIN, source, settings, "refuse"), store=tmp_path / "decisions.db") as (service, _):
         assert service.engine.states[MAIN].to_bytes() == before
 
 

@@ -13,8 +13,9 @@ import typer
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
 from banditree.cli.flags import Command, group_options
-from banditree.cli.options import Output, Rng, number, split_names
+from banditree.cli.options import Output, Rng, number
 from banditree.errors import InvalidValue
+from banditree.errors.checks import split_names
 from banditree.ope.contest import contest
 from banditree.ope.log import ESTIMATED, Log, is_service_log, read_log
 from banditree.ope.rejection import replay
@@ -88,7 +89,7 @@ class Source:
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
-        levels, context = split_names("--path", self.path or []), split_names("--context", self.context or [])
+        levels, context = split_names("--path", self.path), split_names("--context", self.context)
         if self.items is None and levels:
             raise InvalidValue("--path names columns of the items; give their file as --items")
         log = self._read_log(context)
@@ -147,7 +148,7 @@ def evaluate_command(
     with exit_on_error():
         output.check(source.log, curves=True)
         log, tree = source.read()
-        targets = {_target_name(name): name for name in split_names("--target", target or [])}
+        targets = {_target_name(name): name for name in split_names("--target", target)}
         policies = _policies(policy, log, tree, none_by_default=bool(targets))
         is_adaptive = log.learned_online if adaptive is None else adaptive
         if is_adaptive:
@@ -203,7 +204,7 @@ def _policies(
     given: list[str] | None, log: Log, tree: Tree, *, none_by_default: bool = False
 ) -> dict[str, Callable[..., Any]]:
     """Look up policies by name; by default those that the log and the tree allow."""
-    names = split_names("--policy", given or [])
+    names = split_names("--policy", given)
     if not names and none_by_default:
         return {}
     choices = [parse_policy(name, tree=tree) for name in names or (POLICIES if log.contexts is None else WITH_CONTEXTS)]

@@ -19,7 +19,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Plan
 from banditree.cli.exits import can_write_unicode, check_outputs
-from banditree.errors import InvalidValue
+from banditree.errors.checks import split_names
 from banditree.ope.log import Log, read_log
 from banditree.report import html
 from banditree.report.document import Document
@@ -108,7 +108,7 @@ class Source:
             averaged = "; --weight goes with --mean" if "weight" in named else ""
             raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
         limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
-        arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
+        arm, path = split_names("--arm", self.arm), split_names("--path", self.path)
         return read_catalogue(self.items, arm=arm, path=path, **named, **limit)
 
     def fit(self) -> tuple[Log, ContextModel]:
@@ -117,10 +117,10 @@ class Source:
         if self.reward is None or any(getattr(self, name) is not None for name in others):
             raise typer.BadParameter("--context goes with --reward, in a log with one row per event, and nothing else")
         limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
-        arm, path = split_names("--arm", [self.arm]), split_names("--path", self.path)
+        arm, path = split_names("--arm", self.arm), split_names("--path", self.path)
         if len(arm) > 1:
             raise typer.BadParameter("--arm names one column where there is a --context")
-        columns = split_names("--context", self.context or [])
+        columns = split_names("--context", self.context)
         log = read_log(self.items, arm=arm[0], reward=self.reward, context=columns, **limit)
         return log, ContextModel.fit(log, read_tree(self.items, arm=arm, path=path, **limit))
 
@@ -144,7 +144,7 @@ class Simulated:
         """What to simulate, as the functions take it; with contexts they choose the policies themselves."""
         if has_contexts and self.policy:
             raise typer.BadParameter("--policy is not used with --context: LinATS, ATS and LinTS are compared")
-        policies = {} if has_contexts else {"policies": split_names("--policy", self.policy or []) or None}
+        policies = {} if has_contexts else {"policies": split_names("--policy", self.policy) or None}
         return {"horizon": self.horizon, "quick": self.quick, **policies}
 
 
@@ -202,14 +202,3 @@ class Output:
         """Say that a file was written."""
         if not self.silent:
             typer.echo(f"Wrote {file}", err=True)
-
-
-def split_names(option: str, given: list[str]) -> list[str]:
-    """Split "a,b,c" into names, for an option that may be repeated."""
-    listed = []
-    for text in given:
-        names = [part.strip() for part in text.split(",") if part.strip()]
-        if not names:
-            raise InvalidValue(f"{option} {text!r} contains no name; give names separated by commas: a,b,c")
-        listed += names
-    return listed

@@ -55,6 +55,17 @@ def choice(what: str, value: object, options: Sequence[str]) -> str:
     return value
 
 
+def split_names(what: str, given: str | Sequence[str] | None) -> list[str]:
+    """Split "a,b,c", or several such texts, into names."""
+    names = []
+    for text in [given] if isinstance(given, str) else given or ():
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if not parts:
+            raise InvalidValue(f"{what} {text!r} contains no name; give names separated by commas: a,b,c")
+        names += parts
+    return names
+
+
 def refuse_masked(what: str, values: object) -> None:
     """Refuse NumPy masked arrays, alone or as rows of a list: masked values must not be learned."""
     if type(values) is np.ndarray:

@@ -35,7 +35,7 @@ from banditree.service.commands import (
     Withdraw,
     describe_decision,
 )
-from banditree.service.config import SECONDS, check_experiment_name, seconds
+from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
 from banditree.service.guard import (
@@ -52,7 +52,7 @@ from banditree.service.guard import (
     json_response,
 )
 from banditree.service.metrics import Metrics
-from banditree.service.settings import Settings, features_of, parse_context
+from banditree.service.settings import read_settings
 from banditree.service.state import State
 from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
@@ -112,7 +112,7 @@ class Service:
             app.exception_handler(kind)(lambda _, error: _error_response(error))
         app.exception_handler(Exception)(lambda _, __: error_response(500, WRONG))
         app.exception_handler(RequestValidationError)(
-            lambda _, error: error_response(422, describe_errors(error.errors()))
+            lambda _, error: error_response(422, schema.describe_errors(error.errors()))
         )
         app.exception_handler(StarletteHTTPException)(_http_error)
         openapi.add_routes(app, self)
@@ -208,12 +208,9 @@ class Service:
 
     async def put_experiment(self, request: Request) -> Response:
         asked = read(request, schema.ExperimentAsked)
-        given = asked.model_dump(exclude={"arms", "context"}, exclude_defaults=True)
         try:
             name = check_experiment_name(request.path_params["name"])
-            times = {key: seconds(given[key], key) for key in SECONDS if isinstance(given.get(key), str)}
-            features = parse_context(asked.context) if isinstance(asked.context, str) else features_of(asked.context)
-            settings = Settings(**(given | times), features=features)
+            settings = read_settings(asked.model_dump(exclude={"arms"}))
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
         return await self._do(request, PutExperiment(settings, asked.arms, experiment=name))
@@ -426,7 +423,7 @@ def read(request: Request, kind: type[T]) -> T:
     except ValidationError as error:
         errors: list[Any] = error.errors(include_url=False)
         code = 400 if errors[0]["type"] == "json_invalid" else 422
-        raise Refused(code, describe_errors(errors)) from None
+        raise Refused(code, schema.describe_errors(errors)) from None
 
 
 def _flag_context(request: Request) -> dict[str, Any]:
@@ -473,17 +470,6 @@ def _decision_id(request: Request) -> str:
     if not id_.isprintable() or len(id_) > schema.MAX_NAME:
         raise Refused(404, f"there is no decision {id_[: schema.MAX_NAME]!r}")
     return id_
-
-
-def describe_errors(errors: Any) -> str:
-    """Say in one sentence what is wrong with a request."""
-    first = errors[0]
-    if first["type"] == "json_invalid":
-        return f"the body is not JSON: {first['ctx']['error']}"
-    place = ".".join(str(part) for part in first["loc"] if part != "query") or "the body"
-    more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
-    what = first["msg"].removeprefix("Value error, ")
-    return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"
 
 
 def _http_error(_: Request, error: Exception) -> Response:

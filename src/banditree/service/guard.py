@@ -7,7 +7,7 @@ import hmac
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -61,7 +61,7 @@ class Access:
     hosts: frozenset[str] = LOOPBACK  # with "*", any name
 
     @classmethod
-    def of(cls, token: str | None = None, file: str | None = None, hosts: tuple[str, ...] = ()) -> Access:
+    def of(cls, token: str | None = None, file: Path | None = None, hosts: Sequence[str] = ()) -> Access:
         """Combine a token that may do all, a file of tokens with their roles, and names beside those of loopback."""
         tokens = {} if token is None else {_check_token(token): ROLES}
         if file is not None:
@@ -95,11 +95,11 @@ def needed_roles(method: str, path: str) -> frozenset[str]:
     return frozenset({READ, ADMIN} if method in ("GET", "HEAD") else {ADMIN})
 
 
-def _read_tokens(file: str) -> dict[str, frozenset[str]]:
+def _read_tokens(file: Path) -> dict[str, frozenset[str]]:
     """Read a file of tokens: lines such as "decide SECRET"; empty lines and those that begin with # are skipped."""
     tokens: dict[str, frozenset[str]] = {}
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValue(f"cannot read --tokens {file}: {reason(error)}") from None
     for number, line in enumerate(lines, 1):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from banditree.service.events import from_iso
+from banditree.service.settings import TIMES, Settings
 
 MAX_ARMS = 10_000  # in one list of a request
 MAX_K = 1_000
@@ -131,28 +133,28 @@ class VoidAsked(Asked):
         return times
 
 
-class ExperimentAsked(Asked):
-    """A new experiment."""
-
-    arms: Paths = Field(description="The arms and the clusters above them, coarse to fine.", min_length=1)
-    policy: Name | None = None
-    explore: Annotated[float, Field(ge=0, le=1)] = 0.0
-    half_life: float | None = None
-    dim: Annotated[int, Field(ge=1, le=10_000)] | None = None
+class ContextAsked(Asked):
     context: dict[str, Any] | str | None = Field(
         None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
     )
-    rewards: Name = Field("rates", description="rates, from 0 to 1, or real: any numbers.")
-    reward_sd: float | None = None
-    reward_window: float | str | None = Field(None, description="Seconds, or a time such as 30m.")
-    default_reward: float | None = None
-    learn_late: bool = False
-    shadow: bool = False
-    control: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    control_policy: Arm = "random"
-    learn_control: bool = False
-    sticky: float | str | None = Field(None, description="Seconds, or a time such as 30m.")
-    stop_at: float | None = None
+
+
+class ArmsOfExperiment(ContextAsked):
+    """A new experiment."""
+
+    arms: Paths = Field(description="The arms and the clusters above them, coarse to fine.", min_length=1)
+
+
+def _settings() -> dict[str, Any]:
+    """Describe the settings as `Settings` does; times may be text, such as 30m."""
+    types = get_type_hints(Settings)
+    types |= {name: types[name] | str for name in TIMES} | {"policy": str | None}
+    described = [part for part in fields(Settings) if part.metadata]
+    return {part.name: (types[part.name], Field(part.default, description=part.metadata["help"])) for part in described}
+
+
+SettingsAsked = create_model("SettingsAsked", __base__=ContextAsked, **_settings())
+ExperimentAsked = create_model("ExperimentAsked", __base__=ArmsOfExperiment, **_settings())
 
 
 class DecisionAnswer(BaseModel):
@@ -305,3 +307,14 @@ class FlagError(BaseModel):
     key: str = ""
     errorCode: str  # noqa: N815
     errorDetails: str  # noqa: N815
+
+
+def describe_errors(errors: Any) -> str:
+    """Say in one sentence what is wrong with a request."""
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        return f"the body is not JSON: {first['ctx']['error']}"
+    place = ".".join(str(part) for part in first["loc"] if part != "query") or "the body"
+    more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
+    what = first["msg"].removeprefix("Value error, ")
+    return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"

@@ -22,10 +22,13 @@ try:
 
     from banditree.service.app import Service
     from banditree.service.archive import Archive
+    from banditree.service.config import make_plan, read_config
     from banditree.service.engine import Engine, Plan
     from banditree.service.guard import LOOPBACK, Access, Connection, connection_limits
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None
+
+__all__ = ["Access", "Archive", "make_plan", "open_log", "read_config", "serve"]
 
 SWITCH_SECONDS = 0.0005  # until the engine's thread gets its turn; Python's default of 5 ms would delay every answer
 GRACE_SECONDS = 10  # that unfinished requests get when the service stops

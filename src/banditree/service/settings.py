@@ -1,10 +1,11 @@
-"""The settings of an experiment: how it decides, what it learns from, and what it is compared with."""
+"""The settings of an experiment, and where its items come from; the options of `serve`, TOML files and requests."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from banditree import __version__
@@ -23,28 +24,36 @@ RATES, REAL = "rates", "real"
 RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm, or always the same one
 FORMAT = 2  # of snapshots
 MAX_SECONDS = 1e9
+MAX_DIM = 10_000
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+TIMES = ("reward_window", "sticky")  # settings that may be written as 30m
+
+
+def _option(default: Any, metavar: str | None, text: str) -> Any:
+    """Describe an option of ``banditree serve``, which is a key of TOML files and of requests too."""
+    return field(default=default, metadata={"metavar": metavar, "help": text})
 
 
 @dataclass(frozen=True)
 class Settings:
     """How one experiment decides and learns. Snapshots are used again where those that the fold depends on agree."""
 
-    policy: str = ""  # the name of an algorithm, possibly with a depth: HTS:2; by default ATS, with features LinATS
-    explore: float = 0.0
-    half_life: float | None = None
-    dim: int | None = None  # length of the contexts, for the linear policies
+    policy: str = _option("", "NAME", "The policy: ATS, TSC, TS, HTS:2, ... Default: ATS; LinATS with --context.")
+    explore: float = _option(0.0, "SHARE", "Share of decisions made at random.")
+    half_life: float | None = _option(None, "N", "Number of rewards after which evidence counts half.")
+    dim: int | None = _option(None, "N", "Length of contexts that are lists of numbers.")
     features: Mapping[str, Any] | None = None  # what a request's context is made of, as `bt.Features.to_dict` has it
-    rewards: str = RATES  # rates, from 0 to 1, or real numbers
-    reward_sd: float | None = None  # standard deviation of real rewards, where it is known; else it is learned
-    reward_window: float | None = None  # seconds
-    default_reward: float | None = None
-    learn_late: bool = False
-    shadow: bool = False
-    control: float = 0.0  # share of units, or of decisions without a unit, that the control policy decides for
-    control_policy: str = RANDOM
-    learn_control: bool = False
-    sticky: float | None = None  # seconds for which a unit keeps its arm
-    stop_at: float | None = None  # reward per decision still to be gained below which the report says that it is done
+    rewards: str = _option(RATES, "KIND", "What rewards are: rates, from 0 to 1, or real: any numbers.")
+    reward_sd: float | None = _option(None, "SD", "Standard deviation of real rewards, if it is known; else learned.")
+    reward_window: float | None = _option(None, "TIME", "How long a reward may take: 90 (seconds), 30m, 2h, 1d.")
+    default_reward: float | None = _option(None, "R", "Reward of a decision whose window passes without one.")
+    learn_late: bool = _option(False, None, "Learn from rewards after the window too.")
+    shadow: bool = _option(False, None, "Decide and log, but leave the choice to the caller, and learn from it.")
+    control: float = _option(0.0, "SHARE", "Share of units that the control policy decides for.")
+    control_policy: str = _option(RANDOM, "NAME", "Policy of the control group: random, item:ID, or any policy.")
+    learn_control: bool = _option(False, None, "Learn from the control group's rewards too.")
+    sticky: float | None = _option(None, "TIME", "How long a unit keeps its arm: 30m.")
+    stop_at: float | None = _option(None, "R", "Reward per decision still to gain below which the report says done.")
 
     def __post_init__(self) -> None:
         if not self.policy:
@@ -55,9 +64,11 @@ class Settings:
             object.__setattr__(self, "rewards", REAL)
         if self.default_reward is not None and self.reward_window is None:
             raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
-        for name, seconds in (("--reward-window", self.reward_window), ("--sticky", self.sticky)):
-            if seconds is not None and not 0 < seconds < MAX_SECONDS:
-                raise InvalidValue(f"{name} {seconds:g} must be a number of seconds above 0")
+        for name, time in (("--reward-window", self.reward_window), ("--sticky", self.sticky)):
+            if time is not None and not 0 < time < MAX_SECONDS:
+                raise InvalidValue(f"{name} {time:g} must be a number of seconds above 0")
+        if self.dim is not None and not 1 <= self.dim <= MAX_DIM:
+            raise InvalidValue(f"--dim {self.dim} must be from 1 to {MAX_DIM:,}")
         if self.half_life is not None:
             real("--half-life", self.half_life, 1, why="a number of rewards")
         for name, value in (("--reward-sd", self.reward_sd), ("--stop-at", self.stop_at)):
@@ -105,7 +116,7 @@ class Settings:
         options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life} | parameters
         unused = []
         if about.takes_contexts and self.features is not None:
-            options["features"] = parse_features(self.features)
+            options["features"] = Features.from_dict(self.features)
         elif about.takes_contexts:
             if self.dim is None:
                 raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts, or --context")
@@ -122,6 +133,42 @@ class Settings:
         return kind(tree, **options)
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where an experiment's items and its past come from."""
+
+    items: Path
+    arm: Sequence[str] = _option((), "COLUMNS", "Column of the items; the values of several, a,b, are joined.")
+    path: Sequence[str] = _option((), "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.")
+    plays: str | None = _option(None, "COLUMN", "Column of past plays to start from.")
+    successes: str | None = _option(None, "COLUMN", "Column of past successes to start from.")
+    weight: float = _option(1.0, "W", "What a past play counts, compared with a new one.")
+    log: Path | None = _option(None, "FILE", "A past log to start from, one row per decision.")  # noqa: RUF009
+    log_arm: str | None = _option(None, "COLUMN", "Column of the log: what was shown.")
+    log_reward: str | None = _option(None, "COLUMN", "Column of the log: what it earned.")
+    log_context: Sequence[str] = _option((), "COLUMNS", "Columns of the log: contexts.")
+
+
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    """Make settings from options as they are written: times such as 30m, and features by name as ``context``."""
+    options = {name: value for name, value in given.items() if value is not None}
+    for name in TIMES:
+        if isinstance(options.get(name), str):
+            options[name] = seconds(options[name], f"--{name.replace('_', '-')}")
+    context = options.pop("context", None)
+    features = parse_context(context) if isinstance(context, str) else features_of(context)
+    return Settings(**options, features=features)
+
+
+def seconds(text: str, option: str) -> float:
+    """Convert a time such as 90, 30m or 2h to seconds."""
+    number, unit = (text[:-1], UNITS[text[-1]]) if text[-1:] in UNITS else (text, 1)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise InvalidValue(f"{option} {text!r} is not a time; write 90 (seconds), 30m, 2h or 1d") from None
+
+
 def check_reward(policy: Policy, arm: str, reward: float) -> None:
     """Ask the policy whether it can learn from a reward; raise what it says if not."""
     with hold(policy, changes=False) as state:
@@ -135,11 +182,6 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
                 f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; for other rewards start the "
                 "service with --rewards real"
             ) from error
-
-
-def parse_features(plain: Mapping[str, Any]) -> Features:
-    """Build the features of contexts from what `bt.Features.to_dict` returned."""
-    return Features.from_dict(plain)
 
 
 def features_of(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

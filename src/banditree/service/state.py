@@ -15,7 +15,7 @@ from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service.events import Cohort, Event, Kind, say
 from banditree.service.lift import Account, Moments
-from banditree.service.settings import Settings, parse_features
+from banditree.service.settings import Settings
 from banditree.tree import Tree
 
 HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts
@@ -51,7 +51,7 @@ class State:
         self.traffic = Traffic()
         self.account = Account(settings.reward_window)
         self.recent: dict[str, tuple[int, str]] = {}  # unit -> time and id of the decision that it keeps for a while
-        self.features: Features | None = None if settings.features is None else parse_features(settings.features)
+        self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
         self._category: dict[str, str] = {}
