@@ -261,6 +261,14 @@ def test_what_is_voided_has_never_been(
         assert service.engine.states[MAIN].policy.to_bytes() == states[1]
 
 
+def test_a_tree_that_was_looked_at_before_a_void_is_made_anew(tmp_path: Path) -> None:
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
+        ids = play(http, 4)
+        assert http.get("/v1/tree").json()["nodes"][0]["plays"] == 4
+        http.post("/v1/void", json={"ids": ids[:1]})  # not the last one that was learned
+        assert http.get("/v1/tree").json()["nodes"][0]["plays"] == 3
+
+
 @pytest.mark.parametrize(
     "asked",
     [

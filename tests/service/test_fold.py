@@ -83,10 +83,10 @@ def test_a_state_that_knows_of_a_later_void_can_be_stored(stop: int) -> None:
     for restore in (False, True):
         state = State(MAIN, settings)
         state.voids = Voids([void])
-        state.apply_many(events[:stop])
+        state.apply(events[:stop])
         if restore:
             state = State.from_bytes(state.to_bytes(), MAIN, settings)
-        state.apply_many([*events[stop:], void])
+        state.apply([*events[stop:], void])
         assert not state.is_stale
         saved.append(state.to_bytes())
     assert saved[0] == saved[1]

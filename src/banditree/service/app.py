@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from banditree.service.commands import (
     Command,
     Decide,
     GiveReward,
+    Outcome,
     Pause,
     PutExperiment,
     Refused,
@@ -73,8 +75,8 @@ class Service:
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._copies: dict[str, tuple[tuple[int, int], Policy]] = {}  # of policies, by experiment, with their versions
-        self._outlooks: dict[str, tuple[tuple[int, int], float, dict[str, Any]]] = {}
+        self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # decisions do not wait while somebody looks at it
+        self._outlooks: dict[str, tuple[tuple[int, ...], float, dict[str, Any]]] = {}
         self._looking = asyncio.Lock()
         self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
@@ -164,10 +166,16 @@ class Service:
         return await self._do(request, command)
 
     async def _do(self, request: Request, command: Command) -> Response:
+        outcome = await self._run(request, command)
+        return json_response(outcome.code, outcome.answer)
+
+    async def _run(self, request: Request, command: Command) -> Outcome:
+        self._check_store()
+        return await self.engine.do(command, lambda: GONE in request.scope)
+
+    def _check_store(self) -> None:
         if self.engine.unavailable is not None:
             raise StoreUnavailable(self.engine.unavailable)
-        outcome = await self.engine.do(command, lambda: GONE in request.scope)
-        return json_response(outcome.code, outcome.answer)
 
     def _state(self, request: Request) -> State:
         """Return the state of the experiment that a request names."""
@@ -224,44 +232,39 @@ class Service:
     async def evaluate_flag(self, request: Request) -> Response:
         key = request.path_params["key"]
         try:
-            context = _flag_context(request)
-            return json_response(200, await self._evaluate(request, key, context))
+            return json_response(200, await self._evaluate(request, key, _visitor(request)))
         except Refused as error:
-            return _flag_error(error, key=key)
+            return json_response(404 if error.code == 404 else 400, {"key": key} | _flag_error(error))
 
     async def evaluate_flags(self, request: Request) -> Response:
         try:
-            context = _flag_context(request)
+            visitor = _visitor(request)
         except Refused as error:
-            return _flag_error(error)
+            return json_response(400, _flag_error(error))
 
-        async def flag(key: str) -> dict[str, Any]:
+        async def evaluate(key: str) -> dict[str, Any]:
             try:
-                return await self._evaluate(request, key, context)
+                return await self._evaluate(request, key, visitor)
             except Refused as error:
-                return {"key": key, "errorCode": "INVALID_CONTEXT", "errorDetails": str(error)}
+                return {"key": key} | _flag_error(error)
 
-        flags = await asyncio.gather(*map(flag, list(self.engine.states)))
-        body = json.dumps({"flags": flags}).encode()
-        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        flags = await asyncio.gather(*map(evaluate, list(self.engine.states)))
+        response = json_response(200, {"flags": flags})
+        tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
+        response.headers["etag"] = tag
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers={"etag": tag})
-        return Response(body, headers={"etag": tag}, media_type="application/json")
+        return response
 
-    async def _evaluate(self, request: Request, key: str, context: dict[str, Any]) -> dict[str, Any]:
+    async def _evaluate(self, request: Request, key: str, visitor: dict[str, Any]) -> dict[str, Any]:
         """Decide for a visitor, and answer as a flag."""
         state = self.engine.states.get(key)
         if state is None:
             raise Refused(404, f"there is no experiment {key!r}")
-        if self.engine.unavailable is not None:
-            raise StoreUnavailable(self.engine.unavailable)
-        asked: dict[str, Any] = {"unit": context["targetingKey"]}
+        asked: dict[str, Any] = {"unit": visitor["targetingKey"]}
         if state.features is not None:
-            asked["context"] = {name: context[name] for name in state.features.spec if name in context}
-        outcome = await self.engine.do(
-            Decide(None, asked, self.engine.salt, experiment=key), lambda: GONE in request.scope
-        )
-        answer = outcome.answer
+            asked["context"] = {name: visitor[name] for name in state.features.spec if name in visitor}
+        answer = (await self._run(request, Decide(None, asked, self.engine.salt, experiment=key))).answer
         return {
             "key": key,
             "reason": "SPLIT",
@@ -282,19 +285,13 @@ class Service:
         if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
             raise Refused(422, 'under: give a JSON list of names, such as ["clothes", "hats"]')
         async with self._looking:
-            content = await asyncio.to_thread(lambda: json.dumps(views.nodes(self._copy(state), depth, path, search)))
+            content = await asyncio.to_thread(
+                lambda: json.dumps(views.nodes(self._copy(state.name, state.version), depth, path, search))
+            )
         return Response(content, media_type="application/json")
 
-    def _copy(self, state: State) -> Policy:
-        """Return a copy of the policy for looking at, made again only if it has changed; decisions do not wait."""
-        version = state.policy_version, state.tree_version
-        known = self._copies.pop(state.name, None)
-        if known is None or known[0] != version:
-            known = version, views.whole(state.policy.to_bytes())
-        self._copies[state.name] = known
-        while len(self._copies) > MAX_COPIES:
-            del self._copies[next(iter(self._copies))]
-        return known[1]
+    def _copy_policy(self, name: str, version: tuple[int, ...]) -> Policy:
+        return views.whole(self.engine.states[name].policy.to_bytes())
 
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)
@@ -317,7 +314,7 @@ class Service:
 
     def _outlook(self, state: State) -> dict[str, Any]:
         """Say what is best and what is left to gain; of a busy policy not so often that it would cost much."""
-        version, began = (state.policy_version, state.tree_version), time.monotonic()
+        version, began = state.version, time.monotonic()
         known = self._outlooks.get(state.name)
         if known is None or (known[0] != version and began > known[1]):
             outlook = views.outlook(state.policy.to_bytes(), state.settings.stop_at)
@@ -385,8 +382,7 @@ class Service:
         return json_response(200, {"status": "alive"})
 
     async def readyz(self) -> Response:
-        if self.engine.unavailable is not None:
-            raise StoreUnavailable(self.engine.unavailable)
+        self._check_store()
         return json_response(200, {"status": "ready", "events": self.engine.n})
 
     async def read_metrics(self) -> Response:
@@ -416,31 +412,18 @@ def _error_response(error: Exception) -> Response:
 
 
 def read(request: Request, kind: type[T]) -> T:
-    """Read the body of a request; an empty one means {}."""
-    body = request.scope[BODY]
+    """Read the body of a request."""
     try:
-        return kind.model_validate_json(body if body.strip() else b"{}")
+        return _parse(request, kind)
     except ValidationError as error:
         errors: list[Any] = error.errors(include_url=False)
         code = 400 if errors[0]["type"] == "json_invalid" else 422
         raise Refused(code, schema.describe_errors(errors)) from None
 
 
-def _flag_context(request: Request) -> dict[str, Any]:
-    """Read the context of an OFREP request."""
-    try:
-        body = json.loads(request.scope[BODY] or b"{}")
-    except (ValueError, RecursionError):
-        raise FlagRefused("the body is not JSON", "PARSE_ERROR") from None
-    context = body.get("context") if isinstance(body, dict) else None
-    if not isinstance(context, dict):
-        raise FlagRefused('the body must be {"context": {"targetingKey": ...}}', "INVALID_CONTEXT")
-    key = context.get("targetingKey")
-    if key is None or key == "":
-        raise FlagRefused("context.targetingKey is missing: it says whom to decide for", "TARGETING_KEY_MISSING")
-    if not isinstance(key, str) or len(key) > schema.MAX_NAME or not key.isprintable():
-        raise FlagRefused("context.targetingKey must be 1 to 200 printable characters", "INVALID_CONTEXT")
-    return context
+def _parse(request: Request, kind: type[T]) -> T:
+    body = request.scope[BODY]
+    return kind.model_validate_json(body if body.strip() else b"{}")  # an empty one means {}
 
 
 class FlagRefused(Refused):
@@ -451,12 +434,24 @@ class FlagRefused(Refused):
         self.flag_code = flag_code
 
 
-def _flag_error(error: Refused, **key: str) -> Response:
-    """Answer as the protocol does for a flag that does not exist, or a context that does not fit."""
-    if error.code == 404:
-        return json_response(404, key | {"errorCode": "FLAG_NOT_FOUND", "errorDetails": str(error)})
+def _visitor(request: Request) -> dict[str, Any]:
+    """Read whom an OFREP request is for: ``targetingKey``, and the context by name."""
+    try:
+        return _parse(request, schema.FlagAsked).context.model_dump()
+    except ValidationError as error:
+        errors: list[Any] = error.errors(include_url=False)
+        first, code = errors[0], "INVALID_CONTEXT"
+        if first["type"] == "json_invalid":
+            code = "PARSE_ERROR"
+        elif first["loc"] == ("context", "targetingKey") and (first["type"] == "missing" or not first["input"]):
+            code = "TARGETING_KEY_MISSING"
+        raise FlagRefused(schema.describe_errors(errors), code) from None
+
+
+def _flag_error(error: Refused) -> dict[str, str]:
+    """Describe an error as the protocol does: a flag that does not exist, or a context that does not fit."""
     code = error.flag_code if isinstance(error, FlagRefused) else "INVALID_CONTEXT"
-    return json_response(400, key | {"errorCode": code, "errorDetails": str(error)})
+    return {"errorCode": "FLAG_NOT_FOUND" if error.code == 404 else code, "errorDetails": str(error)}
 
 
 def _experiment(request: Request) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,13 @@ class Archive:
         if not self.folder.is_dir():
             raise BadPath(f"--archive {self.folder}: there is no such folder; make it first")
 
+    def write(self, open_log: Callable[[], EventLog], experiments: Mapping[str, Settings], limit: int) -> Move | None:
+        """Write and fold old events up to a limit, if there are enough of them."""
+        with closing(open_log()) as log:
+            times = [time or 0.0 for its in experiments.values() for time in (its.reward_window, its.sticky)]
+            end = self.end(log, times, limit)
+            return self._write(log, experiments, end) if end else None
+
     def end(self, log: EventLog, windows: Iterable[float], limit: int) -> int:
         """Return the last event to move now; 0 if there are too few. Decisions whose windows are open are not moved."""
         oldest = now() - round(max([self.keep, *windows]) * 1e6)
@@ -52,7 +60,7 @@ class Archive:
         end = limit if young is None else min(limit, int(young) - 1)
         return end if end - log.archived >= MIN_EVENTS else 0
 
-    def write(self, log: EventLog, experiments: Mapping[str, Settings], end: int) -> Move:
+    def _write(self, log: EventLog, experiments: Mapping[str, Settings], end: int) -> Move:
         """Fold the events up to this one that were not archived before, and write them, in a file without its name."""
         import pyarrow as pa
         import pyarrow.parquet as pq

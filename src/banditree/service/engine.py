@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -128,10 +128,8 @@ class Engine:
         self._thread = threading.Thread(target=self._loop, name="banditree-engine", daemon=True)
         self._folding = threading.Lock()  # held while events change the states
         self._crowd = 0  # number of commands to wait for
-        self._refolding: dict[str, threading.Thread] = {}
-        self._refolded: dict[str, tuple[int, State]] = {}  # with the event up to which the log was archived before
-        self._archiving: threading.Thread | None = None
-        self._move: Move | None = None  # old events that were written to a file
+        self._refolding: dict[str, tuple[int, Future[State]]] = {}  # with the last event that was archived before
+        self._archiving: Future[Move | None] | None = None
         self._archive_next = 0.0  # time of the next look for old events
         self._deleted = 0  # archived events up to this one are deleted
         self._scanned = 0  # decisions up to this event were examined for default rewards
@@ -288,7 +286,8 @@ class Engine:
             try:
                 if batch:
                     self._work(batch)
-                if time.monotonic() - looked >= TICK_SECONDS or self._refolded:
+                is_folded = any(folding.done() for _, folding in self._refolding.values())
+                if is_folded or time.monotonic() - looked >= TICK_SECONDS:
                     looked = 0.0 if self._look() else time.monotonic()
             except Exception as error:  # no error may end this thread
                 say_failure("engine", error)
@@ -516,8 +515,14 @@ class Engine:
 
     def _refold(self) -> None:
         """Put states that were folded again in their places, and start to fold those that are stale."""
-        for name, (archived, state) in list(self._refolded.items()):
-            del self._refolded[name], self._refolding[name]
+        for name, (archived, folding) in list(self._refolding.items()):
+            if not folding.done():
+                continue
+            del self._refolding[name]
+            if (error := folding.exception()) is not None:
+                say_failure("folding again", error)
+                continue
+            state = folding.result()
             for page in self.log.pages(state.n, experiment=name):
                 state.apply(page)
             if self.log.archived != archived:
@@ -527,20 +532,7 @@ class Engine:
             say("folded again", experiment=name, n=self.n)
         for name, state in self.states.items():
             if state.is_stale and name not in self._refolding:
-                self._refolding[name] = threading.Thread(
-                    target=self._fold_again, args=(name, state.settings), name="banditree-refold", daemon=True
-                )
-                self._refolding[name].start()
-
-    def _fold_again(self, name: str, settings: Settings) -> None:
-        """Fold an experiment from the beginning without the decisions that were voided; runs in a thread of its own."""
-        try:
-            with closing(self.log.reading()) as log:
-                archived = log.archived
-            self._refolded[name] = archived, fold_again(self.log.reader(), name, settings)
-        except Exception as error:
-            say_failure("folding again", error)
-            self._refolding.pop(name, None)  # it is tried again
+                self._refolding[name] = self.log.archived, _start(fold_again, self.log.reader(), name, state.settings)
 
     # Old events: they go to files, and are replaced by what they fold to
 
@@ -548,9 +540,15 @@ class Engine:
         """Archive old events now and then; once they are written, store their fold, and delete them in parts."""
         if self.archive is None:
             return
-        if self._move is not None:
-            move, self._move, self._archiving = self._move, None, None
-            self._note_archived(move)
+        if self._archiving is not None and self._archiving.done():
+            writing, self._archiving = self._archiving, None
+            error = writing.exception()
+            if isinstance(error, BanditreeError):
+                say("not archived", level="warning", why=str(error))
+            elif error is not None:
+                say_failure("archive", error)
+            elif (move := writing.result()) is not None:
+                self._note_archived(move)
         archived = self.log.archived
         if self._deleted < archived:
             first = self.log.run("SELECT MIN(n) FROM banditree_events WHERE id IS NOT NULL")[0][0]
@@ -561,26 +559,7 @@ class Engine:
             self._archive_next = time.monotonic() + ARCHIVE_SECONDS
             settings = {name: state.settings for name, state in self.states.items()}
             limit = self._swept if self._default_windows() else self.n
-            self._archiving = threading.Thread(
-                target=self._write_archive, args=(settings, limit), name="banditree-archive", daemon=True
-            )
-            self._archiving.start()
-
-    def _write_archive(self, settings: dict[str, Settings], limit: int) -> None:
-        """Write old events up to a limit, and fold them; runs in a thread of its own."""
-        assert self.archive is not None
-        try:
-            with closing(self.log.reading()) as log:
-                windows = [window or 0.0 for its in settings.values() for window in (its.reward_window, its.sticky)]
-                end = self.archive.end(log, windows, limit)
-                if end:
-                    self._move = self.archive.write(log, settings, end)
-        except BanditreeError as error:
-            say("not archived", level="warning", why=str(error))
-        except Exception as error:
-            say_failure("archive", error)
-        if self._move is None:
-            self._archiving = None
+            self._archiving = _start(self.archive.write, self.log.reader(), settings, limit)
 
     def _note_archived(self, move: Move) -> None:
         """Store the fold of archived events, unless a void came in between, or another process was faster."""
@@ -652,6 +631,20 @@ def catalogue_changes(state: State, plan: Plan) -> dict[str, Any]:
         "source": plan.source,
         "catalogue": digest(plan.arms),
     }
+
+
+def _start(work: Callable[..., T], *args: Any) -> Future[T]:
+    """Start work in a thread of its own, which does not keep the process alive."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work(*args))
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=f"banditree-{work.__name__}", daemon=True).start()
+    return future
 
 
 def _resolve(pairs: Sequence[tuple[Waiting, Any]]) -> None:

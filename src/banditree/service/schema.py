@@ -157,6 +157,20 @@ SettingsAsked = create_model("SettingsAsked", __base__=ContextAsked, **_settings
 ExperimentAsked = create_model("ExperimentAsked", __base__=ArmsOfExperiment, **_settings())
 
 
+class Visitor(BaseModel):
+    """Whom to decide for; further fields are the context by name."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    targetingKey: Name  # noqa: N815
+
+
+class FlagAsked(BaseModel):
+    """What OpenFeature's protocol asks."""
+
+    context: Visitor
+
+
 class DecisionAnswer(BaseModel):
     """A decision. For a slate, ``arm``, ``path``, ``propensity`` and ``steps`` are those of the first arm."""
 
