@@ -15,22 +15,13 @@ from banditree.catalogue.contexts import advise_contexts, inspect_contexts, plan
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import Simulation, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
-from banditree.cli.flags import Command, group_options
-from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, number
+from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, group_options, number
 from banditree.errors import Interrupted
 from banditree.errors.checks import choice
 from banditree.plots import files
 from banditree.problems.real import CAMPAIGNS, LOGS, write_example, write_example_log
 from banditree.report.result import Result
 from banditree.simulation.runs import Runs
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("inspect", cls=Command)(inspect_command)
-    app.command("simulate", cls=Command)(simulate_command)
-    app.command("advise", cls=Command)(advise_command)
-    app.command("example", cls=Command)(example_command)
 
 
 @group_options

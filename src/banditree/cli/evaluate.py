@@ -12,8 +12,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.flags import Command, group_options
-from banditree.cli.options import Output, Rng, number
+from banditree.cli.options import Output, Rng, group_options, number
 from banditree.errors import InvalidValue
 from banditree.errors.checks import split_names
 from banditree.ope.contest import contest
@@ -43,12 +42,6 @@ Policies = Annotated[
         "--policy", metavar="NAMES", help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context."
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("evaluate", cls=Command)(evaluate_command)
-    app.command("replay", cls=Command)(replay_command)
 
 
 @dataclass(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from banditree import __version__
@@ -28,10 +29,13 @@ def application() -> typer.Typer:
         import typer
     except ImportError:
         raise missing_extra("cli", "the command line needs Typer and Rich") from None
-    from banditree.cli import catalogue, evaluate, reproduce, serve
-    from banditree.cli.flags import Commands
+    from banditree.cli.catalogue import advise_command, example_command, inspect_command, simulate_command
+    from banditree.cli.evaluate import evaluate_command, replay_command
+    from banditree.cli.options import PlainCommand, PlainGroup
+    from banditree.cli.reproduce import reproduce_command
+    from banditree.cli.serve import serve_command
 
-    app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False, cls=Commands)
+    app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False, cls=PlainGroup)
 
     def show_version(wanted: bool) -> None:
         if wanted:
@@ -45,11 +49,10 @@ def application() -> typer.Typer:
     def banditree(version: bool = option) -> None:
         """Bandits on trees of arms: the paper's figures, and policies for your own catalogue."""
 
-    app.callback(cls=Commands)(banditree)
-    reproduce.register(app)
-    catalogue.register(app)
-    evaluate.register(app)
-    serve.register(app)
+    app.callback(cls=PlainGroup)(banditree)
+    commands: list[Callable[..., None]] = [reproduce_command, inspect_command, simulate_command, advise_command]
+    for command in [*commands, example_command, evaluate_command, replay_command, serve_command]:
+        app.command(command.__name__.removesuffix("_command"), cls=PlainCommand)(command)
     return app
 
 

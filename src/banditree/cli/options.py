@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
 from banditree import plots
 from banditree.catalogue.contexts import ContextModel
@@ -202,3 +205,52 @@ class Output:
         """Say that a file was written."""
         if not self.silent:
             typer.echo(f"Wrote {file}", err=True)
+
+
+def group_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Make the fields of dataclasses options: a parameter that is annotated with one stands for its fields.
+
+    All parameters must be keyword-only. In the help, required options come first.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    given = signature(command).parameters
+    groups = {name: hints[name] for name in given if is_dataclass(hints[name])}
+    options: list[Parameter] = []
+    for name, parameter in given.items():
+        if name not in groups:
+            options.append(parameter.replace(annotation=hints[name]))
+            continue
+        types = get_type_hints(groups[name], include_extras=True)
+        for part in fields(groups[name]):
+            default = Parameter.empty if part.default is MISSING else part.default
+            options.append(Parameter(part.name, Parameter.KEYWORD_ONLY, default=default, annotation=types[part.name]))
+    options.sort(key=lambda option: option.default is not Parameter.empty)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{part.name: values.pop(part.name) for part in fields(group)})
+        command(**values)
+
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
+
+
+class _PlainFlags:
+    """Shows flags in the help as ``--json``, not as ``--json <bool>``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+        return params
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """A command of the command line."""
+
+
+class PlainGroup(_PlainFlags, TyperGroup):
+    """The command line itself, which is a group of commands."""

@@ -11,15 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from banditree.cli.exits import STOPPED, exit_on_error, exit_with
-from banditree.cli.flags import Command
 from banditree.paper.figures import FIGURES
 from banditree.paper.reproduce import reproduce
 from banditree.paper.results import load_results
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("reproduce", cls=Command)(reproduce_command)
 
 
 def reproduce_command(

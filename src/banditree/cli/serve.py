@@ -10,17 +10,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from banditree.cli.exits import exit_on_error
-from banditree.cli.flags import Command, group_options
+from banditree.cli.options import group_options
 from banditree.errors import InvalidValue
 from banditree.service.events import MAIN
 from banditree.service.settings import Settings, Source, seconds
 
 WRITTEN = {"COLUMNS": list[str] | None, "TIME": str | None}  # how options are written that are read later
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("serve", cls=Command)(serve_command)
 
 
 def _option(text: str, metavar: str | None = None, name: str | None = None, **limits: Any) -> Any:
