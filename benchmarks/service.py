@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from banditree.service.engine import Engine, Plan
+from banditree.service.engine import Engine
 from banditree.service.events import Event, Kind, new_id
 from banditree.service.serve import open_log, serve
-from banditree.service.settings import Settings
+from banditree.service.settings import Plan, Settings
 from banditree.tree import Tree
 from benchmarks.machine import describe
 

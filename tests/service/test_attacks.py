@@ -20,11 +20,11 @@ import pytest
 
 from banditree.service import engine as engine_module
 from banditree.service import stream
-from banditree.service.engine import Engine, Plan
+from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, Kind, now
 from banditree.service.metrics import Metrics
 from banditree.service.serve import open_log
-from banditree.service.settings import Settings
+from banditree.service.settings import Plan, Settings
 from banditree.service.store import StoreUnavailable
 from tests.support.databases import postgres, programs
 from tests.support.serving import ITEMS, Server, items, serving, start, until

@@ -20,11 +20,10 @@ from openfeature.evaluation_context import EvaluationContext
 from banditree.errors import InvalidValue
 from banditree.service import archive, engine, refold
 from banditree.service.config import plan_of, read_config
-from banditree.service.engine import Plan
 from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
 from banditree.service.serve import open_log
-from banditree.service.settings import Settings, Source, parse_context
+from banditree.service.settings import Plan, Settings, Source, parse_context
 from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
 from banditree.tree import Tree

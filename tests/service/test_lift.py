@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from banditree.service import lift
-from banditree.service.engine import Plan
 from banditree.service.events import Cohort, Event, Kind
 from banditree.service.lift import Account, Moments, compare, in_control
-from banditree.service.settings import Settings
+from banditree.service.settings import Plan, Settings
 from banditree.service.views import outlook
 from banditree.tree import Tree
 from tests.support.serving import inside

@@ -17,9 +17,10 @@ import httpx
 import uvicorn
 
 from banditree.service.app import Service
-from banditree.service.engine import Engine, Plan
+from banditree.service.engine import Engine
 from banditree.service.guard import Access, Connection
 from banditree.service.serve import open_log
+from banditree.service.settings import Plan
 
 ITEMS = """item,kind,sort
 s1,shoes,low

@@ -25,7 +25,7 @@ from banditree.service import archive, engine
 from banditree.service.commands import answer
 from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
 from banditree.service.serve import open_log, serve
-from banditree.service.settings import Settings
+from banditree.service.settings import Plan, Settings
 from banditree.service.state import State, Voids
 from banditree.service.store import EventLog, SqliteLog
 
@@ -34,8 +34,8 @@ OTHER = "other"  # the second experiment
 EVIDENCE = {"arms": ["hats0", "hats1"], "rewards": [3.0, 1.0], "plays": [10.0, 5.0]}
 WINDOW = Settings(policy="TSC", control=0.3, control_policy="TS", reward_window=3.0, default_reward=0.0)
 PLANS = {
-    MAIN: engine.Plan(ARMS, Settings(explore=0.1, control=0.2), source="torture", evidence=EVIDENCE),
-    OTHER: engine.Plan(ARMS, WINDOW, OTHER, source="torture"),
+    MAIN: Plan(ARMS, Settings(explore=0.1, control=0.2), source="torture", evidence=EVIDENCE),
+    OTHER: Plan(ARMS, WINDOW, OTHER, source="torture"),
 }
 CLIENTS = 4
 MOST_ANSWERS = 120  # a server is killed after so many answers at most

@@ -36,6 +36,7 @@ from banditree.service.commands import (
     Void,
     Withdraw,
     describe_decision,
+    paths_of,
 )
 from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
@@ -203,13 +204,8 @@ class Service:
 
     async def void(self, request: Request) -> Response:
         """Leave decisions and their rewards out of all that was learned, as if they had never been."""
-        asked = read(request, schema.VoidAsked)
-        try:
-            what = asked.what()
-        except ValueError as error:
-            raise Refused(422, str(error)) from None
-        name = self._state(request).name
-        response = await self._do(request, Void(what, experiment=name))
+        asked, name = read(request, schema.VoidAsked), self._state(request).name
+        response = await self._do(request, Void(asked.what(), experiment=name))
         while self.engine.is_refolding(name) and GONE not in request.scope:
             await asyncio.sleep(0.02)
         return response
@@ -295,7 +291,7 @@ class Service:
 
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)
-        content = await asyncio.to_thread(lambda: json.dumps(views.arms(state)))
+        content = await asyncio.to_thread(lambda: json.dumps({"arms": paths_of(state)}))
         return Response(content, media_type="application/json")
 
     async def traffic(self, request: Request) -> Response:

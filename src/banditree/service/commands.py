@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from banditree.errors import BanditreeError, InvalidValue
+from banditree.errors import InvalidValue
 from banditree.policy import Policy, inputs
 from banditree.report.words import count
 from banditree.service.events import MAIN, Cohort, Event, Kind, group, iso, new_id
 from banditree.service.lift import in_control
-from banditree.service.settings import ITEM, Settings, check_reward
+from banditree.service.settings import ITEM, Plan, Settings, check_reward
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
 
@@ -54,7 +54,10 @@ class Command(ABC):
 
     @abstractmethod
     def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
-        """Compute the outcome from the state, the events of the decisions in `ids`, and the time."""
+        """Compute the outcome from the state, the events of the decisions in `ids`, and the time.
+
+        What cannot be done is `Refused`; another error of banditree means that a value is not allowed.
+        """
 
 
 # Decisions
@@ -81,10 +84,7 @@ class Decide(Command):
             return Outcome(200, answer(known[0]))
         if known and self._keeps(state, known, at):
             return Outcome(200, answer(known[0]))
-        try:
-            cohort, body = self._decide(state)
-        except BanditreeError as error:
-            raise Refused(422, str(error)) from None
+        cohort, body = self._decide(state)
         arms = body["arms"]
         event = Event(
             at,
@@ -233,10 +233,7 @@ class GiveReward(AboutDecision):
                 if (event.value, event.arm) != (self.reward, arm):
                     raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
                 return Outcome(200, {"status": "duplicate"})
-        try:
-            check_reward(state.policy, arm, self.reward)
-        except BanditreeError as error:
-            raise Refused(422, str(error)) from None
+        check_reward(state.policy, arm, self.reward)
         is_late = any(event.kind == Kind.DEFAULT and event.position == position for event in known)
         window = state.settings.reward_window
         is_late = is_late or (window is not None and at - decision.at > window * 1e6)
@@ -326,22 +323,14 @@ class ChangeArms(Command):
             if arm in tree and tree.path(arm)[:-1] != tuple(path):
                 place = " / ".join(map(str, tree.path(arm)[:-1])) or "the root"
                 raise Refused(409, f"arm {arm!r} already exists, below {place}; to put it elsewhere, move it")
+        add = {arm: path for arm, path in self.add.items() if arm not in tree}
         gone = {arm for arm in self.remove if arm in state.left and arm not in tree and arm not in self.add}
-        body: dict[str, Any] = {
-            "add": {arm: path for arm, path in self.add.items() if arm not in tree},
-            "move": self.move,
-            "remove": [arm for arm in dict.fromkeys(self.remove) if arm not in gone],
-        }
-        body = {what: value for what, value in body.items() if value}
-        try:
-            after = change_tree(tree, body)
-        except BanditreeError as error:
-            raise Refused(422, str(error)) from None
-        done = {
-            f"{what}{'d' if what[-1] == 'e' else 'ed'}": len(body.get(what, ())) for what in ("add", "move", "remove")
-        }
-        events = (Event(at, Kind.ARMS, body=body, experiment=state.name),) if after != tree else ()
-        return Outcome(200, done | {"arms": after.n_arms}, events)
+        remove = [arm for arm in dict.fromkeys(self.remove) if arm not in gone]
+        changes = {"add": add, "move": self.move, "remove": remove}
+        body = {what: value for what, value in changes.items() if value}
+        after = change_tree(tree, body)
+        done = {"added": len(add), "moved": len(self.move), "removed": len(remove), "arms": after.n_arms}
+        return Outcome(200, done, (Event(at, Kind.ARMS, body=body, experiment=state.name),) if after != tree else ())
 
 
 @dataclass(frozen=True)
@@ -401,13 +390,65 @@ class PutExperiment(Command):
             if state.settings != self.settings or state.catalogue != digest(self.arms):
                 raise Refused(409, f"the experiment {self.experiment!r} exists with other arms or settings")
             return Outcome(200, described)
-        try:
-            self.settings.check_control(self.arms)
-            self.settings.build(change_tree(None, {"add": self.arms}))
-        except BanditreeError as error:
-            raise Refused(422, str(error)) from None
+        self.settings.check_control(self.arms)
+        self.settings.build(change_tree(None, {"add": self.arms}))
         body = {"settings": self.settings.to_dict(), "add": self.arms}
         return Outcome(201, described, (Event(at, Kind.EXPERIMENT, body=body, experiment=self.experiment),))
+
+
+# The start
+
+
+def first_events(plan: Plan, state: State, at: int) -> list[Event]:
+    """Return the events that bring the log in line with a plan: its catalogue, and what was known before."""
+    events = []
+    if state.is_empty:
+        plan.settings.check_control(plan.arms)
+        body: dict[str, Any] = {"add": plan.arms, "source": plan.source}
+        events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
+    elif state.catalogue != digest(plan.arms) and (body := _catalogue_changes(plan, state)):
+        events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
+    if plan.evidence is not None and state.evidence != digest(plan.evidence):
+        if state.evidence:
+            raise InvalidValue(
+                f"the experiment {plan.name!r} was started from other counts; leave out --plays or --log, whose "
+                "counts are in the store already, or give another --store"
+            )
+        body = plan.evidence | {"digest": digest(plan.evidence)}
+        events.append(Event(at, Kind.EVIDENCE, body=body, experiment=plan.name))
+    return events
+
+
+def _catalogue_changes(plan: Plan, state: State) -> dict[str, Any]:
+    """Compare a plan's catalogue with the store's; return the event body that makes them equal, {} if nothing is to do.
+
+    A file that was not changed since it was last read says nothing new, even if arms were changed through the service.
+    """
+    stored = paths_of(state)
+    add = {arm: path for arm, path in plan.arms.items() if arm not in stored}
+    move = {arm: path for arm, path in plan.arms.items() if arm in stored and stored[arm] != path}
+    remove = [arm for arm in stored if arm not in plan.arms]
+    if not (add or move or remove) or plan.catalogue == "keep":
+        return {}
+    if plan.catalogue != "update":
+        parts = [
+            f"{count(len(arms), 'item')} {word} ({', '.join(map(repr, arms[:3]))}{', ...' if len(arms) > 3 else ''})"
+            for word, arms in (("new", list(add)), ("moved", list(move)), ("gone", remove))
+            if arms
+        ]
+        raise InvalidValue(
+            f"{plan.source or 'the catalogue'} differs from the {len(stored):,} arms in the store: {'; '.join(parts)}. "
+            "Give --update-catalogue to bring the changes in, --keep-catalogue to go on with the store's, or another "
+            "--store"
+        )
+    changes = {"add": add, "move": move, "remove": remove}
+    body: dict[str, Any] = {what: value for what, value in changes.items() if value}
+    return body | {"source": plan.source, "catalogue": digest(plan.arms)}
+
+
+def paths_of(state: State) -> dict[str, list[str]]:
+    """Return the arms and the clusters above them."""
+    return {str(path[-1]): [str(name) for name in path[:-1]] for path in state.policy.tree.paths()}
 
 
 # Answers

@@ -18,9 +18,8 @@ from banditree.errors.checks import split_names
 from banditree.features import Features
 from banditree.ope import read_log
 from banditree.report.files import reason
-from banditree.service.engine import Plan
 from banditree.service.schema import MAX_ARM_NAME, SettingsAsked, describe_errors, storable
-from banditree.service.settings import Settings, Source, read_settings
+from banditree.service.settings import Plan, Settings, Source, read_settings
 from banditree.tables import read_tree
 from banditree.tree import Tree
 

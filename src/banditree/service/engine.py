@@ -9,17 +9,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
-from banditree.report.words import count
 from banditree.service.archive import DELETED_AT_ONCE, Archive, Move, base_key, first_state
-from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused
-from banditree.service.events import MAIN, Event, Kind, now, say, say_failure
+from banditree.service.commands import Command, EarnDefaults, Outcome, PutExperiment, Refused, first_events
+from banditree.service.events import Event, Kind, now, say, say_failure
 from banditree.service.refold import fold_again, without_collecting
-from banditree.service.settings import Settings
-from banditree.service.state import State, change_tree, digest, fold
+from banditree.service.settings import Plan, Settings
+from banditree.service.state import State, change_tree, fold
 from banditree.service.store import EventLog, StoreUnavailable
 
 BATCH = 256  # commands in one transaction, at most
@@ -33,18 +32,6 @@ MAX_CHECKED = 200_000  # events behind a snapshot that are searched for some tha
 
 Result = Outcome | Exception
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to start an experiment from: its catalogue, its settings, and what was known before."""
-
-    arms: dict[str, list[str]]  # each arm and the clusters above it
-    settings: Settings = field(default_factory=Settings)
-    name: str = MAIN
-    source: str = ""  # where the catalogue was read from
-    catalogue: str = "refuse"  # what to do if the store holds another one: refuse, update or keep
-    evidence: dict[str, Any] | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
 
 
 @dataclass(frozen=True)
@@ -153,7 +140,7 @@ class Engine:
         try:
             self.head = self.log.begin()
             self._follow()
-            events = [event for plan in plans for event in self._first_events(plan)]
+            events = [event for plan in plans for event in first_events(plan, self.states[plan.name], self._now())]
             if events:
                 self._keep(events)
         finally:
@@ -223,25 +210,6 @@ class Engine:
             decisions = self.log.count("kind = 'decision' AND experiment = ? AND n <= ?", (state.name, n))
             if decisions != state.decisions:
                 raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")
-
-    def _first_events(self, plan: Plan) -> list[Event]:
-        """Return the events that bring the log in line with a plan: its catalogue, and what was known before."""
-        state, at, events = self.states[plan.name], self._now(), []
-        if state.is_empty:
-            plan.settings.check_control(plan.arms)
-            body = {"add": plan.arms, "source": plan.source}
-            events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
-        elif state.catalogue != digest(plan.arms) and (body := catalogue_changes(state, plan)):
-            events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
-        if plan.evidence is not None and state.evidence != digest(plan.evidence):
-            if state.evidence:
-                raise InvalidValue(
-                    f"the experiment {plan.name!r} was started from other counts; leave out --plays or --log, whose "
-                    "counts are in the store already, or give another --store"
-                )
-            body = plan.evidence | {"digest": digest(plan.evidence)}
-            events.append(Event(at, Kind.EVIDENCE, body=body, experiment=plan.name))
-        return events
 
     def stop(self) -> None:
         """Finish the waiting commands, store a snapshot and close the log."""
@@ -353,8 +321,10 @@ class Engine:
                 state = self.states.get(name) or State(name, Settings())
                 its_events = [e for id_ in command.ids(state) for e in known.get((name, id_), ())]
                 outcome = command.run(state, its_events, at, self.log)
-            except Refused as refused:
-                results.append(refused)
+            except StoreUnavailable:
+                raise
+            except (Refused, BanditreeError) as error:
+                results.append(error if isinstance(error, Refused) else Refused(422, str(error)))
                 continue
             results.append(outcome)
             for event in outcome.events:
@@ -597,40 +567,6 @@ class Engine:
 def snapshot_key(name: str, settings: Settings) -> str:
     """Return the key of an experiment's snapshot."""
     return f"{name}/{settings.key}"
-
-
-def catalogue_changes(state: State, plan: Plan) -> dict[str, Any]:
-    """Compare a plan's catalogue with the store's; return the event body that makes them equal, {} if nothing is to do.
-
-    A file that was not changed since it was last read says nothing new, even if arms were changed through the service.
-    """
-    tree = state.policy.tree
-    stored = {str(path[-1]): [str(name) for name in path[:-1]] for path in tree.paths()}
-    body: dict[str, Any] = {
-        "add": {arm: path for arm, path in plan.arms.items() if arm not in stored},
-        "move": {arm: path for arm, path in plan.arms.items() if arm in stored and stored[arm] != path},
-        "remove": [arm for arm in stored if arm not in plan.arms],
-    }
-    if not any(body.values()) or plan.catalogue == "keep":
-        return {}
-    if plan.catalogue != "update":
-        words = {"add": "new", "move": "moved", "remove": "gone"}
-        parts = []
-        for what, word in words.items():
-            if body[what]:
-                names = ", ".join(repr(arm) for arm in list(body[what])[:3])
-                parts.append(
-                    f"{count(len(body[what]), 'item')} {word} ({names}{', ...' if len(body[what]) > 3 else ''})"
-                )
-        raise InvalidValue(
-            f"{plan.source or 'the catalogue'} differs from the {tree.n_arms:,} arms in the store: {'; '.join(parts)}. "
-            "Give --update-catalogue to bring the changes in, --keep-catalogue to go on with the store's, or another "
-            "--store"
-        )
-    return {what: value for what, value in body.items() if value} | {
-        "source": plan.source,
-        "catalogue": digest(plan.arms),
-    }
 
 
 def _start(work: Callable[..., T], *args: Any) -> Future[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,11 @@ from banditree.service.events import Event, Kind
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
-UNDER_V1 = {"decisions", "arms", "tree", "log", "traffic", "events", "report", "pause", "resume", "void", "experiments"}
-PLAIN = {"/metrics", "/healthz", "/readyz", "/docs", "/", "/openapi.json"}
+UNDER_V1 = (
+    "decisions decisions/{id} decisions/{id}/reward arms tree log traffic events report pause resume void experiments"
+)
+ROUTES = {"/metrics", "/healthz", "/readyz", "/docs", "/", "/openapi.json", "/ofrep/v1/evaluate/flags"}
+ROUTES |= {f"/v1/{name}" for name in UNDER_V1.split()}
 
 
 class Metrics:
@@ -85,19 +89,8 @@ def _family(name: str, kind: str, text: str, values: object) -> str:
 
 def _route(path: str) -> str:
     """Return the route of a path, without names and ids: the number of labels must not grow with the traffic."""
-    if path in PLAIN:
-        return path
-    if path.startswith("/ofrep/v1/evaluate/flags"):
-        return "/ofrep/v1/evaluate/flags"
-    parts = path.split("/")[1:]
-    if parts[0] != "v1" or len(parts) < 2:
-        return "other"
-    if parts[1] == "experiments" and len(parts) > 2:
-        parts = ["v1", *parts[3:]] if len(parts) > 3 else ["v1", "experiments"]
-    if len(parts) < 2 or parts[1] not in UNDER_V1:
-        return "other"
-    if len(parts) == 2:
-        return f"/v1/{parts[1]}"
-    if parts[1] == "decisions":
-        return "/v1/decisions/{id}/reward" if parts[-1] == "reward" else "/v1/decisions/{id}"
-    return "other"
+    if path not in ROUTES:
+        path = re.sub("^/v1/experiments/[^/]+/", "/v1/", path)
+        path = re.sub("^/v1/decisions/[^/]+", "/v1/decisions/{id}", path)
+        path = re.sub("^(/v1/experiments|/ofrep/v1/evaluate/flags)/[^/]+$", r"\1", path)
+    return path if path in ROUTES else "other"

@@ -7,7 +7,16 @@ from dataclasses import fields
 from math import isfinite
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from banditree.service.events import from_iso
 from banditree.service.settings import TIMES, Settings
@@ -39,6 +48,13 @@ def storable(text: str) -> str:
     return text
 
 
+def _microseconds(text: Any) -> int | None:
+    try:
+        return None if text is None else from_iso(text)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{text!r:.60} is not an ISO time such as 2026-11-16T09:30:00Z") from None
+
+
 def _context(value: object) -> object:
     """Name the feature that is wrong, before each form that a context may have is said to be another."""
     if isinstance(value, dict):
@@ -55,6 +71,7 @@ Id = Annotated[Name, AfterValidator(_no_slash)]
 Arm = Annotated[str, Field(min_length=1, max_length=MAX_ARM_NAME), AfterValidator(storable)]
 Arms = Annotated[list[Arm], Field(max_length=MAX_ARMS)]
 Paths = Annotated[dict[Arm, Annotated[list[Arm], Field(max_length=50)]], Field(max_length=MAX_ARMS)]
+Time = Annotated[int | None, BeforeValidator(_microseconds), WithJsonSchema({"type": ["string", "null"]})]
 Vector = Annotated[list[float], Field(max_length=MAX_CONTEXT)]
 Named = Annotated[dict[Name, str | int | float | bool | None], Field(max_length=1000)]
 
@@ -104,8 +121,8 @@ class ArmsAsked(Asked):
 class VoidAsked(Asked):
     """Which decisions no longer count: those in a stretch of time, or with certain ids, or of a unit."""
 
-    from_: Annotated[str | None, Field(alias="from", description="ISO time of the first decision.")] = None
-    to: Annotated[str | None, Field(description="ISO time of the last decision.")] = None
+    from_: Annotated[Time, Field(alias="from", description="ISO time of the first decision.")] = None
+    to: Annotated[Time, Field(description="ISO time of the last decision.")] = None
     ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_ARMS)] | None = None
     unit: Name | None = None
 
@@ -114,23 +131,15 @@ class VoidAsked(Asked):
         ways = [self.from_ is not None or self.to is not None, self.ids is not None, self.unit is not None]
         if sum(ways) != 1 or (self.from_ is None) != (self.to is None):
             raise ValueError('give {"from": ..., "to": ...}, or {"ids": [...]}, or {"unit": ...}')
+        if self.from_ is not None and self.to is not None and self.from_ > self.to:
+            raise ValueError("from is after to")
         return self
 
     def what(self) -> dict[str, Any]:
         """Return what is to be voided, with times in microseconds."""
         if self.ids is not None:
             return {"ids": sorted(set(self.ids))}
-        if self.unit is not None:
-            return {"unit": self.unit}
-        times = {}
-        for name, text in (("from", self.from_), ("to", self.to)):
-            try:
-                times[name] = from_iso(str(text))
-            except (ValueError, OverflowError):
-                raise ValueError(f"{name}: {text!r:.60} is not an ISO time such as 2026-11-16T09:30:00Z") from None
-        if times["from"] > times["to"]:
-            raise ValueError(f"from: {self.from_} is after to: {self.to}")
-        return times
+        return {"unit": self.unit} if self.unit is not None else {"from": self.from_, "to": self.to}
 
 
 class ContextAsked(Asked):

@@ -14,6 +14,7 @@ from typing import Any
 from banditree.errors import BadPath, InvalidValue, missing_extra
 from banditree.report.files import find_target
 from banditree.service.events import log_as_json
+from banditree.service.settings import Plan
 from banditree.service.store import EventLog, SqliteLog
 
 try:
@@ -23,7 +24,7 @@ try:
     from banditree.service.app import Service
     from banditree.service.archive import Archive
     from banditree.service.config import make_plan, read_config
-    from banditree.service.engine import Engine, Plan
+    from banditree.service.engine import Engine
     from banditree.service.guard import LOOPBACK, Access, Connection, connection_limits
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None

@@ -16,6 +16,7 @@ from banditree.features import Features
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
 from banditree.policy.state import hold
+from banditree.service.events import MAIN
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"
@@ -147,6 +148,18 @@ class Source:
     log_arm: str | None = _option(None, "COLUMN", "Column of the log: what was shown.")
     log_reward: str | None = _option(None, "COLUMN", "Column of the log: what it earned.")
     log_context: Sequence[str] = _option((), "COLUMNS", "Columns of the log: contexts.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to start an experiment from: its catalogue, its settings, and what was known before."""
+
+    arms: dict[str, list[str]]  # each arm and the clusters above it
+    settings: Settings = field(default_factory=Settings)
+    name: str = MAIN
+    source: str = ""  # where the catalogue was read from
+    catalogue: str = "refuse"  # what to do if the store holds another one: refuse, update or keep
+    evidence: dict[str, Any] | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from banditree.service.events import Event, Kind
@@ -23,13 +22,13 @@ class _Queue:
     """The texts that wait for one listener; bounded in bytes, because one event can be a slate of a thousand arms."""
 
     def __init__(self) -> None:
-        self.texts: deque[tuple[int, str]] = deque()
+        self.texts: Texts = []
         self.size = 0
         self.is_closed = False
         self.wakes = asyncio.Event()
 
     def put(self, texts: Texts) -> None:
-        self.texts.extend(texts)
+        self.texts += texts
         self.size += sum(len(text) for _, text in texts)
         if self.size > MAX_QUEUE_BYTES:
             self.close()
@@ -37,12 +36,11 @@ class _Queue:
 
     def close(self) -> None:
         self.is_closed = True
-        self.texts.clear()
+        self.texts = []
         self.wakes.set()
 
     def take(self) -> Texts:
-        texts, self.size = list(self.texts), 0
-        self.texts.clear()
+        texts, self.texts, self.size = self.texts, [], 0
         self.wakes.clear()
         return texts
 
@@ -112,10 +110,10 @@ class Hub:
 
 
 def _texts(events: Sequence[Event]) -> Texts:
-    return [(event.n, text(event)) for event in events if event.kind != Kind.WITHDRAWAL]
-
-
-def text(event: Event) -> str:
-    """Format an event to be sent."""
-    name = Kind.REWARD if event.kind == Kind.DEFAULT else event.kind
-    return f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n"
+    """Format events to be sent."""
+    texts = []
+    for event in events:
+        if event.kind != Kind.WITHDRAWAL:
+            name = Kind.REWARD if event.kind == Kind.DEFAULT else event.kind
+            texts.append((event.n, f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n"))
+    return texts

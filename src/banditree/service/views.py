@@ -119,11 +119,6 @@ def _children(shape: Any, node: int) -> tuple[int, int]:
     return (0, 0) if shape.content[node] >= 0 else (int(shape.start[node]), int(shape.start[node + 1]))
 
 
-def arms(state: State) -> dict[str, Any]:
-    """List the arms and the clusters above them."""
-    return {"arms": {str(path[-1]): [str(name) for name in path[:-1]] for path in state.policy.tree.paths()}}
-
-
 # Traffic and report
 
 
