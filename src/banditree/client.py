@@ -64,9 +64,7 @@ class Client:
             raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")
         self.url, self.token, self.timeout, self.retries = url.rstrip("/"), token, timeout, retries
         self._base = "/v1" if experiment == "main" else f"/v1/experiments/{quote(experiment, safe='')}"
-        self._opener = build_opener(
-            ProxyHandler({})
-        )  # proxies of the environment are for the internet, not for this service
+        self._opener = build_opener(ProxyHandler({}))  # the environment's proxies are for the internet, not for this
 
     def decide(
         self,
@@ -93,16 +91,12 @@ class Client:
         id
             An id for the decision; a random one by default.
         """
-        asked: dict[str, Any] = {"unit": unit, "k": k, "id": id or uuid4().hex}
-        if context is not None:
-            asked["context"] = dict(context) if isinstance(context, Mapping) else list(context)
-        asked |= {"only": None if only is None else list(only), "exclude": None if exclude is None else list(exclude)}
-        return self._ask("POST", "/decisions", {what: value for what, value in asked.items() if value is not None})
+        limits = {"only": only, "exclude": exclude, "k": k}
+        return self._ask("POST", "/decisions", {"id": id or uuid4().hex, "unit": unit, "context": context, **limits})
 
     def reward(self, id: str, reward: float, *, position: int | None = None, arm: str | None = None) -> str:  # noqa: A002
         """Report the reward of a decision; for a slate with its position. Returns "applied", "duplicate" or "late"."""
-        asked = {"reward": reward, "position": position, "arm": arm}
-        body = {what: value for what, value in asked.items() if value is not None}
+        body = {"reward": reward, "position": position, "arm": arm}
         return str(self._ask("PUT", f"/decisions/{quote(id, safe='')}/reward", body)["status"])
 
     def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
@@ -121,8 +115,7 @@ class Client:
         remove: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Add, move and remove arms: all of them, or none. Repeating a request that was carried out is not an error."""
-        body = {"add": _paths(add), "move": _paths(move), "remove": list(remove)}
-        return self._ask("POST", "/arms", body)
+        return self._ask("POST", "/arms", {"add": add, "move": move, "remove": remove})
 
     def tree(self) -> list[dict[str, Any]]:
         """Return the nodes of the tree, with what was learned."""
@@ -134,10 +127,12 @@ class Client:
         return self._ask("GET", "/report")
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request, without what is None in its body, and again if there is no answer; return the answer."""
         headers = {"content-type": "application/json"}
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
-        data = None if body is None else json.dumps(body).encode()
+        given = None if body is None else {what: value for what, value in body.items() if value is not None}
+        data = None if given is None else json.dumps(given, default=_plain).encode()
         at_least = 0.0  # seconds that the service asks to wait
         for attempt in range(self.retries + 1):
             if attempt:
@@ -158,8 +153,9 @@ class Client:
         raise failed
 
 
-def _paths(given: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
-    return {arm: list(path) for arm, path in (given or {}).items()}
+def _plain(value: Any) -> dict[str, Any] | list[Any]:
+    """Convert a mapping or a sequence of another kind than JSON knows."""
+    return dict(value) if isinstance(value, Mapping) else list(value)
 
 
 def _sentence(error: HTTPError) -> str:

@@ -48,8 +48,8 @@ def coba(factory: Factory, path: Path | None = None, *, rng: Seed = None) -> Cob
     """
     try:
         from banditree.adapters.coba_learner import CobaLearner
-    except ImportError as error:
-        raise _missing("coba", error) from error
+    except ModuleNotFoundError:
+        raise missing_extra("coba", "adapters.coba needs coba") from None
     return CobaLearner(factory, path, rng)
 
 
@@ -78,15 +78,9 @@ def river(factory: Factory, tree: Tree, *, reward_obj: Any = None, burn_in: int 
     """
     try:
         from banditree.adapters.river_policy import make
-    except ImportError as error:
-        raise _missing("river", error) from error
+    except ModuleNotFoundError:
+        raise missing_extra("river", "adapters.river needs river") from None
     return make(factory, tree, reward_obj, burn_in, rng)
-
-
-def _missing(package: str, error: ImportError) -> ImportError:
-    """Name the extra if ``package`` is what could not be imported; else the error says best what is wrong."""
-    is_absent = isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == package
-    return missing_extra(package, f"adapters.{package} needs {package}") if is_absent else error
 
 
 __all__ = ["coba", "river"]

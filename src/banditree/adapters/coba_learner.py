@@ -137,7 +137,7 @@ def _limits(policy: Policy, arms: list[Name]) -> list[Name] | None:
 
 
 def _refuse_batch(*values: Any) -> None:
-    """coba then calls once for each row of the batch."""
+    """Refuse a batch: coba then calls once for each of its rows."""
     if any(map(is_batch, values)):
         raise InvalidType("this learner takes one interaction at a time")
 
