@@ -35,34 +35,28 @@ from banditree.tables import read_tree
 STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
 
 
-def whole(low: int) -> Callable[[Any], int]:
-    """Make a parser of whole numbers, at least ``low``, written as 100000, 100_000 or 1e5."""
+def number(low: int, metavar: str, text: str, **options: Any) -> Any:
+    """Make an option for a whole number that is at least ``low``, written as 100000, 100_000 or 1e5."""
 
-    def number(text: Any) -> int:
+    def parse(written: Any) -> int:
         try:
-            value = int(text)
+            value = int(written)
         except ValueError:
             try:
-                parsed = float(text)
-                if not parsed.is_integer():
+                value = int(float(written))
+                if value != float(written):
                     raise ValueError
-                value = int(parsed)
             except (ValueError, OverflowError):
-                raise typer.BadParameter(f"{text!r} is not a whole number; write 100000 or 1e5") from None
+                raise typer.BadParameter(f"{written!r} is not a whole number; write 100000 or 1e5") from None
         if value < low:
-            raise typer.BadParameter(f"{text} is below {low}; give at least {low}")
+            raise typer.BadParameter(f"{written} is below {low}; give at least {low}")
         return value
 
-    return number
+    return typer.Option(parser=parse, metavar=metavar, help=text, **options)
 
 
 def _column(text: str) -> Any:
     return typer.Option(metavar="COLUMN", help=text, show_default=False)
-
-
-def number(low: int, metavar: str, text: str, **options: Any) -> Any:
-    """Make an option for a whole number that is at least ``low``."""
-    return typer.Option(parser=whole(low), metavar=metavar, help=text, **options)
 
 
 Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")]

@@ -153,8 +153,8 @@ class Service:
 
     async def look_up(self, request: Request) -> Response:
         id_, name = _decision_id(request), self._state(request).name
-        known = await self._read(lambda log: log.find(name, [id_])[id_])
-        return json_response(200, describe_decision(known, id_))
+        history = await self._read(lambda log: log.find(name, [id_])[id_])
+        return json_response(200, describe_decision(history, id_))
 
     async def withdraw(self, request: Request) -> Response:
         return await self._do(request, Withdraw(_decision_id(request), experiment=_experiment(request)))

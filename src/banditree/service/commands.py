@@ -53,7 +53,7 @@ class Command(ABC):
         return ()
 
     @abstractmethod
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         """Compute the outcome from the state, the events of the decisions in `ids`, and the time.
 
         What cannot be done is `Refused`; another error of banditree means that a value is not allowed.
@@ -77,13 +77,13 @@ class Decide(Command):
         kept = state.recent.get(self.request.get("unit", ""))
         return () if kept is None else (kept[1],)
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
-        if known and self.id is not None:
-            if (known[0].body or {})["request"] != self.request:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        if history and self.id is not None:
+            if (history[0].body or {})["request"] != self.request:
                 raise Refused(409, f"the id {self.id!r} was used for another request; choose a new one")
-            return Outcome(200, answer(known[0]))
-        if known and self._keeps(state, known, at):
-            return Outcome(200, answer(known[0]))
+            return Outcome(200, answer(history[0]))
+        if history and self._keeps(state, history, at):
+            return Outcome(200, answer(history[0]))
         cohort, body = self._decide(state)
         arms = body["arms"]
         event = Event(
@@ -99,9 +99,9 @@ class Decide(Command):
         )
         return Outcome(201, answer(event), (event,))
 
-    def _keeps(self, state: State, known: list[Event], at: int) -> bool:
+    def _keeps(self, state: State, history: list[Event], at: int) -> bool:
         """Whether the unit keeps the arm of its last decision: not for long, and not if the arm is not allowed."""
-        decision, sticky = known[0], state.settings.sticky
+        decision, sticky = history[0], state.settings.sticky
         if sticky is None or at - decision.at > sticky * 1e6 or state.voids.cover(decision):
             return False
         if (decision.cohort == Cohort.PAUSED) != state.is_paused:  # a pause, and its end, concern everybody at once
@@ -109,8 +109,7 @@ class Decide(Command):
         arms = (decision.body or {})["arms"]
         only, exclude = self.request.get("only"), self.request.get("exclude") or ()
         is_allowed = all(arm in state.policy.tree and arm not in exclude and (not only or arm in only) for arm in arms)
-        is_withdrawn = any(event.kind == Kind.WITHDRAWAL for event in known)
-        return is_allowed and not is_withdrawn and len(arms) == self.request.get("k", 1)
+        return is_allowed and not is_withdrawn(history) and len(arms) == self.request.get("k", 1)
 
     def _decide(self, state: State) -> tuple[str | None, dict[str, Any]]:
         """Choose the group, and then the arms; return the cohort and the body of the event."""
@@ -222,19 +221,19 @@ class GiveReward(AboutDecision):
     position: int | None = None
     arm: str | None = None  # the arm that was shown, in shadow mode
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
-        decision = _decision(known, self.id)
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        decision = _decision(history, self.id)
         body = decision.body or {}
         position, arm = self._earned_by(state, body)
-        if any(event.kind == Kind.WITHDRAWAL for event in known):
+        if is_withdrawn(history):
             raise Refused(409, f"the decision {self.id!r} was withdrawn; it cannot earn a reward")
-        for event in known:
+        for event in history:
             if event.kind == Kind.REWARD and event.position == position:
                 if (event.value, event.arm) != (self.reward, arm):
                     raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
                 return Outcome(200, {"status": "duplicate"})
         check_reward(state.policy, arm, self.reward)
-        is_late = any(event.kind == Kind.DEFAULT and event.position == position for event in known)
+        is_late = any(event.kind == Kind.DEFAULT and event.position == position for event in history)
         window = state.settings.reward_window
         is_late = is_late or (window is not None and at - decision.at > window * 1e6)
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
@@ -242,7 +241,7 @@ class GiveReward(AboutDecision):
         event = _about(state, decision, Kind.REWARD, at)._replace(
             position=position, arm=arm, value=self.reward, learned=learned, body=_context(body)
         )
-        first = EarnDefaults(self.id).run(state, known, at, log).events if is_late else ()
+        first = EarnDefaults(self.id).run(state, history, at, log).events if is_late else ()
         return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*first, event))
 
     def _earned_by(self, state: State, body: dict[str, Any]) -> tuple[int, str]:
@@ -268,12 +267,12 @@ class GiveReward(AboutDecision):
 class Withdraw(AboutDecision):
     """Record that a decision was never shown, so that it earns no default reward."""
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
-        decision = _decision(known, self.id)
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        decision = _decision(history, self.id)
         done = {"id": self.id, "status": "withdrawn"}
-        if any(event.kind == Kind.WITHDRAWAL for event in known):
+        if is_withdrawn(history):
             return Outcome(200, done)
-        if any(event.kind in (Kind.REWARD, Kind.DEFAULT) for event in known):
+        if any(event.kind in (Kind.REWARD, Kind.DEFAULT) for event in history):
             raise Refused(409, f"the decision {self.id!r} has earned a reward; it cannot be withdrawn")
         return Outcome(200, done, (_about(state, decision, Kind.WITHDRAWAL, at),))
 
@@ -282,14 +281,13 @@ class Withdraw(AboutDecision):
 class EarnDefaults(AboutDecision):
     """Give a decision whose reward window has passed its default reward, at each position without a reward."""
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         value = state.settings.default_reward
-        decision = _decision(known, self.id)
+        decision = _decision(history, self.id)
         body = decision.body or {}
-        is_withdrawn = any(event.kind == Kind.WITHDRAWAL for event in known)
-        if value is None or body.get("shadow") or is_withdrawn or state.voids.cover(decision):
+        if value is None or body.get("shadow") or is_withdrawn(history) or state.voids.cover(decision):
             return Outcome(200, {})
-        has = {event.position for event in known if event.kind in (Kind.REWARD, Kind.DEFAULT)}
+        has = {event.position for event in history if event.kind in (Kind.REWARD, Kind.DEFAULT)}
         about, context = _about(state, decision, Kind.DEFAULT, at), _context(body)
         events = (
             about._replace(
@@ -317,7 +315,7 @@ class ChangeArms(Command):
     remove: list[str] = field(default_factory=list)
     changes_all = True
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         tree = state.policy.tree
         for arm, path in self.add.items():
             if arm in tree and tree.path(arm)[:-1] != tuple(path):
@@ -340,7 +338,7 @@ class Pause(Command):
     paused: bool = True
     changes_all = True
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         event = Event(at, Kind.PAUSE if self.paused else Kind.RESUME, experiment=state.name)
         return Outcome(200, {"paused": self.paused}, () if state.is_paused == self.paused else (event,))
 
@@ -352,7 +350,7 @@ class Void(Command):
     what: dict[str, Any] = field(default_factory=dict)  # ids, or unit, or from and to in microseconds
     changes_all = True
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         n = self._count(state, log)
         events = (Event(at, Kind.VOID, body=self.what, experiment=state.name),) if n else ()
         return Outcome(200, {"voided": n}, events)
@@ -360,7 +358,7 @@ class Void(Command):
     def _count(self, state: State, log: EventLog) -> int:
         """Count the decisions that are covered and were not voided before."""
         if "ids" in self.what:
-            decisions = [known[0] for known in log.find(state.name, self.what["ids"]).values()]
+            decisions = [events[0] for events in log.find(state.name, self.what["ids"]).values()]
             return sum(event.kind == Kind.DECISION and not state.voids.cover(event) for event in decisions)
         if "unit" in self.what:
             where, values = "unit = ?", [self.what["unit"]]
@@ -384,7 +382,7 @@ class PutExperiment(Command):
     arms: dict[str, list[str]] = field(default_factory=dict)
     changes_all = True
 
-    def run(self, state: State, known: list[Event], at: int, log: EventLog) -> Outcome:
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         described = {"name": self.experiment, "policy": self.settings.policy, "arms": len(self.arms)}
         if not state.is_empty:
             if state.settings != self.settings or state.catalogue != digest(self.arms):
@@ -464,31 +462,36 @@ def answer(decision: Event) -> dict[str, Any]:
     return fields | ({"shadow": True} if body.get("shadow") else {})
 
 
-def describe_decision(known: list[Event], id_: str) -> dict[str, Any]:
+def describe_decision(history: list[Event], id_: str) -> dict[str, Any]:
     """Describe a decision and its rewards."""
-    decision = _decision(known, id_)
+    decision = _decision(history, id_)
     fields = answer(decision)
-    rewards = rewards_of(known)
+    rewards = rewards_of(history)
     fields["reward"] = rewards.get(0)
     if len(fields["arms"]) > 1:
         fields["rewards"] = [rewards.get(position) for position in range(len(fields["arms"]))]
-    if any(event.kind == Kind.WITHDRAWAL for event in known):
+    if is_withdrawn(history):
         fields["withdrawn"] = True
     return fields
 
 
-def rewards_of(known: list[Event]) -> dict[int, float | None]:
+def rewards_of(history: list[Event]) -> dict[int, float | None]:
     """Return the rewards of a decision by position; a given reward replaces a default one."""
     ordered = sorted(
-        (event for event in known if event.kind in (Kind.DEFAULT, Kind.REWARD)), key=lambda e: e.kind == Kind.REWARD
+        (event for event in history if event.kind in (Kind.DEFAULT, Kind.REWARD)), key=lambda e: e.kind == Kind.REWARD
     )
     return {event.position: event.value for event in ordered}
 
 
-def _decision(known: list[Event], id_: str) -> Event:
-    if not known or known[0].kind != Kind.DECISION:
+def is_withdrawn(history: list[Event]) -> bool:
+    """Whether a decision was withdrawn, because it was never shown."""
+    return any(event.kind == Kind.WITHDRAWAL for event in history)
+
+
+def _decision(history: list[Event], id_: str) -> Event:
+    if not history or history[0].kind != Kind.DECISION:
         raise Refused(404, f"there is no decision {id_!r}")
-    return known[0]
+    return history[0]
 
 
 def _about(state: State, decision: Event, kind: str, at: int) -> Event:

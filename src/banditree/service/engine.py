@@ -156,11 +156,10 @@ class Engine:
 
     def _load(self) -> None:
         """Make the states of all experiments, from their snapshots where those are sound."""
-        created = {event.experiment: event for event in self.log.of_kinds(Kind.EXPERIMENT)}
-        settings = {name: Settings(**(event.body or {})["settings"]) for name, event in created.items()}
-        settings = {name: plan.settings for name, plan in self._plans.items()} | {
-            name: its for name, its in settings.items() if name not in self._plans
-        }
+        settings = {name: plan.settings for name, plan in self._plans.items()}
+        for event in self.log.of_kinds(Kind.EXPERIMENT):
+            if event.experiment not in settings:
+                settings[event.experiment] = Settings(**(event.body or {})["settings"])
         saved = {name: self.log.load_snapshot(snapshot_key(name, its)) for name, its in settings.items()}
         self.head = self.log.last()  # read after the snapshots, as the trees are: other processes may just store some
         trees = self.log.of_kinds(Kind.ARMS, Kind.EXPERIMENT)
@@ -306,7 +305,7 @@ class Engine:
 
     def _run(self, commands: Sequence[Command]) -> tuple[list[Result], list[Event]]:
         """Compute the results of commands and their events; nothing is stored yet."""
-        known = self._find(commands)
+        histories = self._find(commands)
         at = self._now()
         end = time.monotonic() + BATCH_SECONDS
         results: list[Result] = []
@@ -319,8 +318,8 @@ class Engine:
                 if name not in self.states and not isinstance(command, PutExperiment):
                     raise Refused(404, f"there is no experiment {name!r}")
                 state = self.states.get(name) or State(name, Settings())
-                its_events = [e for id_ in command.ids(state) for e in known.get((name, id_), ())]
-                outcome = command.run(state, its_events, at, self.log)
+                history = [event for id_ in command.ids(state) for event in histories.get((name, id_), ())]
+                outcome = command.run(state, history, at, self.log)
             except StoreUnavailable:
                 raise
             except (Refused, BanditreeError) as error:
@@ -331,7 +330,7 @@ class Engine:
                 events.append(event)
                 if event.id is not None:  # later commands see it, with the number that it will get
                     numbered = event._replace(n=self.n + len(events))
-                    known.setdefault((event.experiment, event.id), []).append(numbered)
+                    histories.setdefault((event.experiment, event.id), []).append(numbered)
         return results, events
 
     def _find(self, commands: Sequence[Command]) -> dict[tuple[str, str], list[Event]]:

@@ -11,7 +11,7 @@ from typing import Any
 from banditree import __version__
 from banditree.beliefs import Gaussian
 from banditree.errors import InvalidValue
-from banditree.errors.checks import positive, real
+from banditree.errors.checks import positive
 from banditree.features import Features
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
@@ -70,11 +70,8 @@ class Settings:
                 raise InvalidValue(f"{name} {time:g} must be a number of seconds above 0")
         if self.dim is not None and not 1 <= self.dim <= MAX_DIM:
             raise InvalidValue(f"--dim {self.dim} must be from 1 to {MAX_DIM:,}")
-        if self.half_life is not None:
-            real("--half-life", self.half_life, 1, why="a number of rewards")
-        for name, value in (("--reward-sd", self.reward_sd), ("--stop-at", self.stop_at)):
-            if value is not None:
-                positive(name, value)
+        if self.stop_at is not None:
+            positive("--stop-at", self.stop_at)
         if not 0 <= self.control < 1:
             raise InvalidValue(f"--control {self.control:g} must be a share from 0 to below 1, such as 0.1")
         trial = self.build(Tree({"a": ["b", "c"]}))
@@ -115,7 +112,7 @@ class Settings:
         kind, parameters = parse_policy(policy)
         about, name = kind.about, kind.__name__
         options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life} | parameters
-        unused = []
+        unused = ""
         if about.takes_contexts and self.features is not None:
             options["features"] = Features.from_dict(self.features)
         elif about.takes_contexts:
@@ -123,14 +120,14 @@ class Settings:
                 raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts, or --context")
             options["dim"] = self.dim
         elif self.dim is not None:
-            unused.append("--dim")
+            unused = "--dim"
         has_prior = about.takes_prior and not about.takes_contexts  # the others take any rewards as they are
         if self.rewards == REAL and has_prior:
             options["prior"] = Gaussian(sd=self.reward_sd)
         elif self.reward_sd is not None:
-            unused.append("--reward-sd")
+            unused = "--reward-sd"
         if unused and option == "--policy":
-            raise InvalidValue(f"the policy {name} does not take {' and '.join(unused)}; leave it out")
+            raise InvalidValue(f"the policy {name} does not take {unused}; leave it out")
         return kind(tree, **options)
 
 

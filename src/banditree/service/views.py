@@ -17,7 +17,7 @@ from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold, state_of
-from banditree.service.commands import Refused, rewards_of
+from banditree.service.commands import Refused, is_withdrawn, rewards_of
 from banditree.service.events import Cohort, Event, Kind, group, iso, now
 from banditree.service.lift import Moments, compare
 from banditree.service.state import State, Voids
@@ -258,22 +258,22 @@ def log_rows(log: EventLog, experiment: str, features: Sequence[str], voids: Voi
         while part := log.events(after, AT_ONCE, experiment):
             after = part[-1].n
             decisions = [event for event in part if event.kind == Kind.DECISION and not voids.cover(event)]
-            known = log.find(experiment, [event.id for event in decisions if event.id is not None])
+            histories = log.find(experiment, [event.id for event in decisions if event.id is not None])
             for decision in decisions:
-                yield _row(known.get(decision.id or "", [decision]), features)
+                yield _row(histories.get(decision.id or "", [decision]), features)
 
 
-def _row(known: list[Event], features: Sequence[str]) -> dict[str, Any]:
-    decision, body = known[0], known[0].body or {}
-    rewards, request = rewards_of(known), body["request"]
+def _row(history: list[Event], features: Sequence[str]) -> dict[str, Any]:
+    decision, body = history[0], history[0].body or {}
+    rewards, request = rewards_of(history), body["request"]
     row: dict[str, Any] = {"id": decision.id, "at": iso(decision.at), "arm": decision.arm}
     row |= {"propensity": body["propensity"], "reward": rewards.get(0)}
     row |= {"path": body["path"], "steps": body["steps"], "arms": body["arms"]}
     row["propensities"] = body.get("propensities", [body["propensity"]])
     row["rewards"] = [rewards.get(position) for position in range(len(body["arms"]))]
-    shown = [event.arm for event in known[1:] if event.arm is not None] if body.get("shadow") else [decision.arm]
+    shown = [event.arm for event in history[1:] if event.arm is not None] if body.get("shadow") else [decision.arm]
     row["shown"] = shown[0] if shown else None
-    row["withdrawn"] = any(event.kind == Kind.WITHDRAWAL for event in known)
+    row["withdrawn"] = is_withdrawn(history)
     row |= {"group": group(decision.cohort), "unit": decision.unit}
     context = request.get("context")
     if features:
