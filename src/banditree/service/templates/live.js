@@ -15,6 +15,18 @@
     if (cls) element.className = cls;
     return element;
   };
+  const tableRow = (...cells) => {
+    const row = make("tr");
+    row.append(...cells);
+    return row;
+  };
+  const word = (text) => make("td", text, "word"), number = (text) => make("td", text, "number");
+  const mark = (share) => {
+    const bar = make("span", undefined, "bar"), cell = make("td", undefined, "mark");
+    bar.style.width = 100 * share + "%";
+    cell.append(bar);
+    return cell;
+  };
   const draw = (name, shape) => {
     const element = document.createElementNS(NS, name);
     for (const [what, value] of Object.entries(shape)) element.setAttribute(what, value);
@@ -47,7 +59,7 @@
     return node;
   }
   function treeRow(node, depth, name) {
-    const row = make("tr"), cell = make("td", undefined, "word"), mine = key(node.path);
+    const cell = word(undefined), mine = key(node.path);
     cell.style.paddingLeft = depth + "rem";
     if (node.children) {
       const button = make("button", name);
@@ -59,19 +71,15 @@
       };
       cell.append(button);
     } else cell.textContent = name;
-    const bar = make("span", undefined, "bar"), mark = make("td", undefined, "mark");
-    bar.style.width = (100 * node.plays) / Math.max(root.plays, 1) + "%";
-    mark.append(bar);
     const interval = node.interval ? node.interval.map(short).join(" – ") : "";
-    row.append(cell, make("td", count(node.plays), "number"), mark, make("td", node.plays ? short(node.reward / node.plays) || "0" : "–", "number"),
-      make("td", short(node.mean), "number"), make("td", interval, "number wide"));
-    return row;
+    const earned = node.plays ? short(node.reward / node.plays) : "–";
+    return tableRow(cell, number(count(node.plays)), mark(node.plays / Math.max(root.plays, 1)), number(earned),
+      number(short(node.mean)), make("td", interval, "number wide"));
   }
   const note = (text) => {
-    const row = make("tr"), cell = make("td", text, "note");
+    const cell = make("td", text, "note");
     cell.colSpan = 6;
-    row.append(cell);
-    return row;
+    return tableRow(cell);
   };
   function showTree() {
     const rows = [];
@@ -101,26 +109,21 @@
   // What was learned, and what it is worth
   function showLearned(report) {
     at("plays").textContent = count(root.plays);
-    at("rate").textContent = root.plays ? short(root.reward / root.plays) || "0" : "–";
+    at("rate").textContent = root.plays ? short(root.reward / root.plays) : "–";
     const groups = (below.get("[]") || []).filter((node) => node.children && node.plays > 0);
     const sentences = [];
     if (groups.length > 1) {
       const earned = (node) => node.reward / node.plays;
       const best = groups.reduce((a, b) => (earned(b) > earned(a) ? b : a));
-      sentences.push(`Best category so far: ${best.path[0]} has earned ${short(earned(best)) || 0} per reward, after ${plural(best.plays, "reward")}; ` +
+      sentences.push(`Best category so far: ${best.path[0]} has earned ${short(earned(best))} per reward, after ${plural(best.plays, "reward")}; ` +
         `a typical item of it is expected to earn ${short(best.mean)}.`);
     }
     const said = report.sentences.filter((sentence) => !report.lift || sentence !== report.lift.sentence);
     if (root.plays) sentences.push(...said);
     at("learned").textContent = sentences.join(" ") || "Nothing yet: no reward has come in. Below are the items that it chooses from.";
-    at("best").hidden = !root.plays || !(report.best || []).some((item) => item.chance >= 0.005);
-    at("best").tBodies[0].replaceChildren(...(report.best || []).filter((item) => item.chance >= 0.005).map((item) => {
-      const row = make("tr"), bar = make("span", undefined, "bar"), mark = make("td", undefined, "mark");
-      bar.style.width = 100 * item.chance + "%";
-      mark.append(bar);
-      row.append(make("td", item.arm, "word"), make("td", percent(item.chance), "number"), mark);
-      return row;
-    }));
+    const best = (report.best || []).filter((item) => item.chance >= 0.005);
+    at("best").hidden = !root.plays || !best.length;
+    at("best").tBodies[0].replaceChildren(...best.map((item) => tableRow(word(item.arm), number(percent(item.chance)), mark(item.chance))));
   }
   function showWorth(report, traffic) {
     const names = Object.keys(report.groups);
@@ -128,10 +131,8 @@
       : "There is no control group, so nobody can tell. Start the service with --control 0.1 to find out.";
     at("groups").hidden = at("by-group").hidden = !report.lift;
     at("groups").tBodies[0].replaceChildren(...names.map((name) => {
-      const row = make("tr"), group = report.groups[name];
-      row.append(make("td", name, "word"), make("td", count(group.decisions), "number"), make("td", count(group.units), "number"),
-        make("td", group.reward === null ? "–" : short(group.reward) || "0", "number"));
-      return row;
+      const group = report.groups[name], reward = group.reward === null ? "–" : short(group.reward);
+      return tableRow(word(name), number(count(group.decisions)), number(count(group.units)), number(reward));
     }));
     const lifts = traffic.lift.concat(report.lift && report.lift.interval ? [report.lift] : []);
     chart("lift", report.lift ? [{ cls: "policy", values: lifts.map((x) => x && x.difference), low: lifts.map((x) => x && x.interval[0]), high: lifts.map((x) => x && x.interval[1]) }] : []);
@@ -153,7 +154,7 @@
     for (const value of [low, 0, high].filter((v, i, list) => list.indexOf(v) === i)) {
       svg.append(draw("line", { x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value), class: value === 0 ? "zero" : "grid" }));
       const text = draw("text", { x: LEFT - 8, y: y(value) + 6, "text-anchor": "end" });
-      text.textContent = short(value) || "0";
+      text.textContent = short(value);
       svg.append(text);
     }
     for (const line of lines) {
@@ -193,10 +194,8 @@
 
   function showLatest() {
     const rows = [...latest.values()].filter((decision) => decision.experiment === experiment).reverse().map((decision) => {
-      const row = make("tr"), reward = decision.reward === undefined ? "" : short(decision.reward) || "0";
-      row.append(make("td", decision.at.slice(11, 19), "word time"), make("td", decision.path.join(" / "), "word"),
-        make("td", short(decision.propensity), "number"), make("td", reward, "number"));
-      return row;
+      const time = make("td", decision.at.slice(11, 19), "word time");
+      return tableRow(time, word(decision.path.join(" / ")), number(short(decision.propensity)), number(short(decision.reward)));
     });
     at("latest").replaceChildren(...rows);
   }
@@ -205,12 +204,11 @@
     const mine = known.find((item) => item.name === experiment);
     at("list").hidden = known.length < 2;
     at("experiments").replaceChildren(...known.map((item) => {
-      const row = make("tr"), cell = make("td", undefined, "word"), link = make("a", item.name + (item.paused ? " (paused)" : ""));
+      const cell = word(undefined), link = make("a", item.name + (item.paused ? " (paused)" : ""));
       link.href = "#" + encodeURIComponent(item.name);
       if (item.name === experiment) link.setAttribute("aria-current", "page");
       cell.append(link);
-      row.append(cell, make("td", item.policy, "word"), make("td", count(item.arms), "number"), make("td", count(item.decisions), "number"));
-      return row;
+      return tableRow(cell, word(item.policy), number(count(item.arms)), number(count(item.decisions)));
     }));
     if (!mine) return;
     at("about").textContent = `${mine.name === "main" ? "" : mine.name + " · "}${mine.policy}${mine.paused ? " · paused" : ""} · `;
