@@ -32,7 +32,7 @@ QUICK = [*COUNTS, "--horizon", "300", "--seeds", "4", "--jobs", "2"]
 
 
 def call(*arguments: str | Path) -> Result:
-    return CliRunner(env={"COLUMNS": "120"}).invoke(cli.application(), [str(each) for each in arguments])
+    return CliRunner(env={"COLUMNS": "120"}).invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ def test_inspect_shows_the_tree_and_its_quality(items: Path) -> None:
 
 
 def test_inspect_for_machines_and_for_the_hurried(items: Path) -> None:
-    found = json.loads(call("inspect", items, *COUNTS, "--json").stdout)
-    assert (found["arms"], found["clusters"], found["depth"]) == (80, 28, 2)
-    assert [level["clusters"] for level in found["levels"]] == [7, 21]
-    assert found["dominance"] is False
-    assert found["gamma"]["value"] is None  # infinite: dominance fails
+    answer = json.loads(call("inspect", items, *COUNTS, "--json").stdout)
+    assert (answer["arms"], answer["clusters"], answer["depth"]) == (80, 28, 2)
+    assert [level["clusters"] for level in answer["levels"]] == [7, 21]
+    assert answer["dominance"] is False
+    assert answer["gamma"]["value"] is None  # infinite: dominance fails
     assert len(call("inspect", items, *COUNTS, "--quiet").stdout) < len(call("inspect", items, *COUNTS).stdout) / 2
 
 
@@ -70,8 +70,8 @@ def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_pat
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert list(pd.read_csv(runs).columns[:4]) == ["policy", "seed", "time", "regret"]
     assert "Wrote" in result.stderr
-    found = json.loads(call("simulate", items, *QUICK, "--json").stdout)
-    assert {row["policy"] for row in found["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT", "ATS"}
+    answer = json.loads(call("simulate", items, *QUICK, "--json").stdout)
+    assert {row["policy"] for row in answer["policies"]} == {"TS", "TSC", "HTS(depth=2)", "UCT", "ATS"}
     assert len(call("simulate", items, *QUICK, "--quiet").stdout.splitlines()) == 6
     assert "Curves: add --plot" not in result.stdout
     assert call("simulate", items, *QUICK).stdout.endswith("Curves: add --plot regret.png\n")
@@ -141,10 +141,10 @@ def test_advise_answers_in_words_in_json_and_as_a_page(items: Path, tmp_path: Pa
     assert "What the categories explain" in result.stdout
     assert "In Python: bt." in result.stdout
     assert "items.csv" in target.read_text(encoding="utf-8")
-    found = json.loads(call("advise", items, *QUICK, "--json").stdout)
+    answer = json.loads(call("advise", items, *QUICK, "--json").stdout)
     read = read_catalogue(items, arm="item", path=["category", "subcategory"], plays="plays", successes="clicks")
     same = advise(read, horizon=300, seeds=4)
-    assert (found["policy"], found["verdict"], found["code"]) == (same.policy, same.verdict, same.code)
+    assert (answer["policy"], answer["verdict"], answer["code"]) == (same.policy, same.verdict, same.code)
     assert call("advise", items, *QUICK, "--quiet").stdout.strip() == same.name
 
 
@@ -176,7 +176,7 @@ def test_advise_answers_in_words_in_json_and_as_a_page(items: Path, tmp_path: Pa
     ],
 )
 def test_mistakes_are_sentences_and_exit_code_2(arguments: list[str], words: str, items: Path) -> None:
-    result = call(*(str(items) if each == "{items}" else each for each in arguments))
+    result = call(*(str(items) if argument == "{items}" else argument for argument in arguments))
     assert result.exit_code == 2
     assert words in re.sub(r"[│\s]+", " ", re.sub(r"\x1b\[[\d;]*m", "", result.stderr))
     assert result.stdout == ""
@@ -203,9 +203,9 @@ def test_ctrl_c_saves_the_runs_that_are_finished(items: Path, monkeypatch: pytes
     finished = simulate(shop(), horizon=20, seeds=2).runs
 
     def stopped(*_: object, **__: object) -> None:
-        found = Interrupted("stopped with 2 of 4 seeds finished")
-        found.runs = finished
-        raise found
+        stop = Interrupted("stopped with 2 of 4 seeds finished")
+        stop.runs = finished
+        raise stop
 
     monkeypatch.setattr("banditree.cli.catalogue.simulate", stopped)
     file = items.with_name("runs.csv")
@@ -349,13 +349,13 @@ def test_an_inspection_and_a_simulation_are_pages_too() -> None:
 
 
 def test_advice_in_a_notebook_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = advise(shop(), horizon=50, seeds=4)
+    advice = advise(shop(), horizon=50, seeds=4)
     for extra in ("jinja2", "matplotlib", "rich"):
         monkeypatch.setitem(sys.modules, extra, None)
-    text = found._repr_html_()
+    text = advice._repr_html_()
     stands_alone(text)
-    assert found.code in text
-    assert all(html.escape(line) in text for line in (*found.sentences, *found.changes))
+    assert advice.code in text
+    assert all(html.escape(line) in text for line in (*advice.sentences, *advice.changes))
     with pytest.raises(MissingExtra, match="pages need Jinja2"):
         inspect(shop()).to_html()
 
@@ -385,9 +385,9 @@ def test_the_page_is_whole_and_stands_alone() -> None:
 
 
 def test_the_curves_of_the_page_look_like_those_of_pictures() -> None:
-    found = advise(shop(), horizon=50, seeds=4, policies=["TS", "TSC", "UCT"])
-    text = found.to_html()
-    for look in plots.looks(found.table["policy"]).values():
+    advice = advise(shop(), horizon=50, seeds=4, policies=["TS", "TSC", "UCT"])
+    text = advice.to_html()
+    for look in plots.looks(advice.table["policy"]).values():
         assert f"stroke: {look.color.lower()}" in text  # the line
         assert f"fill: {look.color.lower()}; fill-opacity: 0.13" in text  # its band
     assert "mean ± 1 sd, 4 seeds" in text  # what the band is
@@ -396,8 +396,8 @@ def test_the_curves_of_the_page_look_like_those_of_pictures() -> None:
 def test_a_page_of_a_large_tree_stays_short() -> None:
     tree = Tree.from_paths([(f"c{i % 40}", f"s{i % 400}", i) for i in range(8000)])
     rng = np.random.default_rng(0)
-    found = advise(Catalogue(tree, means=rng.random(8000)), horizon=20, seeds=4, policies=["TSC"])
-    text = found.to_html()
+    advice = advise(Catalogue(tree, means=rng.random(8000)), horizon=20, seeds=4, policies=["TSC"])
+    text = advice.to_html()
     assert len(text) < 300_000
     assert "more</span></li>" in text
     assert "... 20 more</td>" in text  # of 40 categories
@@ -414,21 +414,21 @@ def test_text_shows_notes_misplaced_arms_and_large_tables() -> None:
 # The guide
 
 
-def told(text: str) -> list[tuple[list[str], list[str], dict[str, float]]]:
+def outputs(text: str) -> list[tuple[list[str], list[str], dict[str, float]]]:
     """Of each console block: its commands, its words with every number as #, and the regret of each policy."""
-    found = []
+    sections = []
     for block in make_catalogue.CONSOLE.finditer(text):
         lines = block[1].splitlines()
         words = [re.sub(r"\d[\d.,]*", "#", " ".join(line.split())) for line in lines if not line.startswith("$")]
         rows = re.findall(r"^(TS|TSC|HTS\(depth=2\)|UCT) +([\d.]+) ", block[1], re.MULTILINE)
-        found.append(([line for line in lines if line.startswith("$")], words, {name: float(n) for name, n in rows}))
-    return found
+        sections.append(([line for line in lines if line.startswith("$")], words, {name: float(n) for name, n in rows}))
+    return sections
 
 
 @pytest.mark.skipif(engine() != "native", reason="minutes on the readable engine")
 def test_the_guide_shows_what_the_commands_print() -> None:
     """The same words, and regret within noise: another machine or a faster engine may draw otherwise."""
-    written, now = told(make_catalogue.TARGET.read_text(encoding="utf-8")), told(make_catalogue.text())
+    written, now = outputs(make_catalogue.TARGET.read_text(encoding="utf-8")), outputs(make_catalogue.text())
     assert len(written) == 4
     for (commands, words, regret), (commands_now, words_now, regret_now) in zip(written, now, strict=True):
         stale = "run: python -m tools.pages.catalogue"

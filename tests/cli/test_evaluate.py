@@ -23,7 +23,7 @@ OPTIONS = ["--arm", "item", "--reward", "click", "--propensity", "pscore", "--pa
 
 
 def call(*arguments: str | Path) -> Result:
-    return CliRunner(env={"COLUMNS": "100"}).invoke(application(), [str(each) for each in arguments])
+    return CliRunner(env={"COLUMNS": "100"}).invoke(application(), [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -58,23 +58,23 @@ def test_from_a_log_of_decide_to_a_verdict(files: tuple[Path, Path]) -> None:
 
 def test_json_has_every_estimate(files: tuple[Path, Path]) -> None:
     log, items = files
-    found = json.loads(call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC,TS", "--json").stdout)
-    assert set(found["policies"]) == {"TSC", "TS"}
-    assert set(found["policies"]["TS"]) == set(ope.ESTIMATORS)
-    assert found["policies"]["TS"]["dm"]["se"] is None
-    assert found["policies"]["TS"]["dr"]["value"] > found["logging"]["value"]
-    assert found["verdict"] in found["verdicts"].values()
+    answer = json.loads(call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC,TS", "--json").stdout)
+    assert set(answer["policies"]) == {"TSC", "TS"}
+    assert set(answer["policies"]["TS"]) == set(ope.ESTIMATORS)
+    assert answer["policies"]["TS"]["dm"]["se"] is None
+    assert answer["policies"]["TS"]["dr"]["value"] > answer["logging"]["value"]
+    assert answer["verdict"] in answer["verdicts"].values()
 
 
 def test_the_command_says_what_python_says(files: tuple[Path, Path]) -> None:
     log, items = files
-    found = json.loads(call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC", "--json").stdout)
+    answer = json.loads(call("evaluate", log, *OPTIONS, "--items", items, "--policy", "TSC", "--json").stdout)
     first, rest = bt.read_log(log, arm="item", reward="click", propensity="pscore").split(0.5)
     policy = bt.TSC(TREE, rng=0)
     policy.learn(first)
     result = bt.evaluate(rest, policy)
-    assert found["policies"]["TSC"]["snips"]["value"] == pytest.approx(result["snips"].value)
-    assert found["policies"]["TSC"]["mips"]["se"] == pytest.approx(result["mips"].se)
+    assert answer["policies"]["TSC"]["snips"]["value"] == pytest.approx(result["snips"].value)
+    assert answer["policies"]["TSC"]["mips"]["se"] == pytest.approx(result["mips"].se)
 
 
 class Pictures(html.parser.HTMLParser):
@@ -131,7 +131,7 @@ def test_names_in_a_log_are_text_on_the_page(tmp_path: Path) -> None:
 )
 def test_wrong_inputs_are_a_sentence(files: tuple[Path, Path], change: list[str], words: str) -> None:
     log, items = files
-    change = [str(log) if each == "LOG" else each for each in change]
+    change = [str(log) if argument == "LOG" else argument for argument in change]
     result = call("evaluate", log, *OPTIONS, "--items", items, *change)
     assert result.exit_code == 2
     assert words in " ".join(result.stderr.split())
@@ -160,9 +160,9 @@ def test_an_arm_that_is_not_among_the_items(files: tuple[Path, Path]) -> None:
 def test_without_items_the_arms_are_flat(files: tuple[Path, Path]) -> None:
     log, _ = files
     options = ["--arm", "item", "--reward", "click", "--propensity", "pscore", "--policy", "TS", "--json"]
-    found = json.loads(call("evaluate", log, *options).stdout)
-    assert "mips" not in found["policies"]["TS"]
-    assert any("flat" in note for note in found["notes"])
+    answer = json.loads(call("evaluate", log, *options).stdout)
+    assert "mips" not in answer["policies"]["TS"]
+    assert any("flat" in note for note in answer["notes"])
     default = call("evaluate", log, *options[:-3])
     assert default.exit_code == 0, default.stderr
     assert "TSC " not in default.stdout  # it would be TS under another name
@@ -180,9 +180,9 @@ def test_rewards_that_are_not_rates_and_contexts(tmp_path: Path) -> None:
     with log.open("w", newline="") as file:
         csv.writer(file).writerows([["item", "paid", "p", "x"], *rows])
     options = ["--arm", "item", "--reward", "paid", "--propensity", "p", "--context", "x", "--policy", "TS,LinTS"]
-    found = json.loads(call("evaluate", log, *options, "--json").stdout)
-    assert found["policies"]["TS"]["dr"]["value"] > 23  # the last arm earns 25, all of them 22.5
-    assert found["policies"]["LinTS"]["dr"]["value"] > 23
+    answer = json.loads(call("evaluate", log, *options, "--json").stdout)
+    assert answer["policies"]["TS"]["dr"]["value"] > 23  # the last arm earns 25, all of them 22.5
+    assert answer["policies"]["LinTS"]["dr"]["value"] > 23
     refused = call("evaluate", log, *options[:-1], "UCB1")
     assert "takes rewards from 0 to 1" in refused.stderr
 
@@ -209,10 +209,10 @@ def test_a_catalogue_from_a_log() -> None:
     assert dict(zip(TREE.arms, catalogue.plays.tolist(), strict=True))["s1"] == 2
     assert catalogue.successes.sum() == 1
     paid = bt.read_log({"a": ["s1", "h1", "s1"], "r": [10, 4, 14]}, arm="a", reward="r")
-    found = bt.read_catalogue(paid, tree=TREE)
-    assert found.reward_mean is not None
-    assert found.reward_sd is not None
-    assert (found.reward_mean[0], found.reward_sd[0]) == (12, pytest.approx(np.sqrt(8)))
+    catalogue = bt.read_catalogue(paid, tree=TREE)
+    assert catalogue.reward_mean is not None
+    assert catalogue.reward_sd is not None
+    assert (catalogue.reward_mean[0], catalogue.reward_sd[0]) == (12, pytest.approx(np.sqrt(8)))
     with pytest.raises(bt.errors.InvalidType, match="give the tree of its arms"):
         bt.read_catalogue(paid)
     with pytest.raises(bt.errors.InvalidType, match="name the column of the items"):
@@ -246,15 +246,15 @@ def test_what_the_service_wrote_needs_no_column_named(tmp_path: Path) -> None:
     assert "1 row limited by 'only': left out" in words
     assert "a learning policy wrote this log" in words
     assert "behaviour=" not in words
-    found = json.loads(call("evaluate", log, "--json").stdout)
-    assert set(found["policies"]) == {"ATS", "TSC", "TS"}
-    assert found["policies"]["TSC"] != found["policies"]["TS"]
+    answer = json.loads(call("evaluate", log, "--json").stdout)
+    assert set(answer["policies"]) == {"ATS", "TSC", "TS"}
+    assert answer["policies"]["TSC"] != answer["policies"]["TS"]
     read = bt.read_log(log)
     assert read.tree is not None
     assert {arm: read.tree.path(arm) for arm in read.tree.arms} == {arm: TREE.path(arm) for arm in read.tree.arms}
     assert (len(read), read.learned_online) == (1398, True)
     plain = json.loads(call("evaluate", log, "--not-adaptive", "--json").stdout)
-    assert plain["policies"]["TS"]["dr"] != found["policies"]["TS"]["dr"]
+    assert plain["policies"]["TS"]["dr"] != answer["policies"]["TS"]["dr"]
     assert any("use --adaptive" in note for note in plain["notes"])
     with_items = tmp_path / "items.csv"
     with with_items.open("w", newline="") as file:
@@ -273,12 +273,12 @@ def test_a_log_that_is_not_the_services_needs_its_columns(files: tuple[Path, Pat
 def test_fixed_targets_are_evaluated_on_all_rows(files: tuple[Path, Path]) -> None:
     log, items = files
     options = [*OPTIONS, "--items", str(items), "--target", "uniform,item:h1"]
-    found = json.loads(call("evaluate", log, *options, "--json").stdout)
-    assert set(found["policies"]) == {"uniform", "always h1"}
-    assert found["rows"] == {"learned": 0, "evaluated": 1990}
-    value = found["policies"]["always h1"]["dr"]
+    answer = json.loads(call("evaluate", log, *options, "--json").stdout)
+    assert set(answer["policies"]) == {"uniform", "always h1"}
+    assert answer["rows"] == {"learned": 0, "evaluated": 1990}
+    value = answer["policies"]["always h1"]["dr"]
     assert abs(value["value"] - MEANS["h1"]) < 4 * value["se"]
-    assert "better" in found["verdicts"]["always h1"]
+    assert "better" in answer["verdicts"]["always h1"]
     both = json.loads(call("evaluate", log, *options, "--policy", "TS", "--json").stdout)
     assert set(both["policies"]) == {"TS", "uniform", "always h1"}
     assert "'uniform', or 'item:ID'" in " ".join(call("evaluate", log, *options[:-1], "best").stderr.split())
@@ -288,11 +288,11 @@ def test_fixed_targets_are_evaluated_on_all_rows(files: tuple[Path, Path]) -> No
 def test_replay_is_a_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     log, items = files
     options = [*OPTIONS, "--items", str(items), "--policy", "TSC,TS", "--orders", "2"]
-    found = json.loads(call("replay", log, *options, "--json").stdout)
-    assert found["orders"] == 2
+    answer = json.loads(call("replay", log, *options, "--json").stdout)
+    assert answer["orders"] == 2
     read = bt.read_log(log, arm="item", reward="click", propensity="pscore")
     table = bt.replay([bt.TSC, bt.TS], read, tree=TREE, orders=2)
-    assert {name: row["reward"] for name, row in found["policies"].items()} == {r.policy: r.reward for r in table}
+    assert {name: row["reward"] for name, row in answer["policies"].items()} == {r.policy: r.reward for r in table}
     page = tmp_path / "replay.html"
     shown = call("replay", log, *options, "--html", page)
     assert shown.exit_code == 0, shown.stderr
@@ -313,6 +313,6 @@ def test_contexts_bring_linats_and_a_sentence_on_whether_they_pay(tmp_path: Path
     shown = call("evaluate", log, *options)
     assert shown.exit_code == 0, shown.stderr
     assert "Knowing who asks pays: LinATS would earn" in " ".join(shown.stdout.split())
-    found = json.loads(call("evaluate", log, *options, "--json").stdout)
-    assert set(found["policies"]) == {"LinATS", "ATS", "TS"}
-    assert found["policies"]["LinATS"]["dr"]["value"] > found["policies"]["ATS"]["dr"]["value"]
+    answer = json.loads(call("evaluate", log, *options, "--json").stdout)
+    assert set(answer["policies"]) == {"LinATS", "ATS", "TS"}
+    assert answer["policies"]["LinATS"]["dr"]["value"] > answer["policies"]["ATS"]["dr"]["value"]

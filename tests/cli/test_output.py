@@ -23,7 +23,7 @@ QUICK = [*COUNTS, "--horizon", "30", "--seeds", "4"]
 
 
 def call(*arguments: str | Path) -> Result:
-    return CliRunner(env={"COLUMNS": "300"}).invoke(cli.application(), [str(each) for each in arguments])
+    return CliRunner(env={"COLUMNS": "300"}).invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 SCRIPT = """
@@ -143,8 +143,8 @@ def test_output_in_an_encoding_without_our_characters(encoding: str, tmp_path: P
     for code, out, said in shown:
         assert (code, said) == (0, b"")
         assert ("?" in out.decode(encoding)) == (encoding != "utf-8")
-    found = json.loads(for_machines[1].decode(encoding))
-    assert found["cluster_means"][0]["path"] == ["日本"]  # machines lose nothing
+    answer = json.loads(for_machines[1].decode(encoding))
+    assert answer["cluster_means"][0]["path"] == ["日本"]  # machines lose nothing
     assert missing[0] == 2
     assert b"does not exist" in missing[2]
 

@@ -45,15 +45,15 @@ def rows(out: Path) -> list[dict[str, str]]:
 def began(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Every (figure, variant) that is run, as it begins; the report is left out."""
     monkeypatch.setattr(runner, "write_report", lambda out, results, jobs: out / "report.html")
-    found: list[tuple[str, str]] = []
+    variants: list[tuple[str, str]] = []
 
     def noted(figure: Any, variant: str, **options: Any) -> dict[str, Runs]:
-        found.append((figure.name, variant))
+        variants.append((figure.name, variant))
         return run(figure, variant, **options)
 
     run = runner.run
     monkeypatch.setattr(runner, "run", noted)
-    return found
+    return variants
 
 
 def test_it_writes_pictures_results_claims_and_the_report(tmp_path: Path) -> None:
@@ -66,22 +66,24 @@ def test_it_writes_pictures_results_claims_and_the_report(tmp_path: Path) -> Non
         assert (out / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert json.loads((out / "claims.json").read_text(encoding="utf-8"))
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
-    found = rows(out)
-    assert tuple(found[0]) == COLUMNS == ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
-    assert {(row["figure"], row["variant"]) for row in found} == {
+    results = rows(out)
+    assert (
+        tuple(results[0]) == COLUMNS == ("figure", "variant", "setting", "policy", "time", "seeds", "mean", "sd", "se")
+    )
+    assert {(row["figure"], row["variant"]) for row in results} == {
         ("1b", DEFAULT),
         ("1b", "suboptimal"),
         ("unstructured-regret", DEFAULT),
     }
-    sweep = [row for row in found if row["figure"] == "1b" and row["variant"] == DEFAULT]
+    sweep = [row for row in results if row["figure"] == "1b" and row["variant"] == DEFAULT]
     assert [(row["setting"], row["policy"]) for row in sweep[:2]] == [("width=0", "TS"), ("width=0", "TSC")]
     assert len(sweep) == 9 * 2
     assert {row["time"] for row in sweep} == {"3000"}
-    curves = [row for row in found if row["figure"] == "unstructured-regret"]
+    curves = [row for row in results if row["figure"] == "unstructured-regret"]
     assert {row["setting"] for row in curves} == {""}
     assert len({row["time"] for row in curves}) == 100
-    assert {row["seeds"] for row in found} == {"3"}
-    assert all(float(row["se"]) == pytest.approx(float(row["sd"]) / 3**0.5) for row in found)
+    assert {row["seeds"] for row in results} == {"3"}
+    assert all(float(row["se"]) == pytest.approx(float(row["sd"]) / 3**0.5) for row in results)
 
 
 def test_results_can_be_loaded_as_they_were(tmp_path: Path) -> None:
@@ -262,12 +264,12 @@ def test_main_turns_our_errors_into_a_sentence(
 
 
 def test_the_installed_script_runs() -> None:
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", "from banditree.cli.main import main; main()", "reproduce", "2x"],
         capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"},
     )  # fmt: skip
-    assert found.returncode == 2
-    assert found.stderr.startswith("Error: there is no figure '2x'")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: there is no figure '2x'")
 
 
 def test_the_bar_shows_figure_and_time_left(

@@ -25,7 +25,7 @@ COMMANDS = ("inspect", "simulate", "advise", "example", "reproduce")
 
 
 def call(*arguments: str | Path, width: int = 80) -> Result:
-    return CliRunner(env={"COLUMNS": str(width)}).invoke(cli.application(), [str(each) for each in arguments])
+    return CliRunner(env={"COLUMNS": str(width)}).invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -150,9 +150,9 @@ def test_regrets_that_differ_by_rounding_are_the_same() -> None:
     runs = bt.simulate([bt.TS, bt.TSC], bt.problems.bernoulli(bt.Tree(3), [0.1, 0.2, 0.3]), horizon=100, seeds=4)
     regret = np.array(runs.regret["TS"])
     runs.regret["TSC"][:] = np.nextafter(regret, np.inf)
-    found = runs.compare("TSC", "TS")
-    assert found.difference == 0
-    assert str(found) == "TSC has the same regret as TS (4 paired seeds)"
+    comparison = runs.compare("TSC", "TS")
+    assert comparison.difference == 0
+    assert str(comparison) == "TSC has the same regret as TS (4 paired seeds)"
     assert "less regret" in str(Comparison("a", "b", -1.0, 0.1, -10.0, 4))
 
 

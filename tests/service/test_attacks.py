@@ -35,8 +35,8 @@ TREE = {"a": ["x"], "b": ["x"], "c": ["y"]}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("attacked")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("attacked")) as attacked:
+        yield attacked
 
 
 def running(store: Path | str, settings: Settings | None = None, tree: dict[str, list[str]] = TREE) -> Engine:
@@ -477,11 +477,11 @@ def test_a_large_and_deep_tree_is_listed_in_parts(tmp_path: Path) -> None:
     paths = [(*(f"l{d}-{i >> max(0, 14 - d)}" for d in range(49)), f"a{i}") for i in range(19_000)]
     policy = Settings().build(Tree.from_paths(paths))
     began = time.process_time()
-    found = views.nodes(policy, None)
+    listing = views.nodes(policy, None)
     assert time.process_time() - began < 10
-    assert len(found["nodes"]) == views.MAX_NODES
-    assert found["left_out"] > 0
-    below = views.nodes(policy, 1, found["nodes"][1]["path"])
+    assert len(listing["nodes"]) == views.MAX_NODES
+    assert listing["left_out"] > 0
+    below = views.nodes(policy, 1, listing["nodes"][1]["path"])
     assert below["left_out"] == 0
     assert len(below["nodes"]) == 1 + below["nodes"][0]["children"]
 

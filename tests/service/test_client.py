@@ -51,9 +51,9 @@ def test_a_request_that_gets_no_answer_is_sent_again_with_the_same_id() -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        found = Client(f"http://127.0.0.1:{listening.getsockname()[1]}").decide(k=3)
+        decision = Client(f"http://127.0.0.1:{listening.getsockname()[1]}").decide(k=3)
         thread.join(10)
-    assert found == {"id": "x", "arm": "a"}
+    assert decision == {"id": "x", "arm": "a"}
     assert len(seen) == 3
     assert len(set(seen)) == 1
     assert b'"id"' in seen[0]

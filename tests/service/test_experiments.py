@@ -69,8 +69,8 @@ def test_experiments_have_their_own_arms_decisions_and_state(tmp_path: Path) -> 
         assert http.get("/v1/experiments/colour/decisions/same").json()["arm"] in ("red", "blue")
         assert http.get("/v1/experiments/nobody/tree").status_code == 404
         assert http.post("/v1/experiments/nobody/decisions").status_code == 404
-        listed = {each["name"]: each for each in http.get("/v1/experiments").json()["experiments"]}
-        assert {name: each["decisions"] for name, each in listed.items()} == {
+        listed = {experiment["name"]: experiment for experiment in http.get("/v1/experiments").json()["experiments"]}
+        assert {name: experiment["decisions"] for name, experiment in listed.items()} == {
             "main": 6,
             "colour": 4,
             "new": 2,
@@ -207,8 +207,8 @@ def test_while_it_is_paused_the_control_policy_decides_and_nothing_is_learned(tm
         assert service.engine.states[MAIN].policy.to_bytes() == before
         assert http.get("/v1/experiments").json()["experiments"][0]["paused"] is True
         report = http.get("/v1/report").json()
-        assert {name: each["decisions"] for name, each in report["groups"].items()} == {
-            name: each["decisions"] for name, each in decisions.items()
+        assert {name: group["decisions"] for name, group in report["groups"].items()} == {
+            name: group["decisions"] for name, group in decisions.items()
         }
         assert http.post("/v1/resume").json() == {"paused": False}
         groups = {http.post("/v1/decisions").json()["group"] for _ in range(40)}

@@ -148,17 +148,17 @@ def test_sums_over_units_are_those_of_the_definition() -> None:
             value = rng.random()
             account.add([Event(step, Kind.REWARD, f"d{step}", value=value, unit=unit, cohort=Cohort.POLICY)])
             d[1] += value
-    found = account.moments(Cohort.POLICY)
+    moments = account.moments(Cohort.POLICY)
     rows = list(by_unit.values())
-    assert found.units == len(rows)
-    assert found.d == sum(d for d, _ in rows) == 300
+    assert moments.units == len(rows)
+    assert moments.d == sum(d for d, _ in rows) == 300
     for name, value in (
         ("r", sum(r for _, r in rows)),
         ("dd", sum(d * d for d, _ in rows)),
         ("dr", sum(d * r for d, r in rows)),
         ("rr", sum(r * r for _, r in rows)),
     ):
-        assert getattr(found, name) == pytest.approx(value)
+        assert getattr(moments, name) == pytest.approx(value)
 
 
 def test_decisions_whose_window_is_open_are_left_out_of_both_groups() -> None:
@@ -214,9 +214,9 @@ def test_a_service_finds_out_what_it_is_worth(tmp_path: Path) -> None:
         report = http.get("/v1/report").json()
         assert report["groups"]["policy"]["decisions"] + report["groups"]["control"]["decisions"] == 500
         assert report["groups"]["policy"]["units"] + report["groups"]["control"]["units"] == len(seen)
-        found = report["lift"]
-        assert found["verdict"] == "better"
-        assert found["interval"][0] < found["difference"] < found["interval"][1]
+        result = report["lift"]
+        assert result["verdict"] == "better"
+        assert result["interval"][0] < result["difference"] < result["interval"][1]
         plays = http.get("/v1/tree", params={"depth": 0}).json()["nodes"][0]["plays"]
         assert plays == report["groups"]["policy"]["decisions"]  # nothing is learned from the control group
         log = [line.split(",") for line in http.get("/v1/log", params={"format": "csv"}).text.splitlines()]

@@ -38,13 +38,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A service in a thread, and its address."""
     engine = Engine(open_log(str(tmp_path_factory.mktemp("openapi") / "decisions.db")))
     engine.start([Plan({"s1": ["shoes"], "s2": ["shoes"], "h1": ["hats"]})])
-    found = Service(engine)
-    server = uvicorn.Server(uvicorn.Config(found.guarded, port=0, log_level="error"))
+    tested = Service(engine)
+    server = uvicorn.Server(uvicorn.Config(tested.guarded, port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield found, f"http://127.0.0.1:{port}"
+    yield tested, f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(30)
 
@@ -60,8 +60,8 @@ def _no_log() -> Any:
 
 @pytest.mark.parametrize(("path", "method"), operations())
 def test_every_route_keeps_to_its_description(service: Any, path: str, method: str) -> None:
-    found, url = service
-    operation = schemathesis.openapi.from_dict(found.app.openapi())[path][method.upper()]
+    tested, url = service
+    operation = schemathesis.openapi.from_dict(tested.app.openapi())[path][method.upper()]
 
     @hypothesis.settings(
         max_examples=30,
@@ -88,10 +88,10 @@ def test_the_pages_ask_no_other_host(service: Any) -> None:
 
 
 def test_every_route_is_described(service: Any, tmp_path: Path) -> None:
-    found, url = service
+    tested, url = service
     import httpx
 
     text = httpx.get(url + "/docs", trust_env=False).text
     for path, _ in operations():
         assert f"<code>{path}</code>" in text
-    assert found.app.openapi()["paths"].keys() >= {"/v1/decisions", "/v1/decisions/{id}/reward", "/v1/events"}
+    assert tested.app.openapi()["paths"].keys() >= {"/v1/decisions", "/v1/decisions/{id}/reward", "/v1/events"}

@@ -14,28 +14,28 @@ class Looked:
     """A page, and all that a reader would stumble over."""
 
     def __init__(self, browser: Any, server: Server, width: int) -> None:
-        self.found: list[str] = []
+        self.faults: list[str] = []
         self.page = browser.new_page(viewport={"width": width, "height": 900})
         self.page.set_default_timeout(120_000)  # milliseconds: long enough for a machine with other work
-        self.page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         self.page.on("request", lambda asked: self.asked(asked.url, server.url))
-        self.page.on("dialog", lambda dialog: self.found.append(f"dialog: {dialog.message}"))
+        self.page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
         self.page.goto(server.url)
 
     def asked(self, url: str, own: str) -> None:
         if not url.startswith((own, "data:")):
-            self.found.append(url)
+            self.faults.append(url)
 
     def text(self, selector: str) -> str:
         return str(self.page.inner_text(selector))
 
     def troubles(self) -> list[str]:
         if self.page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-            self.found.append("the page scrolls sideways")
+            self.faults.append("the page scrolls sideways")
         small = "[...document.querySelectorAll('p, td, li')].some(e => parseFloat(getComputedStyle(e).fontSize) < 12)"
         if self.page.evaluate(small):
-            self.found.append("some text is too small")
-        return self.found
+            self.faults.append("some text is too small")
+        return self.faults
 
 
 NASTY = "<img src=x onerror=alert(1)>"

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not in
 
 @pytest.fixture
 def database() -> Iterator[Database]:
-    with postgres() as found:
-        yield found
+    with postgres() as started:
+        yield started
 
 
 def tree(server: Server) -> Any:

@@ -22,8 +22,8 @@ from tests.support.serving import ARMS, COMMAND, Server, items, serving, start, 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("service")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("service")) as started:
+        yield started
 
 
 def nodes(server: Server) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -37,17 +37,17 @@ def put(server: Server, id_: str, **body: Any) -> tuple[int, dict[str, Any]]:
 
 def test_a_decision_says_what_it_chose_and_how_likely_that_was(server: Server) -> None:
     answer = server.http.post("/v1/decisions")
-    found = answer.json()
+    decision = answer.json()
     assert answer.status_code == 201
-    assert list(found) == ["id", "arm", "arms", "path", "propensity", "steps", "group", "experiment", "at"]
-    assert found["arm"] in ARMS
-    assert found["arms"] == [found["arm"]]
-    assert found["path"][-1] == found["arm"]
-    assert len(found["path"]) == 3
-    assert 0 < found["propensity"] <= 1
-    assert found["propensity"] == pytest.approx(math.prod(found["steps"]))
-    assert found["at"].endswith("Z")
-    assert server.http.get(f"/v1/decisions/{found['id']}").json() == found | {"reward": None}
+    assert list(decision) == ["id", "arm", "arms", "path", "propensity", "steps", "group", "experiment", "at"]
+    assert decision["arm"] in ARMS
+    assert decision["arms"] == [decision["arm"]]
+    assert decision["path"][-1] == decision["arm"]
+    assert len(decision["path"]) == 3
+    assert 0 < decision["propensity"] <= 1
+    assert decision["propensity"] == pytest.approx(math.prod(decision["steps"]))
+    assert decision["at"].endswith("Z")
+    assert server.http.get(f"/v1/decisions/{decision['id']}").json() == decision | {"reward": None}
 
 
 def test_the_same_id_gives_the_same_answer_and_another_request_a_409(server: Server) -> None:
@@ -84,8 +84,8 @@ def test_a_reward_counts_once(server: Server) -> None:
     assert put(server, id_, reward=0, position=2)[0] == 422
     assert put(server, "nobody", reward=1)[0] == 404
     assert nodes(server)[()]["plays"] == before + 2
-    found = server.http.get(f"/v1/decisions/{id_}").json()
-    assert (found["reward"], found["rewards"]) == (1, [1, 0])
+    decision = server.http.get(f"/v1/decisions/{id_}").json()
+    assert (decision["reward"], decision["rewards"]) == (1, [1, 0])
 
 
 def test_a_withdrawn_decision_earns_nothing(server: Server) -> None:
@@ -353,7 +353,7 @@ import json, sys
 from typer.testing import CliRunner
 from banditree.cli.main import application
 done = [CliRunner().invoke(application(), words) for words in json.load(sys.stdin)]
-print(json.dumps([[each.exit_code, each.stdout, each.stderr] for each in done]))
+print(json.dumps([[result.exit_code, result.stdout, result.stderr] for result in done]))
 """
 
 

@@ -15,9 +15,9 @@ USER = "postgres"
 
 def programs() -> Path | None:
     """Where initdb and pg_ctl are: Debian keeps them off the path."""
-    found = shutil.which("initdb")
+    program = shutil.which("initdb")
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return places[-1].parent if places else Path(found).parent if found else None
+    return places[-1].parent if places else Path(program).parent if program else None
 
 
 class Database:

@@ -167,7 +167,7 @@ def holding(engine: Engine) -> Iterator[None]:
 def until(true: Any, seconds: float = 60.0) -> Any:
     """Wait until something is true, and return it."""
     end = time.monotonic() + seconds
-    while not (found := true()):
+    while not (value := true()):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
-    return found
+    return value

@@ -364,8 +364,8 @@ def torture(
             missing = sum(len(ledger.asked) - len(ledger.answered) for ledger in ledgers)
             faults = [fault for ledger in ledgers for fault in ledger.faults]
             with closing(_beside(store)) as log:
-                found = {id_: events for ledger in ledgers for id_, events in find(log, ledger.asked).items()}
-            for id_, events in found.items():
+                stored = {id_: events for ledger in ledgers for id_, events in find(log, ledger.asked).items()}
+            for id_, events in stored.items():
                 if len({(event.kind, event.position) for event in events}) < len(events):
                     faults.append(f"{id_} is in the log twice")
             if faults or missing:

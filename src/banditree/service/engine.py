@@ -95,13 +95,9 @@ class Queue:
 class Engine:
     """Runs commands in order. ``watch(events, own)`` is called with events that were folded, in order."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        watch: Callable[[Sequence[Event], bool], None] | None = None,
-        archive: Archive | None = None,
-    ) -> None:
-        self.log, self.watch, self.archive = log, watch, archive
+    def __init__(self, log: EventLog, archive: Archive | None = None) -> None:
+        self.log, self.archive = log, archive
+        self.watch: Callable[[Sequence[Event], bool], None] | None = None
         self.states: dict[str, State] = {}
         self.unavailable: str | None = None  # why the database cannot be used; None while it can
         self.n = 0  # the last event folded
@@ -178,7 +174,7 @@ class Engine:
         try:
             state = State.from_bytes(saved[1], name, settings)
             self._check(state, saved[0], trees)
-        except (BanditreeError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+        except Exception as error:
             why = f"{error}; the log is folded from its beginning instead"
             say("snapshot ignored", level="warning", experiment=name, why=why)
             self.log.drop_snapshot(snapshot_key(name, settings))
