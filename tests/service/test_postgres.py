@@ -178,14 +178,14 @@ def test_events_are_visible_in_the_order_of_their_numbers(database: Database, en
             waiting = pool.submit(second.begin)
             until(lambda: third.run("SELECT 1 FROM pg_locks WHERE NOT granted"))
             assert third.last() == n
-            assert list(third.tail(n, whole=False)) == []
+            assert list(third.pages(n)) == []
             if ends == "without":
                 third.run("SELECT pg_terminate_backend(?)", (first._connection.info.backend_pid,))
             else:
                 first.commit()
                 n += 1
             assert waiting.result(30) == n
-        assert [event.n for event in second.tail(0, whole=False)] == list(range(1, n + 1))
+        assert [event.n for page in second.pages(0) for event in page] == list(range(1, n + 1))
 
 
 def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database: Database, tmp_path: Path) -> None:

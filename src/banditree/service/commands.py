@@ -310,9 +310,9 @@ class EarnDefaults(AboutDecision):
 class ChangeArms(Command):
     """Add, move and remove arms; if one of the changes is invalid, none is made."""
 
-    add: dict[str, list[str]] = field(default_factory=dict)
-    move: dict[str, list[str]] = field(default_factory=dict)
-    remove: list[str] = field(default_factory=list)
+    add: dict[str, list[str]]
+    move: dict[str, list[str]]
+    remove: list[str]
     changes_all = True
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
@@ -335,7 +335,7 @@ class ChangeArms(Command):
 class Pause(Command):
     """Let the control policy decide for everybody and learn nothing, or go on."""
 
-    paused: bool = True
+    paused: bool
     changes_all = True
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
@@ -347,7 +347,7 @@ class Pause(Command):
 class Void(Command):
     """Leave some decisions and their rewards out of everything that was learned."""
 
-    what: dict[str, Any] = field(default_factory=dict)  # ids, or unit, or from and to in microseconds
+    what: dict[str, Any]  # ids, or unit, or from and to in microseconds
     changes_all = True
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
@@ -378,8 +378,8 @@ class Void(Command):
 class PutExperiment(Command):
     """Create an experiment; the same request again changes nothing."""
 
-    settings: Settings = field(default_factory=Settings)
-    arms: dict[str, list[str]] = field(default_factory=dict)
+    settings: Settings
+    arms: dict[str, list[str]]
     changes_all = True
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:

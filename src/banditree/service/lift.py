@@ -16,7 +16,7 @@ from array import array
 from collections import ChainMap, defaultdict
 from collections.abc import Iterable, MutableMapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from banditree.report.words import count
 from banditree.service.events import Cohort, Event, Kind
 
+Verdict = Literal["better", "worse", "cannot tell"]
 Number = float | NDArray[np.float64]
 Entry = tuple[str | None, float, float]  # a unit, and decisions and reward that are added to it
 
@@ -90,7 +91,7 @@ class Lift:
     interval: tuple[float, float] | None  # None until there are enough units
     ratio: float | None
     ratio_interval: tuple[float, float] | None
-    verdict: str  # better, worse, cannot tell
+    verdict: Verdict
     sentence: str
     more_decisions: int | None  # about how many more until it can be told
 
@@ -118,11 +119,11 @@ def compare(policy: Moments, control: Moments, bound: float | None = None) -> Li
         ratio_interval = ratio / factor, ratio * factor
     percent = "" if ratio is None else f", {ratio - 1:+.1%}"
     numbers = f"{difference:+.3g} per decision{percent} (95% interval {low:+.3g} to {high:+.3g})"
-    if low > 0 or high < 0:
-        verdict, more = "better" if low > 0 else "worse", None
-        sentence = f"The policy is {verdict} than the control group: {numbers}."
-    else:
-        verdict, more = "cannot tell", _more_decisions(difference, sum(variances), units, policy.d + control.d)
+    verdict: Verdict = "better" if low > 0 else "worse" if high < 0 else "cannot tell"
+    more = None
+    sentence = f"The policy is {verdict} than the control group: {numbers}."
+    if verdict == "cannot tell":
+        more = _more_decisions(difference, sum(variances), units, policy.d + control.d)
         sentence = f"Cannot tell yet whether the policy is better than the control group: {numbers}."
         sentence += "" if more is None else f" About {count(more, 'more decision')} may settle it."
     return Lift(difference, (low, high), ratio, ratio_interval, verdict, sentence, more)

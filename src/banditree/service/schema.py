@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from math import isfinite
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from banditree.service.events import from_iso
+from banditree.service.lift import Lift
 from banditree.service.settings import TIMES, Settings
 
 MAX_ARMS = 10_000  # in one list of a request
@@ -189,7 +190,7 @@ class DecisionAnswer(BaseModel):
     path: list[str]
     propensity: float
     steps: list[float]
-    group: str = Field(json_schema_extra={"enum": ["policy", "control"]})
+    group: Literal["policy", "control"]
     experiment: str
     at: str
     propensities: list[float] = Field([], description="For a slate: of each position, given those before it.")
@@ -205,7 +206,7 @@ class DecisionLooked(DecisionAnswer):
 
 
 class RewardAnswer(BaseModel):
-    status: str = Field(json_schema_extra={"enum": ["applied", "duplicate", "late"]})
+    status: Literal["applied", "duplicate", "late"]
 
 
 class WithdrawnAnswer(BaseModel):
@@ -281,16 +282,6 @@ class GroupAnswer(BaseModel):
     reward: float | None = Field(description="Reward per decision.")
 
 
-class LiftAnswer(BaseModel):
-    difference: float
-    interval: list[float] | None
-    ratio: float | None
-    ratio_interval: list[float] | None
-    verdict: str = Field(json_schema_extra={"enum": ["better", "worse", "cannot tell"]})
-    sentence: str
-    more_decisions: int | None
-
-
 class ReportAnswer(BaseModel):
     """What the experiment is worth, and what is left to gain."""
 
@@ -299,7 +290,7 @@ class ReportAnswer(BaseModel):
     paused: bool
     settings: dict[str, Any]
     groups: dict[str, GroupAnswer]
-    lift: LiftAnswer | None
+    lift: Lift | None
     best: list[dict[str, Any]] | None
     remaining: dict[str, float] | None
     done: bool
