@@ -1,6 +1,6 @@
 """Serve decisions over HTTP. The source of truth is a log of numbered events; the policy is computed from it.
 
-From the bottom up: the ``events`` of the log, the ``settings``, the ``state`` that is folded from events, the stores of
-the log (``store_sqlite``, ``store_postgres``), the ``commands`` that requests become, the ``engine`` (the one thread
-that decides and writes), and the HTTP side (``app`` and what it uses).
+From the bottom up: the ``events`` of the log, the ``settings``, the stores of the log (``store``, ``store_postgres``),
+the ``state`` that is folded from events, the ``commands`` that requests become, the ``engine`` (the one thread that
+decides and writes), and the HTTP side (``app`` and what it uses).
 """

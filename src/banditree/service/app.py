@@ -43,14 +43,15 @@ from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
 from banditree.service.guard import (
     BODY,
+    BUSY,
     GONE,
+    RETRY,
     WRONG,
     Access,
     Guard,
     Receive,
     Scope,
     Send,
-    busy_response,
     error_response,
     json_response,
 )
@@ -343,7 +344,7 @@ class Service:
 
     async def events(self, request: Request) -> Response:
         if self.hub.is_full:
-            return busy_response()
+            return error_response(503, BUSY, **RETRY)
         text = request.headers.get("last-event-id", "")
         last = int(text) if text.isdecimal() and len(text) < 19 else None
 
@@ -404,7 +405,7 @@ def _error_response(error: Exception) -> Response:
     """Make the response of a request that was refused."""
     if isinstance(error, Refused):
         return error_response(error.code, str(error))
-    return error_response(503, str(error), **{"retry-after": "1"})
+    return error_response(503, str(error), **RETRY)
 
 
 def read(request: Request, kind: type[T]) -> T:

@@ -37,6 +37,8 @@ REQUEST_SECONDS = 10.0  # for the head of a request, and again for its body
 RETRY_SECONDS = 1
 WRONG = "the service failed to handle this request; its log on stderr has the details"
 BUSY = "too many requests are waiting; try again"
+RETRY = {"retry-after": str(RETRY_SECONDS)}  # the header of responses to requests that may be sent again
+TOO_LARGE = f"the body is larger than {MAX_BODY_BYTES:,} bytes; send less"
 OPEN = {"/", "/healthz", "/readyz", "/docs", "/openapi.json"}  # need no token, because they show no data
 UNCOUNTED = {"/healthz", "/readyz"}  # answered even when the service is busy
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -133,8 +135,8 @@ def _host_name(host: str) -> str:
 class Refusal(Exception):
     """A request is not let in; the response says why."""
 
-    def __init__(self, response: Response) -> None:
-        self.response = response
+    def __init__(self, code: int, sentence: str, **headers: str) -> None:
+        self.response = error_response(code, sentence, **headers)
 
 
 class Guard:
@@ -181,7 +183,7 @@ class Guard:
                 async with _time_limit():
                     await self._receive_body(receive, body)
             if counts and self._in_flight >= MAX_IN_FLIGHT:
-                raise Refusal(busy_response())
+                raise Refusal(503, BUSY, **RETRY)
             self._in_flight += counts
             try:
                 await self.app(scope, receive, send)
@@ -195,42 +197,35 @@ class Guard:
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise Refusal(error_response(400, "the client has disconnected"))  # seen by nobody but the metrics
+                raise Refusal(400, "the client has disconnected")  # seen by nobody but the metrics
             chunk, more = message.get("body", b""), message.get("more_body", False)
             body += chunk
             self._bytes += len(chunk)
             if len(body) > MAX_BODY_BYTES:
-                raise Refusal(_too_large())
+                raise Refusal(413, TOO_LARGE)
             if self._bytes > MAX_BYTES:
-                raise Refusal(busy_response())
+                raise Refusal(503, BUSY, **RETRY)
 
     def _check_head(self, scope: Scope) -> None:
         """Raise unless a request is let in by what its head says."""
         headers = dict(scope["headers"])
-        host, origin, path = headers.get(b"host"), headers.get(b"origin"), scope["path"]
+        host, origin = headers.get(b"host"), headers.get(b"origin")
         if not self.access.knows_host(host):
-            raise Refusal(
-                error_response(400, "this service does not go by that Host; start it with --allow-host to name it")
-            )
-        if origin is not None and origin.lower() not in (
-            b"http://" + (host or b"").lower(),
-            b"https://" + (host or b"").lower(),
-        ):
-            sentence = "requests from pages of another site are refused; call the service from your own server"
-            raise Refusal(error_response(403, sentence))
-        if self.access.tokens and path not in OPEN:
+            raise Refusal(400, "this service does not go by that Host; start it with --allow-host to name it")
+        own = (host or b"").lower()
+        if origin is not None and origin.lower() not in (b"http://" + own, b"https://" + own):
+            raise Refusal(403, "requests from pages of another site are refused; call the service from your own server")
+        if self.access.tokens and scope["path"] not in OPEN:
             roles = self.access.roles(headers.get(b"authorization"))
             if not roles:
-                needs = {"www-authenticate": "Bearer"}
                 sentence = "this needs the service's token: Authorization: Bearer ..."
-                raise Refusal(error_response(401, sentence, **needs))
-            needed = needed_roles(scope["method"], path)
+                raise Refusal(401, sentence, **{"www-authenticate": "Bearer"})
+            needed = needed_roles(scope["method"], scope["path"])
             if not roles & needed:
-                sentence = f"this token may not do that; it needs the role {' or '.join(sorted(needed))}"
-                raise Refusal(error_response(403, sentence))
+                raise Refusal(403, f"this token may not do that; it needs the role {' or '.join(sorted(needed))}")
         length = headers.get(b"content-length", b"0")
         if len(length) > 18 or int(length) > MAX_BODY_BYTES:
-            raise Refusal(_too_large())
+            raise Refusal(413, TOO_LARGE)
 
 
 @asynccontextmanager
@@ -241,7 +236,7 @@ async def _time_limit() -> AsyncIterator[None]:
             yield
     except TimeoutError:
         sentence = f"the body did not arrive within {REQUEST_SECONDS:g} seconds"
-        raise Refusal(error_response(408, sentence, connection="close")) from None
+        raise Refusal(408, sentence, connection="close") from None
 
 
 class Joining:
@@ -387,12 +382,3 @@ def json_response(code: int, content: dict[str, Any], **headers: str) -> Respons
 def error_response(code: int, sentence: str, **headers: str) -> Response:
     """Make the response of a request that failed."""
     return json_response(code, {"error": sentence}, **headers)
-
-
-def _too_large() -> Response:
-    return error_response(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes; send less")
-
-
-def busy_response() -> Response:
-    """Make the response of a request that is refused because of too many others."""
-    return error_response(503, BUSY, **{"retry-after": str(RETRY_SECONDS)})
