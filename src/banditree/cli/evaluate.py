@@ -12,7 +12,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.options import Output, Rng, group_options, number
+from banditree.cli.options import Output, Rng, group_options, number, option
 from banditree.errors import InvalidValue
 from banditree.errors.checks import split_names
 from banditree.ope.contest import contest
@@ -49,36 +49,17 @@ class Source:
     """The log that a command is about, and the categories of its arms."""
 
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")]
-    arm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of the arms, in the log and the items. Not needed for a log of the service."
-        ),
-    ] = None
-    reward: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the rewards; cells are empty while none has arrived."),
-    ] = None
-    propensity: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the probability with which the arm was chosen; 'estimated' fits it to the log.",
-        ),
-    ] = None
-    items: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The items in their categories: a CSV or Parquet file.")
-    ] = None
-    path: Annotated[
-        list[str] | None,
-        typer.Option("--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c."),
-    ] = None
-    context: Annotated[
-        list[str] | None, typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.")
-    ] = None
-    time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the time. Default: rows are in order of time.")
-    ] = None
+    arm: str | None = option(
+        None, "COLUMN", "Column of the arms, in the log and the items. Not needed for a log of the service."
+    )
+    reward: str | None = option(None, "COLUMN", "Column of the rewards; cells are empty while none has arrived.")
+    propensity: str | None = option(
+        None, "COLUMN", "Column of the probability with which the arm was chosen; 'estimated' fits it to the log."
+    )
+    items: Path | None = option(None, "FILE", "The items in their categories: a CSV or Parquet file.")
+    path: list[str] | None = option(None, "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.")
+    context: list[str] | None = option(None, "COLUMNS", "Columns of the context: a,b,c.")
+    time: str | None = option(None, "COLUMN", "Column of the time. Default: rows are in order of time.")
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""

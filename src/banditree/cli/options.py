@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -35,40 +35,37 @@ from banditree.tables import read_tree
 STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
 
 
-def number(low: int, metavar: str, text: str, **options: Any) -> Any:
-    """Make an option for a whole number that is at least ``low``, written as 100000, 100_000 or 1e5."""
+def option(default: Any, metavar: str | None, text: str, *names: str, **more: Any) -> Any:
+    """Describe an option of `group_options`: the field of a dataclass. With ``...`` as its default, it is required."""
+    described = {"metavar": metavar, "help": text, "names": names, **more}
+    return field(metadata=described) if default is ... else field(default=default, metadata=described)
 
-    def parse(written: Any) -> int:
+
+def whole(low: int) -> Callable[[Any], int]:
+    """Make a parser of whole numbers, at least ``low``, written as 100000, 100_000 or 1e5."""
+
+    def parse(text: Any) -> int:
         try:
-            value = int(written)
+            value = int(text)
         except ValueError:
             try:
-                value = int(float(written))
-                if value != float(written):
+                value = int(float(text))
+                if value != float(text):
                     raise ValueError
             except (ValueError, OverflowError):
-                raise typer.BadParameter(f"{written!r} is not a whole number; write 100000 or 1e5") from None
+                raise typer.BadParameter(f"{text!r} is not a whole number; write 100000 or 1e5") from None
         if value < low:
-            raise typer.BadParameter(f"{written} is below {low}; give at least {low}")
+            raise typer.BadParameter(f"{text} is below {low}; give at least {low}")
         return value
 
-    return typer.Option(parser=parse, metavar=metavar, help=text, **options)
+    return parse
 
 
-def _column(text: str) -> Any:
-    return typer.Option(metavar="COLUMN", help=text, show_default=False)
+def number(low: int, metavar: str, text: str) -> Any:
+    """Make an option for a whole number that is at least ``low``."""
+    return typer.Option(parser=whole(low), metavar=metavar, help=text)
 
 
-Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")]
-Arm = Annotated[
-    str, typer.Option(metavar="COLUMNS", help="Column of the items; the values of several, a,b, are joined.")
-]
-Levels = Annotated[
-    list[str],
-    typer.Option(
-        "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", show_default=False
-    ),
-]
 Rng = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed; the same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar, and only the essential lines.")]
 
@@ -77,22 +74,21 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar
 class Source:
     """The catalogue that a command is about."""
 
-    items: Items
-    arm: Arm
-    path: Levels
-    plays: Annotated[str | None, _column("Column of past plays (views, impressions).")] = None
-    successes: Annotated[str | None, _column("Column of past successes (clicks, sales).")] = None
-    mean: Annotated[str | None, _column("Column of known means, instead of counts.")] = None
-    weight: Annotated[str | None, _column("Column of weights, to average repeated means.")] = None
-    reward_mean: Annotated[str | None, _column("Column of mean rewards that are not rates (revenue, ratings).")] = None
-    reward_sd: Annotated[str | None, _column("Column of the standard deviations of rewards.")] = None
-    reward: Annotated[str | None, _column("Column of rewards, in a log with one row per event.")] = None
-    context: Annotated[
-        list[str] | None,
-        typer.Option("--context", metavar="COLUMNS", help="Columns of the context, in a log with --reward: a,b,c."),
-    ] = None
-    max_bytes: Annotated[int | None, number(1, "N", "Largest size to decompress a gzipped file to. Default: 5e8.")] = (
-        None
+    items: Annotated[
+        Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")
+    ]
+    arm: str = option(..., "COLUMNS", "Column of the items; the values of several, a,b, are joined.")
+    path: list[str] = option(..., "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.")
+    plays: str | None = option(None, "COLUMN", "Column of past plays (views, impressions).")
+    successes: str | None = option(None, "COLUMN", "Column of past successes (clicks, sales).")
+    mean: str | None = option(None, "COLUMN", "Column of known means, instead of counts.")
+    weight: str | None = option(None, "COLUMN", "Column of weights, to average repeated means.")
+    reward_mean: str | None = option(None, "COLUMN", "Column of mean rewards that are not rates (revenue, ratings).")
+    reward_sd: str | None = option(None, "COLUMN", "Column of the standard deviations of rewards.")
+    reward: str | None = option(None, "COLUMN", "Column of rewards, in a log with one row per event.")
+    context: list[str] | None = option(None, "COLUMNS", "Columns of the context, in a log with --reward: a,b,c.")
+    max_bytes: int | None = option(
+        None, "N", "Largest size to decompress a gzipped file to. Default: 5e8.", parser=whole(1)
     )
 
     def read(self) -> Catalogue:
@@ -126,16 +122,13 @@ class Source:
 class Simulated:
     """What a command simulates."""
 
-    horizon: Annotated[int, number(1, "T", "How many decisions will be made.", show_default=False)]
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy", metavar="NAMES", help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
-        ),
-    ] = None
-    quick: Annotated[bool, typer.Option("--quick", help="Simulate fewer worlds, for a first answer.")] = False
+    horizon: int = option(..., "T", "How many decisions will be made.", parser=whole(1))
+    policy: list[str] | None = option(
+        None, "NAMES", "Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
+    )
+    quick: bool = option(False, None, "Simulate fewer worlds, for a first answer.")
     rng: Rng = 0
-    jobs: Annotated[int, typer.Option(metavar="N", help="Threads; -1 for all cores. Results do not depend on it.")] = -1
+    jobs: int = option(-1, "N", "Threads; -1 for all cores. Results do not depend on it.")
 
     def size(self, *, has_contexts: bool) -> dict[str, Any]:
         """What to simulate, as the functions take it; with contexts they choose the policies themselves."""
@@ -149,8 +142,8 @@ class Simulated:
 class Output:
     """How a command shows its result."""
 
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything as one web page.")] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False
+    html: Path | None = option(None, "FILE", "Write everything as one web page.")
+    as_json: bool = option(False, None, "Print JSON instead of text.", "--json")
     quiet: Quiet = False
 
     @property
@@ -204,7 +197,8 @@ class Output:
 def group_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make the fields of dataclasses options: a parameter that is annotated with one stands for its fields.
 
-    All parameters must be keyword-only. In the help, required options come first.
+    A field is described by `option`, or annotated as Typer has it. All parameters must be keyword-only. In the help,
+    required options come first.
     """
     hints = get_type_hints(command, include_extras=True)
     given = signature(command).parameters
@@ -217,7 +211,11 @@ def group_options(command: Callable[..., None]) -> Callable[..., None]:
         types = get_type_hints(groups[name], include_extras=True)
         for part in fields(groups[name]):
             default = Parameter.empty if part.default is MISSING else part.default
-            options.append(Parameter(part.name, Parameter.KEYWORD_ONLY, default=default, annotation=types[part.name]))
+            annotation = types[part.name]
+            if described := dict(part.metadata):
+                names = described.pop("names", ()) or [f"--{part.name.replace('_', '-')}"]
+                annotation = Annotated[annotation, typer.Option(*names, **described)]
+            options.append(Parameter(part.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     options.sort(key=lambda option: option.default is not Parameter.empty)
 
     @wraps(command)

@@ -141,7 +141,7 @@ class Source:
     plays: str | None = _option(None, "COLUMN", "Column of past plays to start from.")
     successes: str | None = _option(None, "COLUMN", "Column of past successes to start from.")
     weight: float = _option(1.0, "W", "What a past play counts, compared with a new one.")
-    log: Path | None = _option(None, "FILE", "A past log to start from, one row per decision.")  # noqa: RUF009
+    log: Path | None = _option(None, "FILE", "A past log to start from, one row per decision.")
     log_arm: str | None = _option(None, "COLUMN", "Column of the log: what was shown.")
     log_reward: str | None = _option(None, "COLUMN", "Column of the log: what it earned.")
     log_context: Sequence[str] = _option((), "COLUMNS", "Columns of the log: contexts.")
