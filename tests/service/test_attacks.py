@@ -166,7 +166,6 @@ def test_a_listener_that_never_reads_costs_little() -> None:
 
     async def listen() -> None:
         hub = stream.Hub()
-        hub.open()
         reads = 0
 
         async def read(after: int, most: int) -> list[Event]:

@@ -92,7 +92,6 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
-        self.hub.open()
         watching = asyncio.create_task(self._watch_outlooks())
         yield
         watching.cancel()

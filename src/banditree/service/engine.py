@@ -242,16 +242,16 @@ class Engine:
     # The thread
 
     def _loop(self) -> None:
-        looked = time.monotonic()
+        ticked = time.monotonic()
         while not self._queue.is_done:
-            batch = self._queue.take(BATCH, max(0.0, looked + TICK_SECONDS - time.monotonic()), self._crowd)
+            batch = self._queue.take(BATCH, max(0.0, ticked + TICK_SECONDS - time.monotonic()), self._crowd)
             self._crowd = 3 * len(batch) // 4
             try:
                 if batch:
                     self._work(batch)
                 is_folded = any(folding.done() for _, folding in self._refolding.values())
-                if is_folded or time.monotonic() - looked >= TICK_SECONDS:
-                    looked = 0.0 if self._look() else time.monotonic()
+                if is_folded or time.monotonic() - ticked >= TICK_SECONDS:
+                    ticked = 0.0 if self._tick() else time.monotonic()
             except Exception as error:  # no error may end this thread
                 say_failure("engine", error)
                 self._refuse(batch, error)
@@ -396,7 +396,7 @@ class Engine:
 
     # From time to time
 
-    def _look(self) -> bool:
+    def _tick(self) -> bool:
         """Reconnect if necessary, fold new events and give default rewards; returns whether more of those are due."""
         try:
             if self.unavailable is not None:
@@ -407,11 +407,11 @@ class Engine:
             self._follow()
             self._refold()
             self._move_old_events()
-            more = self._earn_defaults()
+            has_more = self._earn_defaults()
             self._set_available()
             if self.n - self._snapshot >= SNAPSHOT_EVERY:
                 self._save_snapshots()
-            return more
+            return has_more
         except StoreUnavailable as error:
             self._set_unavailable(error)
             return False

@@ -50,16 +50,12 @@ class Hub:
 
     def __init__(self) -> None:
         self._listeners: set[_Queue] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # of the listeners
         self.is_closed = False
 
     @property
     def is_full(self) -> bool:
         return len(self._listeners) >= MAX_LISTENERS
-
-    def open(self) -> None:
-        """Remember the event loop of the listeners, which is the one that runs now."""
-        self._loop = asyncio.get_running_loop()
 
     def send(self, events: Sequence[Event]) -> None:
         """Pass events to the listeners; called by the engine's thread."""
@@ -79,7 +75,7 @@ class Hub:
 
         ``read(after, most)`` reads events of the log.
         """
-        queue = _Queue()
+        queue, self._loop = _Queue(), asyncio.get_running_loop()
         self._listeners.add(queue)
         try:
             yield ": banditree\n\n"
