@@ -15,7 +15,7 @@ from banditree.catalogue.contexts import advise_contexts, inspect_contexts, plan
 from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import Simulation, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
-from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, group_options, number
+from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, group_options, option, whole
 from banditree.errors import Interrupted
 from banditree.errors.checks import choice
 from banditree.plots import files
@@ -49,14 +49,9 @@ def simulate_command(
     *,
     source: Source,
     simulated: Simulated,
-    seeds: Annotated[int | None, number(1, "N", "Worlds to simulate. Default: by size, 8 to 100.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the regret curves as a picture: png, svg or pdf.")
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, those that are finished."),
-    ] = None,
+    seeds: int | None = option(None, "N", "Worlds to simulate. Default: by size, 8 to 100.", parser=whole(1)),
+    plot: Path | None = option(None, "FILE", "Write the regret curves as a picture: png, svg or pdf."),
+    save: Path | None = option(None, "FILE", "Write every run as a CSV file; after Ctrl-C, those that are finished."),
     output: Output,
 ) -> None:
     """Simulate policies on a catalogue: regret, and traffic by category.
@@ -106,7 +101,9 @@ def advise_command(
     *,
     source: Source,
     simulated: Simulated,
-    seeds: Annotated[int | None, number(4, "N", "Worlds to simulate, at least 4. Default: by size, 8 to 100.")] = None,
+    seeds: int | None = option(
+        None, "N", "Worlds to simulate, at least 4. Default: by size, 8 to 100.", parser=whole(4)
+    ),
     output: Output,
 ) -> None:
     """Say which policy to run on a catalogue, what it saves, and what would change the answer.
@@ -135,15 +132,14 @@ def advise_command(
         output.write_page(advice, source.items)
 
 
+@group_options
 def example_command(
+    *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file to write.")] = Path("items.csv"),
-    campaign: Annotated[str, typer.Option(metavar="NAME", help="all (80 items), men (34) or women (46).")] = "all",
-    log: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Write a log instead of items: random or thompson, the policy that wrote it."
-        ),
-    ] = None,
+    campaign: str = option("all", "NAME", "all (80 items), men (34) or women (46)."),
+    log: str | None = option(
+        None, "NAME", "Write a log instead of items: random or thompson, the policy that wrote it."
+    ),
     quiet: Quiet = False,
 ) -> None:
     """Write a real catalogue to try the commands on: items of a fashion shop, from the Open Bandit Dataset.

@@ -12,7 +12,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.options import Output, Rng, group_options, number, option
+from banditree.cli.options import Output, Rng, group_options, option, whole
 from banditree.errors import InvalidValue
 from banditree.errors.checks import split_names
 from banditree.ope.contest import contest
@@ -36,12 +36,7 @@ NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path C
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
-Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy", metavar="NAMES", help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context."
-    ),
-]
+POLICY = option(None, "NAMES", f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context.")
 
 
 @dataclass(kw_only=True)
@@ -89,22 +84,15 @@ class Source:
 def evaluate_command(
     *,
     source: Source,
-    policy: Policies = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
-    ] = None,
-    adaptive: Annotated[
-        bool | None,
-        typer.Option(
-            "--adaptive/--not-adaptive",
-            help="Whether a learning policy wrote the log. Default: yes for a log of the service.",
-            show_default=False,
-        ),
-    ] = None,
-    share: Annotated[
-        float, typer.Option(min=0.01, max=0.99, metavar="SHARE", help="Share of the log that policies learn from.")
-    ] = 0.5,
+    policy: list[str] | None = POLICY,
+    target: list[str] | None = option(None, "NAMES", "Targets that do not learn: 'uniform', or 'item:ID'."),
+    adaptive: bool | None = option(
+        None,
+        None,
+        "Whether a learning policy wrote the log. Default: yes for a log of the service.",
+        "--adaptive/--not-adaptive",
+    ),
+    share: float = option(0.5, "SHARE", "Share of the log that policies learn from.", min=0.01, max=0.99),
     rng: Rng = 0,
     output: Output,
 ) -> None:
@@ -144,10 +132,10 @@ def evaluate_command(
 def replay_command(
     *,
     source: Source,
-    policy: Policies = None,
-    orders: Annotated[
-        int | None, number(1, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.")
-    ] = None,
+    policy: list[str] | None = POLICY,
+    orders: int | None = option(
+        None, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.", parser=whole(1)
+    ),
     rng: Rng = 0,
     output: Output,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -36,7 +36,7 @@ STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "co
 
 
 def option(default: Any, metavar: str | None, text: str, *names: str, **more: Any) -> Any:
-    """Describe an option of `group_options`: the field of a dataclass. With ``...`` as its default, it is required."""
+    """Describe an option of a command, for `group_options`. With ``...`` as its default, it is required."""
     described = {"metavar": metavar, "help": text, "names": names, **more}
     return field(metadata=described) if default is ... else field(default=default, metadata=described)
 
@@ -59,11 +59,6 @@ def whole(low: int) -> Callable[[Any], int]:
         return value
 
     return parse
-
-
-def number(low: int, metavar: str, text: str) -> Any:
-    """Make an option for a whole number that is at least ``low``."""
-    return typer.Option(parser=whole(low), metavar=metavar, help=text)
 
 
 Rng = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed; the same seed gives the same result.")]
@@ -195,27 +190,20 @@ class Output:
 
 
 def group_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Make the fields of dataclasses options: a parameter that is annotated with one stands for its fields.
+    """Make a command of a function whose parameters, all keyword-only, have an `option` as a default.
 
-    A field is described by `option`, or annotated as Typer has it. All parameters must be keyword-only. In the help,
-    required options come first.
+    A parameter that is annotated with a dataclass stands for its fields. In the help, required options come first.
     """
     hints = get_type_hints(command, include_extras=True)
     given = signature(command).parameters
     groups = {name: hints[name] for name in given if is_dataclass(hints[name])}
     options: list[Parameter] = []
     for name, parameter in given.items():
-        if name not in groups:
-            options.append(parameter.replace(annotation=hints[name]))
-            continue
-        types = get_type_hints(groups[name], include_extras=True)
-        for part in fields(groups[name]):
-            default = Parameter.empty if part.default is MISSING else part.default
-            annotation = types[part.name]
-            if described := dict(part.metadata):
-                names = described.pop("names", ()) or [f"--{part.name.replace('_', '-')}"]
-                annotation = Annotated[annotation, typer.Option(*names, **described)]
-            options.append(Parameter(part.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+        if name in groups:
+            types = get_type_hints(groups[name], include_extras=True)
+            options += [_parameter(part.name, types[part.name], part) for part in fields(groups[name])]
+        else:
+            options.append(_parameter(name, hints[name], parameter.default))
     options.sort(key=lambda option: option.default is not Parameter.empty)
 
     @wraps(command)
@@ -227,6 +215,16 @@ def group_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    """Make a parameter as Typer has it, of one whose default may be an `option`."""
+    if isinstance(default, Field):
+        if described := dict(default.metadata):
+            names = described.pop("names", ()) or [f"--{name.replace('_', '-')}"]
+            annotation = Annotated[annotation, typer.Option(*names, **described)]
+        default = Parameter.empty if default.default is MISSING else default.default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 class _PlainFlags:
