@@ -23,21 +23,8 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from banditree import __version__
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
-from banditree.service import openapi, pages, schema, views
-from banditree.service.commands import (
-    ChangeArms,
-    Command,
-    Decide,
-    GiveReward,
-    Outcome,
-    Pause,
-    PutExperiment,
-    Refused,
-    Void,
-    Withdraw,
-    describe_decision,
-    paths_of,
-)
+from banditree.service import commands, openapi, pages, schema, views
+from banditree.service.commands import Refused
 from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
@@ -148,29 +135,29 @@ class Service:
     async def decide(self, request: Request) -> Response:
         asked = read(request, schema.DecisionAsked)
         return await self._do(
-            request, Decide(asked.id, asked.request(), self.engine.salt, experiment=_experiment(request))
+            request, commands.Decide(asked.id, asked.request(), self.engine.salt, experiment=_experiment(request))
         )
 
     async def look_up(self, request: Request) -> Response:
         id_, name = _decision_id(request), self._state(request).name
         history = await self._read(lambda log: log.find(name, [id_])[id_])
-        return json_response(200, describe_decision(history, id_))
+        return json_response(200, commands.describe_decision(history, id_))
 
     async def withdraw(self, request: Request) -> Response:
-        return await self._do(request, Withdraw(_decision_id(request), experiment=_experiment(request)))
+        return await self._do(request, commands.Withdraw(_decision_id(request), experiment=_experiment(request)))
 
     async def reward(self, request: Request) -> Response:
         asked = read(request, schema.RewardAsked)
-        command = GiveReward(
+        command = commands.GiveReward(
             _decision_id(request), asked.reward, asked.position, asked.arm, experiment=_experiment(request)
         )
         return await self._do(request, command)
 
-    async def _do(self, request: Request, command: Command) -> Response:
+    async def _do(self, request: Request, command: commands.Command) -> Response:
         outcome = await self._run(request, command)
         return json_response(outcome.code, outcome.answer)
 
-    async def _run(self, request: Request, command: Command) -> Outcome:
+    async def _run(self, request: Request, command: commands.Command) -> commands.Outcome:
         self._check_store()
         return await self.engine.do(command, lambda: GONE in request.scope)
 
@@ -191,21 +178,23 @@ class Service:
 
     async def change_arms(self, request: Request) -> Response:
         asked = read(request, schema.ArmsAsked)
-        return await self._do(request, ChangeArms(asked.add, asked.move, asked.remove, experiment=_experiment(request)))
+        return await self._do(
+            request, commands.ChangeArms(asked.add, asked.move, asked.remove, experiment=_experiment(request))
+        )
 
     async def pause(self, request: Request) -> Response:
         """Let the control policy decide for everybody, and learn nothing."""
         read(request, schema.Asked)
-        return await self._do(request, Pause(True, experiment=_experiment(request)))
+        return await self._do(request, commands.Pause(True, experiment=_experiment(request)))
 
     async def resume(self, request: Request) -> Response:
         read(request, schema.Asked)
-        return await self._do(request, Pause(False, experiment=_experiment(request)))
+        return await self._do(request, commands.Pause(False, experiment=_experiment(request)))
 
     async def void(self, request: Request) -> Response:
         """Leave decisions and their rewards out of all that was learned, as if they had never been."""
         asked, name = read(request, schema.VoidAsked), self._state(request).name
-        response = await self._do(request, Void(asked.what(), experiment=name))
+        response = await self._do(request, commands.Void(asked.what(), experiment=name))
         while self.engine.is_refolding(name) and GONE not in request.scope:
             await asyncio.sleep(0.02)
         return response
@@ -217,7 +206,7 @@ class Service:
             settings = read_settings(asked.model_dump(exclude={"arms"}))
         except BanditreeError as error:
             raise Refused(422, str(error)) from None
-        return await self._do(request, PutExperiment(settings, asked.arms, experiment=name))
+        return await self._do(request, commands.PutExperiment(settings, asked.arms, experiment=name))
 
     async def experiments(self) -> Response:
         states = [state for state in list(self.engine.states.values()) if not state.is_empty]
@@ -260,7 +249,7 @@ class Service:
         asked: dict[str, Any] = {"unit": visitor["targetingKey"]}
         if state.features is not None:
             asked["context"] = {name: visitor[name] for name in state.features.spec if name in visitor}
-        answer = (await self._run(request, Decide(None, asked, self.engine.salt, experiment=key))).answer
+        answer = (await self._run(request, commands.Decide(None, asked, self.engine.salt, experiment=key))).answer
         return {
             "key": key,
             "reason": "SPLIT",
@@ -291,7 +280,7 @@ class Service:
 
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)
-        content = await asyncio.to_thread(lambda: json.dumps({"arms": paths_of(state)}))
+        content = await asyncio.to_thread(lambda: json.dumps({"arms": commands.paths_of(state)}))
         return Response(content, media_type="application/json")
 
     async def traffic(self, request: Request) -> Response:

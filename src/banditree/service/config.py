@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -72,9 +73,7 @@ def make_plan(name: str, given: Mapping[str, Any], folder: Path, catalogue: str)
 
 def check_experiment_name(name: str) -> str:
     """Check the name of a new experiment, which is a part of addresses."""
-    if not (
-        0 < len(name) <= 100 and all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in name)
-    ):
+    if not re.fullmatch("[A-Za-z0-9._-]{1,100}", name):
         raise InvalidValue("the name of an experiment has 1 to 100 letters, digits, dots, dashes and underscores")
     return name
 
