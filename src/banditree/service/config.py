@@ -130,6 +130,8 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> dict[str, Any] 
         assert known.totals is not None
         return _counts([str(arm) for arm in known.tree.arms], known.plays, known.totals, source.weight)
     if source.log is None:
+        if source.weight != 1:
+            raise InvalidValue("--weight needs what it weighs: --plays and --successes, or --log")
         return None
     if source.log_arm is None or source.log_reward is None:
         raise InvalidValue("--log needs --log-arm and --log-reward, the columns of what was shown and its reward")
