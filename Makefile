@@ -60,8 +60,9 @@ advice-picture: setup ## the README's picture of the advice page, which needs Ch
 trust-picture: setup ## the picture of docs/adaptive.md: how ATS learns to trust a tree
 	$(BIN)/python -m tools.pages.trust_picture
 
-bench: setup ## the benchmark table
+bench: setup ## the benchmark tables: policies beside their peers, and the service beside a bare FastAPI endpoint
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.service
 
 contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form
 	$(BIN)/python -m contest $(if $(QUICK),--quick)
