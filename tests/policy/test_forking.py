@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
+from banditree.tree.shape import lazy
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 WAIT = 60  # seconds; only where a child hangs
@@ -141,3 +142,29 @@ def test_beliefs_are_those_of_the_parent(engine: str) -> None:
     policy = bt.TSC(bt.Tree({"x": ["a", "b"], "y": ["c"]}))
     policy.update_many(["a", "b"], [1, 0])
     assert in_a_child(lambda: [row.plays for row in policy.table()]) == repr([row.plays for row in policy.table()])
+
+
+def test_a_fork_while_another_thread_computes_what_is_kept() -> None:
+    """Each tree has attributes of its own: the child does not wait for another's, whose thread is not there."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        @lazy
+        def value(self) -> int:
+            begun.set()
+            go_on.wait(WAIT)
+            return 7
+
+    slow, thread_slow = Slow(), Slow()
+    thread = threading.Thread(target=lambda: thread_slow.value)
+    thread.start()
+    begun.wait(WAIT)
+
+    def in_the_child() -> int:
+        go_on.set()
+        return slow.value
+
+    assert in_a_child(in_the_child) == "7"
+    go_on.set()
+    thread.join()
+    assert thread_slow.value == vars(thread_slow)["value"] == 7

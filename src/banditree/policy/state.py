@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -116,6 +117,12 @@ def remember(policy: Policy, *, is_seeded: bool) -> None:
         _unseeded.add(policy)
 
 
+def _before_fork() -> None:
+    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child."""
+    if _policies:
+        importlib.import_module("numpy.ma")
+
+
 def _after_fork_in_child() -> None:
     """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
     if native is not None:
@@ -135,4 +142,6 @@ def _after_fork_in_child() -> None:
 if hasattr(os, "register_at_fork"):
     if native is not None:  # a fork waits for threads that compute without the GIL
         os.register_at_fork(before=native.before_fork, after_in_parent=partial(native.after_fork, False))
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_before_fork, after_in_child=_after_fork_in_child
+    )  # the last one registered is called first

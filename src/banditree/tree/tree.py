@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build, text
 from banditree.tree.build import Draft, Name, to_list
-from banditree.tree.shape import Indices, Ints, Shape, number
+from banditree.tree.shape import Indices, Ints, Shape, lazy, number
 
 DERIVED = ("_counts_up", "_cuts", "_ids", "_table", "nodes")  # computed on first use
 PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
@@ -130,7 +129,7 @@ class Tree:
                 arms_of[nodes.name(node)].append(arm)
         return arms_of
 
-    @cached_property
+    @lazy
     def nodes(self) -> Nodes:
         """The nodes by number, for code that walks: names, paths, what is below."""
         return Nodes(self.shape, self.arms, self._names)
@@ -185,7 +184,7 @@ class Tree:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
         return np.asarray(self._ids[positions])
 
-    @cached_property
+    @lazy
     def _ids(self) -> NDArray[Any]:
         """The ids as an array: of ints if all are ints, else of objects."""
         if set(map(type, self.arms)) == {int}:
@@ -197,7 +196,7 @@ class Tree:
         array[:] = self.arms
         return array
 
-    @cached_property
+    @lazy
     def _table(self) -> tuple[int, NDArray[np.int64]] | None:
         """(lowest id, positions of the ids from there on, -1 for gaps); None unless ids are ints without large gaps."""
         if self._ids.dtype == object:
@@ -209,7 +208,7 @@ class Tree:
         table[self._ids - low] = np.arange(len(self.arms))
         return low, table
 
-    @cached_property
+    @lazy
     def _counts_up(self) -> bool:
         """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
         return bool((self._ids == np.arange(len(self.arms))).all())
@@ -225,7 +224,7 @@ class Tree:
             self._cuts[depth] = self._cut(depth)
         return self._cuts[depth]
 
-    @cached_property
+    @lazy
     def _cuts(self) -> dict[int, Tree]:
         """The cuts made so far, by depth: a simulation builds many policies on one tree."""
         return {}
@@ -347,13 +346,13 @@ class Nodes:
             level = np.concatenate([np.arange(shape.start[inner], shape.start[inner + 1]) for inner in level.tolist()])
         return np.sort(shape.content[np.concatenate(leaves)]).astype(np.intp)
 
-    @cached_property
+    @lazy
     def top_clusters(self) -> dict[Name, int]:
         """The node of each top cluster, by its name."""
         first, last = self.shape.start[0], self.shape.start[1]
         return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
 
-    @cached_property
+    @lazy
     def top_of_arms(self) -> NDArray[np.intp]:
         """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
         node = np.arange(self.shape.n_nodes)
@@ -367,7 +366,7 @@ class Nodes:
         sums = np.bincount(self.top_of_arms + 1, values, minlength=int(self.shape.start[1]) + 1).tolist()
         return {name: int(sums[node + 1]) for name, node in self.top_clusters.items()}
 
-    @cached_property
+    @lazy
     def _children(self) -> dict[tuple[int, Name], int]:
         inner = self.shape.inner[1:]
         pairs = zip(self.shape.parent[inner].tolist(), self.clusters[1:], inner.tolist(), strict=True)
