@@ -139,9 +139,7 @@ def _after_fork_in_child() -> None:
         reseed(policy._stream)
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # of several functions for `before`, the last one registered is called first
     if native is not None:  # a fork waits for threads that compute without the GIL
         os.register_at_fork(before=native.before_fork, after_in_parent=partial(native.after_fork, False))
-    os.register_at_fork(
-        before=_before_fork, after_in_child=_after_fork_in_child
-    )  # the last one registered is called first
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
