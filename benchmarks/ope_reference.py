@@ -1,7 +1,7 @@
 """Estimators of another implementation on the same arrays: ``python -m benchmarks.ope_reference``.
 
 Open Bandit Pipeline (the PyPI package sb-obp) needs NumPy below 2, so it runs in an environment of its own, which is
-made at the first call. Its figures are printed as JSON; tests/test_ope_reference.py keeps them and holds ours to them.
+made at the first call. Its figures are printed as JSON; tests/ope/test_estimators.py keeps them and holds ours to them.
 """
 
 from __future__ import annotations

@@ -160,6 +160,10 @@ def test_output_in_an_encoding_without_our_characters(encoding: str, tmp_path: P
         (["simulate", "items.csv", *QUICK, "--policy", "HTS:2"], "this tree has depth 1; give at most that"),
         (["example", "log.csv", "--log", "mine"], "--log='mine' must be one of 'random', 'thompson'"),
         (["example", "--campaign", "kids"], "--campaign='kids' must be one of 'all', 'men', 'women'"),
+        (["example", "--log", "random", "--campaign", "men"], "--campaign is of items"),
+        (["serve", "--config", "some.toml", "--control", "0.5"], "--control would be ignored beside --config"),
+        (["serve", "--config", "some.toml", "--context", "a=b|c"], "--context would be ignored beside --config"),
+        (["serve", "items.csv", "--arm", "item", "--context", "device=phone|"], "a level without a name"),
         (
             ["evaluate", "log.csv", "--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "HTS:2"],
             "policy 'HTS:2': these arms have no categories; name the columns of their path",

@@ -16,7 +16,7 @@ from banditree.catalogue.inspection import inspect
 from banditree.catalogue.simulation import Simulation, plan_simulation, simulate
 from banditree.cli.exits import check_outputs, exit_on_error
 from banditree.cli.options import Output, Quiet, Rng, Simulated, Source, group_options, option, whole
-from banditree.errors import Interrupted
+from banditree.errors import Interrupted, InvalidValue
 from banditree.errors.checks import choice
 from banditree.plots import files
 from banditree.problems.real import CAMPAIGNS, LOGS, write_example, write_example_log
@@ -126,7 +126,7 @@ def advise_command(
             catalogue = source.read()
             plan = plan_advice(catalogue, **size)
             call = partial(advise, catalogue, **size, **how)
-        output.announce(plan, simulated.jobs, could_be_quick=not simulated.quick)
+        output.announce(plan, simulated.jobs, could_be_quick=seeds is None and not simulated.quick)
         advice = call()
         output.show(advice)
         output.write_page(advice, source.items)
@@ -149,6 +149,8 @@ def example_command(
     with exit_on_error():
         check_outputs(file)
         if log is not None:
+            if campaign != "all":
+                raise InvalidValue("--campaign is of items; the logs are of all of them")
             write_example_log(file, policy=choice("--log", log, tuple(LOGS)))
             if not quiet:
                 options = "--arm item --reward click --propensity propensity --time timestamp"

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from banditree.errors import BanditreeError, InvalidValue
+from banditree.errors import BanditreeError, Interrupted, InvalidValue
 from banditree.report.files import find_target
 from banditree.report.words import visible
 
@@ -35,7 +35,8 @@ def exit_on_error() -> Iterator[None]:
     except (BanditreeError, OSError) as error:
         exit_with(f"Error: {error}", USER_ERROR)
     except KeyboardInterrupt as stopped:
-        exit_with(f"Stopped: {stopped}" if str(stopped) else "Stopped.", STOPPED)
+        has_more = isinstance(stopped, Interrupted)  # else the text is of Python's own, such as what it was decoding
+        exit_with(f"Stopped: {stopped}" if has_more else "Stopped.", STOPPED)
 
 
 def replace_unprintable() -> None:

@@ -59,6 +59,14 @@ class Serving:
     )
 
 
+def _refuse_beside_config(experiment: Any, context: str | None) -> None:
+    """Refuse options of one experiment beside a file that has those of all."""
+    names = [part.name for part in fields(experiment) if getattr(experiment, part.name) != part.default]
+    options = [f"--{name.replace('_', '-')}" for name in [*names, *(["context"] if context is not None else [])]]
+    if options:
+        raise InvalidValue(f"{', '.join(options)} would be ignored beside --config; write it into the file instead")
+
+
 @group_options
 def serve_command(*, experiment: Experiment, serving: Serving) -> None:  # type: ignore[valid-type]
     """Serve decisions over HTTP, with a live page and a log of every decision.
@@ -79,6 +87,7 @@ def serve_command(*, experiment: Experiment, serving: Serving) -> None:  # type:
         if serving.config is not None:
             if serving.items is not None:
                 raise InvalidValue("give ITEMS or --config, not both")
+            _refuse_beside_config(experiment, serving.context)
             plans = read_config(serving.config, catalogue)
         elif serving.items is None or not given.get("arm"):
             raise InvalidValue("give a file of items with --arm and --path, or --config")

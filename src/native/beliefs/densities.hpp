@@ -1,6 +1,6 @@
 // The densities that winning probabilities integrate: Beta on the log-odds scale, and Normal. Around any c
 //   ln f(t) = ln f(c) + slope(c) (t - c) - weight bend(t - c),
-// where `bend` is the same function for every child. Twin of banditree/beliefs/densities.py.
+// where `bend` is the same function for every child. Its twins are in banditree/beliefs/winning.py.
 #pragma once
 
 #include <algorithm>
