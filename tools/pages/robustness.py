@@ -24,6 +24,7 @@ N_RANDOM, N_SHOPS, DRAWN_SEEDS = 24, 12, 12  # worlds of each kind, and seeds of
 END, GROWTH_SEEDS = 1_000_000, 10
 SHARE = 0.3  # of the seeds that the worlds of the paper name: enough, with a budget of about 25 minutes on two cores
 QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
+FEW_ARMS = 10  # a world with fewer is soon played, and its runs differ much
 COVERAGE_SEEDS = 6  # runs in which intervals are looked at
 SECONDS_PER_STEP = 2e-6  # of a plain policy, about, on two cores; for the bar
 SLOWER = 8  # how many times longer than the others ATS takes per decision, about; for the bar
@@ -55,7 +56,9 @@ def plan(quick: bool, share: float = 1.0) -> tuple[dict[str, list[World]], list[
 
 
 def fewer_seeds(world: World, share: float) -> World:
-    """Return the same world with a share of its seeds, but at least 4 of those it has."""
+    """Return the same world with a share of its seeds, but at least 4 of those it has; with few arms all are kept."""
+    if world.problem.instance(0).tree.n_arms < FEW_ARMS:
+        return world
     seeds, long_seeds = (min(n, max(round(share * n), 4)) for n in (world.seeds, world.long_seeds))
     return replace(world, seeds=seeds, long_seeds=long_seeds)
 
