@@ -126,7 +126,7 @@ def advise_command(
             catalogue = source.read()
             plan = plan_advice(catalogue, **size)
             call = partial(advise, catalogue, **size, **how)
-        output.announce(plan, simulated.jobs, could_be_quick=seeds is None and not simulated.quick)
+        output.announce(plan, simulated.jobs, could_be_quick=not simulated.quick)
         advice = call()
         output.show(advice)
         output.write_page(advice, source.items)

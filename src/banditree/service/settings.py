@@ -235,9 +235,10 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
             except ValueError:
                 raise InvalidValue(f"--context {part!r}: a range is like 18..90") from None
         else:
-            spec[name] = value if value == "bool" else [level.strip() for level in value.split("|")]
-            if "" in spec[name]:
+            levels = [level.strip() for level in value.split("|")]
+            if "" in levels:
                 raise InvalidValue(f"--context {part!r} has a level without a name")
+            spec[name] = value if value == "bool" else levels
     return features_of(spec)
 
 

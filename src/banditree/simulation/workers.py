@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
@@ -171,9 +172,16 @@ def _through_joblib(
 
     yields_results = bool(getattr(backend, "supports_return_generator", False))
     parallel = Parallel(n_jobs=jobs, return_as="generator" if yields_results else "list")
-    for done, result in enumerate(parallel(delayed(_run_seed)(draw, run, seed) for seed in seeds), start=1):
-        show(steps * done // len(seeds))
-        yield result
+    results = parallel(delayed(_run_seed)(draw, run, seed) for seed in seeds)
+    try:
+        for done, result in enumerate(results, start=1):
+            show(steps * done // len(seeds))
+            yield result
+    finally:
+        if yields_results:
+            with warnings.catch_warnings():  # joblib warns of tasks that are left, as after Ctrl-C
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
 
 
 def _run_seed(draw: Draw[Instance], run: Run[Instance, Result], seed: int) -> Result:
