@@ -192,7 +192,7 @@ def test_every_command_has_help() -> None:
 
 def test_ctrl_c_is_no_traceback(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
-        raise Interrupted("stopped with 0 of 4 seeds finished")
+        raise Interrupted("Stopped with 0 of 4 seeds finished")
 
     monkeypatch.setattr("banditree.cli.catalogue.simulate", stopped)
     result = call("simulate", items, *QUICK)
@@ -203,7 +203,7 @@ def test_ctrl_c_saves_the_runs_that_are_finished(items: Path, monkeypatch: pytes
     finished = simulate(shop(), horizon=20, seeds=2).runs
 
     def stopped(*_: object, **__: object) -> None:
-        stop = Interrupted("stopped with 2 of 4 seeds finished")
+        stop = Interrupted("Stopped with 2 of 4 seeds finished")
         stop.runs = finished
         raise stop
 

@@ -94,7 +94,7 @@ def interrupted(
 )
 def test_ctrl_c_stops_in_the_middle_of_a_run(kind: str, horizon: int, jobs: int) -> None:
     out = interrupted(kind, jobs, horizon=horizon, seeds="[2, 3, 4]")
-    assert "stopped with 0 of 3 seeds finished" in out
+    assert "Stopped with 0 of 3 seeds finished" in out
     assert "kept None" in out
 
 

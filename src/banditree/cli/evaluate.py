@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -43,6 +43,7 @@ POLICY = option(None, "NAMES", f"Policies. Default: {','.join(POLICIES)}, and Li
 class Source:
     """The log that a command is about, and the categories of its arms."""
 
+    title: ClassVar = "Log"
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")]
     arm: str | None = option(
         None, "COLUMN", "Column of the arms, in the log and the items. Not needed for a log of the service."

@@ -36,7 +36,7 @@ def exit_on_error() -> Iterator[None]:
         exit_with(f"Error: {error}", USER_ERROR)
     except KeyboardInterrupt as stopped:
         has_more = isinstance(stopped, Interrupted)  # else the text is of Python's own, such as what it was decoding
-        exit_with(f"Stopped: {stopped}" if has_more else "Stopped.", STOPPED)
+        exit_with(f"{stopped}." if has_more else "Stopped.", STOPPED)
 
 
 def replace_unprintable() -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 from banditree import plots
 from banditree.catalogue.contexts import ContextModel
@@ -69,6 +71,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar
 class Source:
     """The catalogue that a command is about."""
 
+    title: ClassVar = "Catalogue"
     items: Annotated[
         Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")
     ]
@@ -117,6 +120,7 @@ class Source:
 class Simulated:
     """What a command simulates."""
 
+    title: ClassVar = "Simulation"
     horizon: int = option(..., "T", "How many decisions will be made.", parser=whole(1))
     policy: list[str] | None = option(
         None, "NAMES", "Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
@@ -137,6 +141,7 @@ class Simulated:
 class Output:
     """How a command shows its result."""
 
+    title: ClassVar = "Output"
     html: Path | None = option(None, "FILE", "Write everything as one web page.")
     as_json: bool = option(False, None, "Print JSON instead of text.", "--json")
     quiet: Quiet = False
@@ -192,7 +197,8 @@ class Output:
 def group_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function whose parameters, all keyword-only, have an `option` as a default.
 
-    A parameter that is annotated with a dataclass stands for its fields. In the help, required options come first.
+    A parameter that is annotated with a dataclass stands for its fields, which the help shows in a box of their own,
+    with the ``title`` of that class. In each box, required options come first.
     """
     hints = get_type_hints(command, include_extras=True)
     given = signature(command).parameters
@@ -201,7 +207,8 @@ def group_options(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in given.items():
         if name in groups:
             types = get_type_hints(groups[name], include_extras=True)
-            options += [_parameter(part.name, types[part.name], part) for part in fields(groups[name])]
+            for part in fields(groups[name]):
+                options.append(_in_box(groups[name].title, _parameter(part.name, types[part.name], part)))
         else:
             options.append(_parameter(name, hints[name], parameter.default))
     options.sort(key=lambda option: option.default is not Parameter.empty)
@@ -225,6 +232,14 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
             annotation = Annotated[annotation, typer.Option(*names, **described)]
         default = Parameter.empty if default.default is MISSING else default.default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _in_box(title: str, parameter: Parameter) -> Parameter:
+    """Show an option in the box of the help with this title; arguments stay in theirs."""
+    described = copy(parameter.annotation.__metadata__[0])
+    if isinstance(described, OptionInfo):
+        described.rich_help_panel = title
+    return parameter.replace(annotation=Annotated[parameter.annotation.__origin__, described])
 
 
 class _PlainFlags:

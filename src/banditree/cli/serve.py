@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
@@ -29,13 +29,14 @@ def _options() -> Iterator[tuple[str, Any, Any]]:
                 yield part.name, WRITTEN.get(part.metadata["metavar"], types[part.name]), described
 
 
-Experiment = make_dataclass("Experiment", _options(), kw_only=True)
+Experiment = make_dataclass("Experiment", _options(), kw_only=True, namespace={"title": "Experiment"})
 
 
 @dataclass(kw_only=True)
 class Serving:
     """What to serve, where, and to whom."""
 
+    title: ClassVar = "Service"
     items: Annotated[
         Path | None, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")
     ] = None

@@ -125,7 +125,7 @@ def simulate(
             for seed, of_seed in work:
                 outcomes[seed] = of_seed
     except KeyboardInterrupt:
-        stopped = Interrupted(f"stopped with {len(outcomes)} of {len(indices)} seeds finished")
+        stopped = Interrupted(f"Stopped with {len(outcomes)} of {len(indices)} seeds finished")
         _attach_runs(stopped, plan, indices, outcomes)
         raise stopped from None
     except Exception as error:  # raised by one seed; the finished ones are kept
