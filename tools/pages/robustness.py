@@ -20,7 +20,8 @@ from tools.pages.robustness_numbers import Point, measure
 from tools.pages.robustness_page import NORMAL, PAPER, RANDOM, SHOPS, page
 from tools.pages.robustness_worlds import World, growing_worlds, normal_worlds, random_worlds, shops, table_worlds
 
-N_RANDOM, N_SHOPS, DRAWN_SEEDS = 24, 12, 12  # worlds of each kind, and seeds of each
+N_RANDOM, RANDOM_SEEDS = 24, 12  # worlds drawn at random, and seeds of each
+N_SHOPS, SHOP_SEEDS = 12, 24  # the same for shops, in which single runs differ by a factor of five
 END, GROWTH_SEEDS = 1_000_000, 10
 SHARE = 0.3  # of the seeds that the worlds of the paper name: enough, with a budget of about 25 minutes on two cores
 QUICK_HORIZON, QUICK_SEEDS, QUICK_END = 50, 3, 1000  # with --quick: enough to see that all works
@@ -36,8 +37,8 @@ def plan(quick: bool, share: float = 1.0) -> tuple[dict[str, list[World]], list[
     groups = {
         PAPER: table,
         NORMAL: normal_worlds(),
-        SHOPS: shops(N_SHOPS, DRAWN_SEEDS),
-        RANDOM: random_worlds(N_RANDOM, DRAWN_SEEDS),
+        SHOPS: shops(N_SHOPS, SHOP_SEEDS),
+        RANDOM: random_worlds(N_RANDOM, RANDOM_SEEDS),
     }
     growing = growing_worlds(END, GROWTH_SEEDS)
     if quick:

@@ -97,7 +97,9 @@ class AdaptiveRows(Rows):
     STEPS: ClassVar[NDArray[Any]]  # concentrations of arms around their cluster are 4 to the power of these, in units
     BELOW: ClassVar[float]  # the log prior of a copy falls by this much with each step below 0
     HINT: ClassVar[float]  # how fast draws become plainer as plays per arm exceed what an arm's belief is worth
-    SHARPEST: ClassVar[tuple[float, float]]  # the largest sharpness of draws: constant, and times the log of the arms
+    SHARPEST: ClassVar[
+        tuple[float, float]
+    ]  # the largest sharpness of draws: 1 + the first times ln arms, up to the second
     STRAY_HINT: ClassVar[float]  # the same two for arms that do not follow their cluster
     STRAY_SHARPEST: ClassVar[float]
     STRAYS: ClassVar[float]  # how many arms are expected not to follow their cluster, after some plays
@@ -343,9 +345,12 @@ class AdaptiveRows(Rows):
         return float(plays / self.scale[0] * self.faded()) / len(self.shape.node_of)
 
     def sharpest(self) -> float:
-        """Return the largest sharpness of draws: of more arms, more draws are high by chance."""
-        constant, per_log = self.SHARPEST
-        return constant + per_log * float(np.log(max(len(self.shape.node_of), 2)))
+        """Return the largest sharpness of draws: of more arms, more draws are high by chance.
+
+        But however many there are, a cluster that was unlucky at first has to be tried again.
+        """
+        per_log, most = self.SHARPEST
+        return min(1.0 + per_log * float(np.log(max(len(self.shape.node_of), 2))), most)
 
     def least_plain(self, own: Floats) -> Floats:
         """Return how plain draws of arms that follow their cluster are at least: (k,).
