@@ -97,9 +97,7 @@ class AdaptiveRows(Rows):
     STEPS: ClassVar[NDArray[Any]]  # concentrations of arms around their cluster are 4 to the power of these, in units
     BELOW: ClassVar[float]  # the log prior of a copy falls by this much with each step below 0
     HINT: ClassVar[float]  # how fast draws become plainer as plays per arm exceed what an arm's belief is worth
-    SHARPEST: ClassVar[
-        tuple[float, float]
-    ]  # the largest sharpness of draws: 1 + the first times ln arms, up to the second
+    SHARPEST: ClassVar[tuple[float, float]]  # the largest sharpness: 1 + the first times ln arms, up to the second
     STRAY_HINT: ClassVar[float]  # the same two for arms that do not follow their cluster
     STRAY_SHARPEST: ClassVar[float]
     STRAYS: ClassVar[float]  # how many arms are expected not to follow their cluster, after some plays

@@ -178,7 +178,7 @@ class NormalRows(AdaptiveRows):
 
     ONE = 0.0
     STEPS = np.arange(-4, 6)  # arms differ by 16 standard deviations of a reward to a thirty-second of one
-    BELOW, HINT, SHARPEST = 2.0, 0.3, (np.inf, 2.0)
+    BELOW, HINT, SHARPEST = 2.0, 0.3, (np.inf, 2.0)  # 2 for any number of arms
     STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.3, 4.0, 1.0, 5.0, 0.02
     count: Floats
     total: Floats
