@@ -95,40 +95,31 @@ struct AdaptiveRows {
     Drawn drawn(const Tree& tree, std::int32_t leaf, double u) const {
         const Seen known = seen(leaf);
         const std::size_t parent = cluster(tree, tree.parent[leaf]);
-        if (u < stray(leaf, known, mean[parent])) return drawn_alone(known);
-        double m, v;
-        const double own = believe_arm(known, mean[parent], variance[parent], m, v);
-        return drawn_following(m, v, own);
+        return u < stray(leaf, known, mean[parent]) ? drawn_alone(known) : drawn_following(known, parent);
     }
     static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
 
-    BANDITREE_INLINE Drawn drawn_following(double m, double v, double own) const {
-        return kind.drawn(m, sharpened(v, set.hint, least_plain + looser * own));
+    Drawn drawn_following(const Seen& known, std::size_t c) const {
+        return kind.drawn(following(known, mean[c], variance[c], plays_per_arm));
     }
-    // What is believed about an arm that does not follow its cluster: mean and variance.
-    BANDITREE_INLINE Drawn believe_alone(const Seen& known) const {
-        const double n = stray_prior.plays + known.plays;
-        return {(stray_prior.plays * stray_prior.mean + known.total) / n, 1.0 / (n + Kind::one)};
+    Drawn drawn_alone(const Seen& known) const { return kind.drawn(alone(known, stray_prior, plays_per_arm)); }
+
+    // What an arm is drawn with if it follows its cluster, which has the mean `around` with the variance `spread`. What it shares
+    // with its siblings counts more in the variance.
+    BANDITREE_INLINE Moments following(const Seen& known, double around, double spread, double per_arm) const {
+        const double per_play = 1.0 / (k_arms + known.plays), share = k_arms * per_play, own = known.plays * per_play;
+        const double v = 1.0 / (k_arms + known.plays + Kind::one) + set.shared * share * share * spread;
+        return {share * around + known.total * per_play, sharpened(v, per_arm, set.hint, least_plain + looser * own)};
     }
-    BANDITREE_INLINE Drawn drawn_alone(const Seen& known) const {
-        const Drawn believed = believe_alone(known);
-        return kind.drawn(believed.x, sharpened(believed.y, set.stray_hint, 1.0 / set.stray_sharpest));
+    // And if it does not: its own rewards, and what strays are expected to be.
+    BANDITREE_INLINE Moments alone(const Seen& known, const Stray& expected, double per_arm) const {
+        const double n = expected.plays + known.plays;
+        return {(expected.plays * expected.mean + known.total) / n,
+                sharpened(1.0 / (n + Kind::one), per_arm, set.stray_hint, 1.0 / set.stray_sharpest)};
     }
-    BANDITREE_INLINE double sharpened(double v, double hint, double least) const {
-        const double plainness = std::max(hint * ln_one_plus(v * plays_per_arm), least);
+    BANDITREE_INLINE double sharpened(double v, double per_arm, double hint, double least) const {
+        const double plainness = std::max(hint * ln_one_plus(v * per_arm), least);
         return v * std::min(plainness, 1.0);
-    }
-    // At least the variance of the draws of an arm that follows its cluster, and of one that does not, without a logarithm; also
-    // when arms have `later` times the plays.
-    BANDITREE_INLINE double sharpened_at_most(double v, double own, double later) const {
-        return at_most(v, later * set.hint, least_plain + looser * own);
-    }
-    BANDITREE_INLINE double sharpened_alone_at_most(double v, double later) const {
-        return at_most(v, later * set.stray_hint, 1.0 / set.stray_sharpest);
-    }
-    BANDITREE_INLINE double at_most(double v, double hint, double least) const {
-        const double x = hint * plays_per_arm * v, most = x > least ? x : least;
-        return most < 1.0 ? most * v : v;
     }
 
     Alike alike(const Tree& tree, std::int32_t leaf) const {
@@ -141,24 +132,23 @@ struct AdaptiveRows {
         const std::size_t n = leaves.size();
         to.resize(n);
         for (auto& column : columns) column.resize(n);
-        double *plays = columns[0].data(), *total = columns[1].data(), *around = columns[2].data(), *spread = columns[3].data();
+        double *plays = columns[0].data(), *total = columns[1].data(), *means = columns[2].data(), *variances = columns[3].data();
         double *as_stray = columns[4].data(), *at_best = columns[5].data();
         for (std::size_t i = 0; i < n; ++i) {
             const Seen known = seen(leaves[i]);
             const Logs logs = kind.logs(leaves[i]);
             const std::size_t parent = cluster(tree, tree.parent[leaves[i]]);
-            plays[i] = known.plays, total[i] = known.total, around[i] = mean[parent], spread[i] = variance[parent];
+            plays[i] = known.plays, total[i] = known.total, means[i] = mean[parent], variances[i] = variance[parent];
             as_stray[i] = logs.alone, at_best[i] = logs.best;
         }
         in_vectors([&]() BANDITREE_INLINE {
             double *const __restrict x = to.mean.data(), *const __restrict y = to.sd.data(), *const __restrict share = to.share.data();
             for (std::size_t i = 0; i < n; ++i) {
                 const Seen known{plays[i], total[i]};
-                double m, v;
-                const double own = believe_arm(known, around[i], spread[i], m, v);
-                const Drawn follows = drawn_following(m, v, own), alone = drawn_alone(known);
-                const double strays = stray({as_stray[i], at_best[i]}, known, around[i]);
-                x[i] = follows.x, x[i + n] = alone.x, y[i] = follows.y, y[i + n] = alone.y;
+                const Drawn follows = kind.drawn(following(known, means[i], variances[i], plays_per_arm));
+                const Drawn strayed = kind.drawn(alone(known, stray_prior, plays_per_arm));
+                const double strays = stray({as_stray[i], at_best[i]}, known, means[i]);
+                x[i] = follows.x, x[i + n] = strayed.x, y[i] = follows.y, y[i + n] = strayed.y;
                 share[i] = 1.0 - strays, share[i + n] = strays;
             }
         });
@@ -232,14 +222,6 @@ struct AdaptiveRows {
         const double per_play = 1.0 / (k + of.plays), share = k * per_play;
         m = share * mean[parent] + of.total * per_play;
         v = 1.0 / (k + of.plays + Kind::one) + share * share * variance[parent];
-    }
-    // And about an arm, whose cluster has the mean `around` with the variance `spread`; what it shares with its siblings
-    // counts more in the variance. Returns how much of this is its own.
-    BANDITREE_INLINE double believe_arm(const Seen& of, double around, double spread, double& m, double& v) const {
-        const double per_play = 1.0 / (k_arms + of.plays), share = k_arms * per_play;
-        m = share * around + of.total * per_play;
-        v = 1.0 / (k_arms + of.plays + Kind::one) + set.shared * share * share * spread;
-        return of.plays * per_play;
     }
 
     // The chance that an arm does not follow its cluster.

@@ -21,7 +21,12 @@ struct Seen {
 // Evidence that has faded below this counts as none, LEAST_EVIDENCE in adaptive.py.
 inline double or_none(double evidence) { return evidence < 1e-150 ? 0.0 : evidence; }
 
-// Mean and standard deviation of a normal draw.
+// What an arm is drawn with, in units of a reward and of its variance.
+struct Moments {
+    double mean, variance;
+};
+
+// Mean and standard deviation of a normal draw, which may be on a scale of its own.
 struct Drawn {
     double x, y;
 };
@@ -157,8 +162,12 @@ struct AdaptiveBeta {
         const double n = seen.plays, s = seen.total, off = std::max(std::abs(s - n * low), std::abs(s - n * high));
         return room + k * off * off / ((k + n) * n * std::min(low * (1.0 - low), high * (1.0 - high)));
     }
-    // How far the mean of a cluster may move before what was found for its arms is found anew.
-    double leeway(double mean) const { return 0.02 * std::min(mean, 1.0 - mean); }
+    // The cell that a mean lies in, 3% at most of its distance from 0 or 1: what is found for one mean holds for the cell.
+    void cell(double mean, double& low, double& high) const {
+        const double rest = 1.0 - mean, x = std::max(std::min(mean, rest), edge), from = coarse(x), to = coarse_above(x);
+        low = mean < rest ? from : 1.0 - to;
+        high = mean < rest ? to : 1.0 - from;
+    }
     // What `remember` kept.
     Logs logs(std::int32_t leaf) const { return {nodes[leaf].scales.a, nodes[leaf].scales.b}; }
     BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, double around, const Stray&) const {
@@ -168,28 +177,14 @@ struct AdaptiveBeta {
         return logs.alone - (logs.best - k / (n + k) * (logs.best - there) - 0.5 * ln_one_plus(n / k));
     }
     // See AdaptiveBetaRows.drawn(), which says why this scale.
-    static BANDITREE_INLINE double on_scale(double rate, double low, double high) {
-        return 3.0 * (low - high) - linear_part * (rate - 0.5);
-    }
-    BANDITREE_INLINE Drawn drawn(double mean, double variance) const {
+    BANDITREE_INLINE Drawn drawn(const Moments& of) const {
+        const double mean = of.mean, variance = of.variance;
         const double half = 0.5 * variance, least = half < edge ? edge : half > 0.5 ? 0.5 : half;
         const double p = mean < least ? least : mean > 1.0 - least ? 1.0 - least : mean, q = 1.0 - p;
-        const double low = cbrt_lane(p), high = cbrt_lane(q), below = 1.0 / (low * low), above = 1.0 / (high * high);
+        const double low = inverse_cbrt_lane(p), high = inverse_cbrt_lane(q), below = low * low, above = high * high;
         const double bend = (q * below - p * above) * variance * (1.0 / 3.0), slope = below + above - linear_part;
-        return {on_scale(p, low, high) - bend, slope * std::sqrt(variance * p * q) * (1.0 + wider * variance)};
-    }
-    // The mean whose draws are at the bar, and a factor w such that a draw with a lower mean m and variance v passes the bar
-    // only if a normal exceeds 2.06, which it does in less than 2%, if (mean - m)^2 > 4.3 w v.
-    void at_bar(double bar, double& mean, double& factor) const {
-        const double end = on_scale(1.0, 1.0, 0.0), below = -std::min(std::abs(bar), end);
-        double root = (below + end) / 3.4;  // of the rate, by Newton's method
-        for (int step = 0; step < 2; ++step) {
-            const double square = root * root, other = cbrt_lane(1.0 - square * root);
-            const double value = 3.0 * (root - other) - linear_part * (square * root - 0.5) - below;
-            root -= value / (3.0 + 3.0 * square / (other * other) - 3.0 * linear_part * square);
-        }
-        mean = bar > 0.0 ? 1.0 - root * root * root : root * root * root;
-        factor = (1.0 + mean) * (mean < 0.5 ? mean * (1.0 - mean) : 0.25);
+        const double on_scale = 3.0 * (p * below - q * above) - linear_part * (p - 0.5);
+        return {on_scale - bend, slope * std::sqrt(variance * p * q) * (1.0 + wider * variance)};
     }
 };
 
@@ -281,7 +276,11 @@ struct AdaptiveNormal {
         const double away = in_units(std::max(std::abs(x - low), std::abs(x - high)));
         return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree));
     }
-    double leeway(double) const { return 0.02 * sd * std::sqrt(variance); }
+    void cell(double mean, double& low, double& high) const {
+        const double width = 0.03 * sd * std::sqrt(variance);
+        low = width * std::floor(mean / width);
+        high = low + width;
+    }
     BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, double around, const Stray& stray) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n;
         const auto log_density = [&](double mean, double part) BANDITREE_INLINE {
@@ -290,11 +289,7 @@ struct AdaptiveNormal {
         };
         return log_density(stray.mean, 1.0 / n + 1.0 / stray.plays) - log_density(around, 1.0 / n + 1.0 / k);
     }
-    BANDITREE_INLINE Drawn drawn(double mean, double part) const { return {mean, sd * std::sqrt(variance * part)}; }
-    void at_bar(double bar, double& mean, double& factor) const {
-        mean = bar;
-        factor = sd * sd * variance;
-    }
+    BANDITREE_INLINE Drawn drawn(const Moments& of) const { return {of.mean, sd * std::sqrt(variance * of.variance)}; }
 };
 using AdaptiveGaussian = AdaptiveNormal<false>;
 using AdaptiveLearnedGaussian = AdaptiveNormal<true>;

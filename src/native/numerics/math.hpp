@@ -85,6 +85,10 @@ inline double power_near_root(double x) {
     return std::ldexp(1.0, half);
 }
 
+// The nearest numbers that are at most x, and above x, with six binary digits; for x >= 0.
+inline double coarse(double x) { return from_bits(to_bits(x) >> 47 << 47); }
+inline double coarse_above(double x) { return from_bits(((to_bits(x) >> 47) + 1) << 47); }
+
 // ln(1 - x) for 0 <= x < 1, without losing the digits of a small x.
 inline double ln_one_minus(double x) {
     if (x < 1e-3) return -x * (1.0 + x * (1. / 2 + x * (1. / 3 + x * (1. / 4 + x * (1. / 5)))));

@@ -1,14 +1,16 @@
 // Finds the arm with the highest draw without drawing all of them, exactly. One draw sets a bar; most other arms pass it so
-// rarely that a bound on their chance decides, many arms at a time. docs/exact-sampling.md derives the bounds.
+// rarely that a bound on their chance decides, many arms at a time. docs/exact-sampling.md derives it.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "beliefs/adaptive.hpp"
 #include "numerics/normal.hpp"
+#include "numerics/sums.hpp"
 #include "policy/limits.hpp"
 
 namespace banditree {
@@ -28,101 +30,197 @@ struct Screening {
     using Rows = AdaptiveRows<Kind>;
     static constexpr double lowest = -std::numeric_limits<double>::infinity();
     static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
-    static constexpr double often = 0.02;       // chance from which on it is computed whether an arm is a stray
-    static constexpr double seldom = 0.02;
-    static constexpr double rare = 4.3;         // square of a normal that is exceeded more rarely than `seldom`, see Kind::at_bar
-    static constexpr double far = 2.07;         // such a normal
-    static constexpr double unheard_of = 11.0;  // normal that is never drawn, not by the highest of a million: exp(-60)
-    std::int32_t min_wide = 48;                 // with fewer arms, drawing all of them is as fast
+    static constexpr double seldom = 0.1;  // arms that pass the bar more often are drawn
+    std::int32_t min_wide = 48;            // with fewer arms, drawing all of them is as fast
 
     bool covers(const Tree& tree) const { return min_wide != never && tree.n_arms >= min_wide; }
 
     // Without the arms that the limits exclude, which may be null.
     std::int32_t pick(const Tree& tree, const Rows& rows, const Limits* limits, Stream& rng) {
-        bar = mean_at_bar = lowest;
+        bar = lowest;
         winner = -1;
-        odds_limit = rows.chance > 0.0 ? ln(often / (1.0 - often)) - ln(rows.chance / (1.0 - rows.chance)) : never;
+        odds = rows.chance / (1.0 - rows.chance);
+        clock = rng.standard_exponential();
         exclude(tree, rows, limits);
-        const std::int32_t first = find_first(rows);
-        if (first >= 0) try_first(tree, rows, first, rng);
-        const double between = ln_one_minus(often), between_hits = ln_one_minus(seldom);
-        double begin = 0.0, next_low = skip(rng, between), next_hit = skip(rng, between_hits);  // ranks of arms
+        first = find_first(rows);
+        if (first >= 0) raise(rows.draw(rows.drawn(tree, first, rng.random()), rng), first);
         bounds.resize(rows.blocks.size());
-        for (std::size_t b = 0; b < rows.blocks.size(); ++b) {
-            const Block& block = rows.blocks[b];
-            if (block.leaves.empty()) continue;
-            const double end = begin + static_cast<double>(block.leaves.size());
-            const bool pass_seldom = all_pass_seldom(rows, b);
-            if (!pass_seldom) in_vectors([&]() BANDITREE_INLINE { describe(rows, block, 0, block.leaves.size()); });
-            for (double rank = begin; rank < end; rank += 1.0) {
-                if (pass_seldom) rank = std::max(rank, std::min(next_low, next_hit));
-                if (!(rank < end)) break;
-                const bool is_low = rank == next_low, may_hit = rank == next_hit;
-                if (is_low) next_low += 1.0 + skip(rng, between);
-                if (may_hit) next_hit += 1.0 + skip(rng, between_hits);
-                const auto i = static_cast<std::size_t>(rank - begin);
-                if (block.leaves[i] == first || is_excluded(block.leaves[i])) continue;
-                if (pass_seldom) describe(rows, block, i, i + 1);
-                try_known(rows, block, i, is_low, may_hit, rng);
-            }
-            begin = end;
-        }
+        for (std::size_t b = 0; b < rows.blocks.size(); ++b)
+            if (!rows.blocks[b].leaves.empty()) try_block(rows, rows.blocks[b], bounds[b], rng);
         if (rows.n_known < tree.n_arms) try_untouched(tree, rows, rng);
         return winner;
     }
 
   private:
-    double odds_limit = 0.0;                      // log factor from which on an arm is a stray often
-    double bar = 0.0, mean_at_bar = 0.0, factor = 0.0;  // the highest draw so far, and what Kind::at_bar says of it
-    std::int32_t winner = -1;                     // its arm, or the cluster of untouched arms that it belongs to
-    std::vector<std::int32_t> strays;             // untouched arms that do not follow their clusters in this decision
-    std::vector<std::int32_t> excluded;           // leaves of arms that may not be chosen, in order
-    std::vector<std::int32_t> gone;               // (clusters,) number of untouched ones among them
-    std::int32_t n_gone = 0;                      // in all clusters
-    std::vector<double> untouched_means, untouched_sds;  // (clusters,) what untouched arms are drawn from
-    double means[Block::size], sds[Block::size], factors[Block::size];  // of the arms of a block, see `describe`
+    double bar = 0.0;                    // the highest draw so far
+    std::int32_t winner = -1;            // its arm, or the cluster of untouched arms that it belongs to
+    std::int32_t first = -1;             // the leaf of the arm that was drawn first, to set the bar
+    double odds = 0.0;                   // that an arm is a stray, before its rewards are considered
+    double clock = 0.0;                  // see `next`
+    std::vector<std::int32_t> excluded;  // leaves of arms that may not be chosen, in order
+    std::vector<std::int32_t> gone;      // (clusters,) number of untouched ones among them
+    std::vector<double> untouched_means, untouched_sds, untouched_chances;  // (clusters,)
 
-    // What holds for all arms of a block in one copy, as long as the evidence is the same and their cluster has hardly moved.
+    // Of the arms of a block: what they are drawn with as siblings, that is, if they follow their cluster, and as strays; at
+    // least the log factor by which their rewards change the odds of the latter; what they are drawn from; and at most the
+    // chance that they pass the bar.
+    double means[Block::size], variances[Block::size], stray_means[Block::size], stray_variances[Block::size], factors[Block::size];
+    Drawn siblings[Block::size], strays[Block::size];
+    double chances[Block::size];
+
+    // What these depend on besides the rewards of the arms.
+    struct Around {
+        double low, high, spread, plays_per_arm;  // where the mean of the cluster is; its variance; and plays of all arms
+        Stray stray;
+        bool operator==(const Around& other) const {
+            return low == other.low && high == other.high && spread == other.spread && plays_per_arm == other.plays_per_arm &&
+                   stray.mean == other.stray.mean && stray.plays == other.stray.plays;
+        }
+    };
+    static Around around(const Rows& rows, std::size_t c) {
+        return {rows.mean[c], rows.mean[c], rows.variance[c], rows.plays_per_arm, rows.stray_prior};
+    }
+    // The same in steps, and not below the truth: what follows from it holds for many decisions, but is a function of the
+    // evidence alone, so that what is kept of earlier decisions changes none.
+    static Around roughly_around(const Rows& rows, std::size_t c) {
+        Around of = around(rows, c);
+        double stray_low;
+        rows.kind.cell(rows.mean[c], of.low, of.high);
+        rows.kind.cell(rows.stray_prior.mean, stray_low, of.stray.mean);
+        of.spread = coarse_above(of.spread), of.plays_per_arm = coarse_above(of.plays_per_arm);
+        return of;
+    }
+
+    // What holds for all arms of a block in one copy.
     struct Bound {
         std::uint64_t changes = 0;
         std::size_t copy = 0;
-        double low = 0.0, high = 0.0, spread = 0.0, plays_per_arm = 0.0, stray_prior = 0.0;  // what it holds for
-        double mean = 0.0, variance = 0.0, stray_mean = 0.0, stray_variance = 0.0, factor = 0.0;
+        Around around{};
+        Drawn sibling{}, stray{};  // with the highest mean and the largest variance among them
+        double factor = 0.0;
     };
-    static constexpr std::size_t few = 4;                // arms of a block that are tried one by one
-    static constexpr std::size_t n_bounds = 8;           // copies for which bounds are kept
-    std::vector<std::vector<Bound>> bounds;              // (blocks,)
+    static constexpr std::size_t n_bounds = 16;  // copies for which bounds are kept
+    std::vector<std::vector<Bound>> bounds;      // (blocks,)
 
-    // Whether no arm of a block has to be tried, but for those that may hit or whose random number for strays is low.
-    bool all_pass_seldom(const Rows& rows, std::size_t b) {
-        const Block& block = rows.blocks[b];
-        if (Kind::learned || block.leaves.size() < few) return false;  // learned noise changes with every reward
-        if (bounds[b].empty()) bounds[b].resize(n_bounds);
-        const double around = rows.mean[block.cluster], spread = rows.variance[block.cluster];
-        Bound& of = bounds[b][rows.copy % n_bounds];
-        const bool holds = of.changes > std::max(block.changed, rows.all_changed) && of.copy == rows.copy && of.low <= around &&
-                           around <= of.high && spread <= of.spread && rows.plays_per_arm <= of.plays_per_arm &&
-                           rows.stray_prior.mean <= of.stray_prior;
-        if (!holds) bind(rows, block, around, spread, of);
-        if (!is_below(of.mean, of.variance)) return false;
-        return of.factor < odds_limit || is_below(of.stray_mean, of.stray_variance);
+    const Bound& bound(const Rows& rows, const Block& block, std::vector<Bound>& kept) {
+        if (kept.empty()) kept.resize(n_bounds);
+        Bound& of = kept[rows.copy % n_bounds];
+        const Around its = roughly_around(rows, block.cluster);
+        const bool holds = of.changes > std::max(block.changed, rows.all_changed) && of.copy == rows.copy && of.around == its;
+        if (holds && !Kind::learned) return of;  // learned noise changes with every reward
+        in_vectors([&]() BANDITREE_INLINE {
+            describe(rows, block, its);
+            const std::size_t n = block.leaves.size();
+            of = {rows.changes + 1, rows.copy, its,
+                  rows.kind.drawn({highest(means, n), highest(variances, n)}),
+                  rows.kind.drawn({highest(stray_means, n), highest(stray_variances, n)}),
+                  exp_lane(std::min(highest(factors, n), rows.set.largest_factor))};
+        });
+        return of;
     }
-    void bind(const Rows& rows, const Block& block, double around, double spread, Bound& of) const {
-        const double leeway = rows.kind.leeway(around), later = 1.02;
-        of = {rows.changes + 1, rows.copy, around - leeway, around + leeway, later * spread, 1.01 * rows.plays_per_arm,
-              rows.stray_prior.mean + leeway, lowest, 0.0, lowest, 0.0, lowest};
-        for (std::size_t i = 0; i < block.leaves.size(); ++i) {
-            const Seen seen = block.seen(i);
-            double mean, variance;
-            const double own = rows.believe_arm(seen, of.high, of.spread, mean, variance);
-            const auto [stray_mean, stray_variance] = rows.believe_alone(seen);
-            of.mean = std::max(of.mean, mean);
-            of.variance = std::max(of.variance, rows.sharpened_at_most(variance, own, later));
-            of.stray_mean = std::max(of.stray_mean, stray_mean + leeway);
-            of.stray_variance = std::max(of.stray_variance, rows.sharpened_alone_at_most(stray_variance, later));
-            of.factor = std::max(of.factor, rows.kind.most_factor(seen, block.rooms[i], rows.concentration(), of.low, of.high, rows.stray_prior));
+
+    BANDITREE_INLINE void describe(const Rows& rows, const Block& block, const Around& its) {
+        const double k = rows.concentration();
+        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
+        const double* const __restrict rooms = block.rooms.data();
+        const std::size_t n = block.leaves.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            const Seen seen{plays[i], totals[i]};
+            const Moments sibling = rows.following(seen, its.high, its.spread, its.plays_per_arm);
+            const Moments stray = rows.alone(seen, its.stray, its.plays_per_arm);
+            means[i] = sibling.mean, variances[i] = sibling.variance;
+            stray_means[i] = stray.mean, stray_variances[i] = stray.variance;
+            factors[i] = rows.kind.most_factor(seen, rooms[i], k, its.low, its.high, its.stray);
         }
-        of.factor += 1e-9 * std::abs(of.factor);
+    }
+
+    // At most the chance to pass the bar, in steps.
+    BANDITREE_INLINE double tail_at_most(const Drawn& of) const {
+        const double z = (bar - of.x) / of.y;
+        double tail = z > 1.8 ? 0.03594 : 1.0;
+        tail = z > 2.6 ? 0.004662 : tail;
+        tail = z > 3.5 ? 0.0002327 : tail;
+        return z > 5.0 ? 2.867e-7 : tail;
+    }
+    // An arm is a stray with a chance of odds * factor at most.
+    BANDITREE_INLINE double chance_at_most(const Drawn& sibling, const Drawn& stray, double factor) const {
+        return tail_at_most(sibling) + (odds * factor < 1.0 ? odds * factor : 1.0) * tail_at_most(stray);
+    }
+
+    // Passes over arms that pass the bar with at most `chance` each, until a clock, set to an exponential number, rings: each arm
+    // takes at least -ln(1 - chance) of its time. Returns how many of n are passed over, and u for the arm where it rings: uniform,
+    // and that arm passes the bar if it is below its own chance.
+    double next(double n, double chance, double& u, Stream& rng) {
+        const double each = chance < 0.5 ? chance * (1.0 + chance) : -ln(1.0 - chance);
+        if (clock >= n * each) {
+            clock -= n * each;
+            return n;
+        }
+        const double over = std::min(std::floor(clock / each), n - 1.0);
+        u = -powers_lane(over > 0.0 ? over * each - clock : -clock).exp_minus_one;
+        clock = rng.standard_exponential();
+        return over;
+    }
+
+    void try_block(const Rows& rows, const Block& block, std::vector<Bound>& kept, Stream& rng) {
+        const Bound& all = bound(rows, block, kept);
+        const double chance = chance_at_most(all.sibling, all.stray, all.factor);
+        if (!(chance < seldom)) return try_each(rows, block, rng);
+        const auto n = static_cast<double>(block.leaves.size());
+        double u = 0.0;
+        for (double i = 0.0; (i += next(n - i, chance, u, rng)) < n; i += 1.0) {
+            const auto at = static_cast<std::size_t>(i);
+            const Seen seen = block.seen(at);
+            try_seldom(rows, block, at, rows.drawn_following(seen, block.cluster), rows.drawn_alone(seen), u, rng);
+        }
+    }
+    void try_each(const Rows& rows, const Block& block, Stream& rng) {
+        const std::size_t n = block.leaves.size();
+        in_vectors([&]() BANDITREE_INLINE {
+            describe(rows, block, around(rows, block.cluster));
+            for (std::size_t i = 0; i < n; ++i) {
+                siblings[i] = rows.kind.drawn({means[i], variances[i]});
+                strays[i] = rows.kind.drawn({stray_means[i], stray_variances[i]});
+                factors[i] = exp_lane(factors[i] < rows.set.largest_factor ? factors[i] : rows.set.largest_factor);
+                chances[i] = chance_at_most(siblings[i], strays[i], factors[i]);
+            }
+        });
+        double u = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int32_t leaf = block.leaves[i];
+            if (chances[i] < seldom) {
+                if (next(1.0, chances[i], u, rng) < 1.0) try_seldom(rows, block, i, siblings[i], strays[i], u, rng);
+            } else if (competes(leaf)) {
+                u = rng.random();
+                const bool is_stray = u < odds * factors[i] && u < rows.stray(leaf, block.seen(i), rows.mean[block.cluster]);
+                raise(rows.draw(is_stray ? strays[i] : siblings[i], rng), leaf);
+            }
+        }
+    }
+    bool competes(std::int32_t leaf) const { return leaf != first && !is_excluded(leaf); }
+
+    // Tries an arm that passes the bar if u is below the chance of it.
+    void try_seldom(const Rows& rows, const Block& block, std::size_t i, const Drawn& sibling, const Drawn& stray, double u, Stream& rng) {
+        const std::int32_t leaf = block.leaves[i];
+        if (!(u < std::max(chance_beyond(sibling), chance_beyond(stray))) || !competes(leaf)) return;
+        try_either(sibling, stray, rows.stray(leaf, block.seen(i), rows.mean[block.cluster]), leaf, u, rng);
+    }
+    void try_either(const Drawn& sibling, const Drawn& stray, double stray_chance, std::int32_t node, double u, Stream& rng) {
+        const double as_stray = stray_chance * chance_beyond(stray);
+        if (u < as_stray) return raise_beyond(stray, node, rng);
+        if (u < as_stray + (1.0 - stray_chance) * chance_beyond(sibling)) raise_beyond(sibling, node, rng);
+    }
+    double chance_beyond(const Drawn& of) const {
+        const double z = (bar - of.x) / of.y, above = normal_tail_lane(std::abs(z));
+        return z < 0.0 ? 1.0 - above : above;
+    }
+    void raise_beyond(const Drawn& of, std::int32_t node, Stream& rng) {
+        raise(of.x + of.y * normal_beyond((bar - of.x) / of.y, rng), node);
+    }
+    void raise(double draw, std::int32_t node) {
+        if (!(draw > bar)) return;
+        bar = draw;
+        winner = node;
     }
 
     bool is_excluded(std::int32_t leaf) const {
@@ -131,14 +229,11 @@ struct Screening {
     void exclude(const Tree& tree, const Rows& rows, const Limits* limits) {
         excluded.clear();
         gone.assign(rows.n_leaves.size(), 0);
-        n_gone = 0;
         if (!limits) return;
         for (const std::int32_t arm : limits->arms) {
             const std::int32_t leaf = tree.node_of[arm];
             excluded.push_back(leaf);
-            if (!untouched(rows, leaf)) continue;
-            ++gone[rows.cluster(tree, tree.parent[leaf])];
-            ++n_gone;
+            if (untouched(rows, leaf)) ++gone[rows.cluster(tree, tree.parent[leaf])];
         }
         std::sort(excluded.begin(), excluded.end());
     }
@@ -153,148 +248,44 @@ struct Screening {
                 if (block.plays[i] > most && !is_excluded(block.leaves[i])) best = block.leaves[i], most = block.plays[i];
         return best;
     }
-    void try_first(const Tree& tree, const Rows& rows, std::int32_t leaf, Stream& rng) {
-        raise(rows, rows.draw(rows.drawn(tree, leaf, rng.random()), rng), leaf);
-    }
 
-    void raise(const Rows& rows, double draw, std::int32_t node) {
-        if (!(draw > bar)) return;
-        bar = draw;
-        winner = node;
-        rows.kind.at_bar(bar, mean_at_bar, factor);
-    }
-
-    // Whether draws with this mean and at most this variance pass the bar seldom at most.
-    bool is_below(double mean, double variance) const {
-        const double away = mean_at_bar - mean;
-        return away > 0.0 && away * away > rare * factor * variance;
-    }
-
-    // What arms of a block are drawn from if they follow their cluster, and at least the log factor by which they may not.
-    BANDITREE_INLINE void describe(const Rows& rows, const Block& block, std::size_t from, std::size_t to) {
-        const double around = rows.mean[block.cluster], spread = rows.variance[block.cluster], k = rows.concentration();
-        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
-        const double* const __restrict rooms = block.rooms.data();
-        for (std::size_t i = from; i < to; ++i) {
-            const Seen seen{plays[i], totals[i]};
-            double mean, variance;
-            const double own = rows.believe_arm(seen, around, spread, mean, variance);
-            const Drawn of = rows.drawn_following(mean, variance, own);
-            means[i] = of.x, sds[i] = of.y;
-            factors[i] = rows.kind.most_factor(seen, rooms[i], k, around, around, rows.stray_prior);
-        }
-    }
-
-    // Tries an arm that was described. If it passes the bar seldom at most, it does so only where it `may_hit`, which is as
-    // often as seldom. Its chance to be a stray is compared with a random number, of which is known whether it is low, below
-    // `often`; the chance is computed only if it may be above. If strays too pass seldom, it need not be known which it is.
-    void try_known(const Rows& rows, const Block& block, std::size_t i, bool is_low, bool may_hit, Stream& rng) {
-        const Drawn of{means[i], sds[i]};
-        const bool is_rare = bar - of.x > far * of.y, may_stray = is_low || factors[i] > odds_limit;
-        if (is_rare && !may_hit && !may_stray) return;
-        const std::int32_t leaf = block.leaves[i];
-        const Seen seen = block.seen(i);
-        const double around = rows.mean[block.cluster];
-        if (is_rare) {
-            const auto [stray_mean, stray_variance] = rows.believe_alone(seen);
-            if (is_below(stray_mean, rows.sharpened_alone_at_most(stray_variance, 1.0))) {
-                if (may_hit) try_both(rows, leaf, seen, around, of, rng);
-                return;
-            }
-        }
-        if (may_stray) {
-            const double u = is_low ? often * rng.random() : often + (1.0 - often) * rng.random();
-            if (u < rows.stray(leaf, seen, around)) return raise(rows, rows.draw(rows.drawn_alone(seen), rng), leaf);
-        }
-        if (!is_rare) return raise(rows, rows.draw(of, rng), leaf);
-        if (may_hit && seldom * rng.random() < chance_beyond(of)) raise_beyond(rows, of, leaf, rng);
-    }
-    void try_both(const Rows& rows, std::int32_t leaf, const Seen& seen, double around, const Drawn& following, Stream& rng) {
-        const double u = seldom * rng.random(), chance = chance_beyond(following);
-        const Drawn alone = rows.drawn_alone(seen);
-        const double stray_chance = chance_beyond(alone);
-        if (u >= std::max(chance, stray_chance)) return;
-        const double stray = rows.stray(leaf, seen, around), as_stray = stray * stray_chance;
-        if (u < as_stray) return raise_beyond(rows, alone, leaf, rng);
-        if (u < as_stray + (1.0 - stray) * chance) raise_beyond(rows, following, leaf, rng);
-    }
-    double chance_beyond(const Drawn& of) const { return normal_tail_lane((bar - of.x) / of.y); }
-    void raise_beyond(const Rows& rows, const Drawn& of, std::int32_t leaf, Stream& rng) {
-        raise(rows, of.x + of.y * normal_beyond((bar - of.x) / of.y, rng), leaf);
-    }
-
-    // Untouched arms: a few are strays, each with the same chance; the others of one cluster are all alike.
+    // Untouched arms of one cluster are all alike. After one that passes the bar, the others go on with a higher bar.
     void try_untouched(const Tree& tree, const Rows& rows, Stream& rng) {
-        choose_strays(tree, rows, rng);
-        const Drawn alone = rows.drawn_alone({0.0, 0.0});
-        for (const std::int32_t leaf : strays) raise(rows, rows.draw(alone, rng), leaf);
+        const Drawn stray = rows.drawn_alone({0.0, 0.0});
         const std::size_t n_clusters = rows.n_leaves.size();
-        untouched_means.resize(n_clusters), untouched_sds.resize(n_clusters);
-        in_vectors([&]() BANDITREE_INLINE {
-            double *const __restrict means_of = untouched_means.data(), *const __restrict sds_of = untouched_sds.data();
-            for (std::size_t c = 0; c < n_clusters; ++c) {
-                double mean, variance;
-                rows.believe_arm({0.0, 0.0}, rows.mean[c], rows.variance[c], mean, variance);
-                const Drawn of = rows.drawn_following(mean, variance, 0.0);
-                means_of[c] = of.x, sds_of[c] = of.y;
-            }
-        });
+        for (auto* column : {&untouched_means, &untouched_sds, &untouched_chances}) column->resize(n_clusters);
+        in_vectors([&]() BANDITREE_INLINE { describe_untouched(rows, stray); });
         for (std::size_t c = 0; c < n_clusters; ++c) {
-            std::int32_t members = rows.n_leaves[c] - rows.n_touched[c] - gone[c];
-            for (const std::int32_t leaf : strays) members -= rows.cluster(tree, tree.parent[leaf]) == c;
-            if (members <= 0) continue;
-            const Drawn of{untouched_means[c], untouched_sds[c]};
-            if (bar - of.x < unheard_of * of.y) try_equal(rows, of, members, rows.node_of[c], rng);
+            const Drawn sibling{untouched_means[c], untouched_sds[c]};
+            double chance = untouched_chances[c], u = 0.0;
+            for (double n = rows.n_leaves[c] - rows.n_touched[c] - gone[c]; n > 0.0; n -= 1.0) {
+                if (!(chance < seldom)) chance = rows.chance * chance_beyond(stray) + (1.0 - rows.chance) * chance_beyond(sibling);
+                n -= next(n, chance, u, rng);
+                if (n > 0.0) try_either(sibling, stray, rows.chance, rows.node_of[c], u, rng);
+            }
         }
         if (tree.content[winner] < 0) winner = any_member(tree, rows, winner, rng);
     }
-
-    static bool untouched(const Rows& rows, std::int32_t leaf) { return !(rows.seen(leaf).plays > 0.0); }
-    bool is_stray(std::int32_t leaf) const { return std::find(strays.begin(), strays.end(), leaf) != strays.end(); }
-
-    void choose_strays(const Tree& tree, const Rows& rows, Stream& rng) {
-        strays.clear();
-        if (!(rows.chance > 0.0)) return;
-        const double between = ln_one_minus(rows.chance), n_left = tree.n_arms - n_gone - rows.n_known;
-        for (double at = skip(rng, between); at < n_left; at += 1.0 + skip(rng, between)) {
-            std::int32_t leaf;
-            do leaf = tree.node_of[rng.integers(static_cast<std::uint64_t>(tree.n_arms))];
-            while (!untouched(rows, leaf) || is_stray(leaf) || is_excluded(leaf));
-            strays.push_back(leaf);
+    BANDITREE_INLINE void describe_untouched(const Rows& rows, const Drawn& stray) {
+        double *const __restrict x = untouched_means.data(), *const __restrict y = untouched_sds.data();
+        double* const __restrict chance_of = untouched_chances.data();
+        const std::size_t n_clusters = rows.n_leaves.size();
+        for (std::size_t c = 0; c < n_clusters; ++c) {
+            const Drawn sibling = rows.kind.drawn(rows.following({0.0, 0.0}, rows.mean[c], rows.variance[c], rows.plays_per_arm));
+            x[c] = sibling.x, y[c] = sibling.y;
         }
+        for (std::size_t c = 0; c < n_clusters; ++c) chance_of[c] = chance_at_most({x[c], y[c]}, stray, 1.0);
     }
+    static bool untouched(const Rows& rows, std::int32_t leaf) { return !(rows.seen(leaf).plays > 0.0); }
 
     std::int32_t any_member(const Tree& tree, const Rows& rows, std::int32_t node, Stream& rng) const {
         std::int32_t leaf;
         do leaf = tree.first(node) + static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(tree.n_children(node))));
-        while (tree.content[leaf] < 0 || !untouched(rows, leaf) || is_stray(leaf) || is_excluded(leaf));
+        while (tree.content[leaf] < 0 || !untouched(rows, leaf) || is_excluded(leaf));
         return leaf;
     }
 
-    // How many do not happen before one does, if each happens with chance 1 - exp(between).
-    static double skip(Stream& rng, double between) { return std::floor(ln(rng.random_open()) / between); }
-
-    // The highest of equal draws, if it passes the bar. If few are expected to pass, only these are drawn; else draws raise
-    // the bar until few of those left are expected to pass.
-    void try_equal(const Rows& rows, const Drawn& of, std::int32_t members, std::int32_t node, Stream& rng) {
-        for (; members > 0; --members) {
-            const double z = (bar - of.x) / of.y;
-            if (members > 1 && z > 0.0) {
-                const double chance = normal_tail_lane(z);
-                if (chance * members < 2.0) return draw_beyond(rows, of, z, chance, members, node, rng);
-            }
-            raise(rows, rows.draw(of, rng), node);
-        }
-    }
-
-    void draw_beyond(const Rows& rows, const Drawn& of, double z, double chance, std::int32_t members, std::int32_t node, Stream& rng) {
-        if (!(chance > 0.0)) return;
-        const double between = ln_one_minus(chance);
-        for (double at = skip(rng, between); at < members; at += 1.0 + skip(rng, between))
-            raise(rows, of.x + of.y * normal_beyond(z, rng), node);
-    }
-
-    // A normal given that it exceeds z > 0: Marsaglia (1964), or plain draws where those often do.
+    // A normal given that it exceeds z: Marsaglia (1964), or plain draws where those often do.
     static double normal_beyond(double z, Stream& rng) {
         double x;
         if (z < 0.5) {
