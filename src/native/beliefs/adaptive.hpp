@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "beliefs/adaptive_kinds.hpp"
@@ -385,10 +386,7 @@ struct AdaptiveRows {
         in_vectors([&]() BANDITREE_INLINE {
             kind.add_arm(now, 1.0, k, set.n_steps, to);
             if (sent) kind.add_arm(then, -1.0, k, set.n_steps, to);
-            if constexpr (Kind::by_fit) {
-                kind.add_fit(now, 1.0, k, set.n_steps, to);
-                if (sent) kind.add_fit(then, -1.0, k, set.n_steps, to);
-            }
+            if constexpr (Kind::by_fit) kind.replace_fit(then, now, k, set.n_steps, to);
         });
         fit_arms(tree, parent);
         in_vectors([&]() BANDITREE_INLINE { explain(parent); });
@@ -439,16 +437,17 @@ struct AdaptiveRows {
         }
     }
 
-    // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies.
+    // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies. Without child clusters it repeats
+    // with the concentrations of the arms.
     BANDITREE_INLINE void explain(std::size_t cluster) {
         if (senders[cluster] < 2) return;
-        const std::size_t n_copies = copies(), n_steps = set.n_steps;
+        const std::size_t n_copies = copies(), n_steps = set.n_steps, n_different = inner_senders[cluster] > 0 ? n_copies : n_steps;
         const double others = (Kind::by_fit ? inner_senders[cluster] : senders[cluster]) - 1;
         double* __restrict sums_of = block(cluster);
         const double* __restrict arms = arm_block(cluster);
         double* __restrict likelihood = log_likelihood.data();
         double* __restrict distance = apart.data();
-        for (std::size_t first = 0; first < n_copies; first += n_steps)
+        for (std::size_t first = 0; first < n_different; first += n_steps)
             for (std::size_t j = 0; j < n_steps; ++j) {
                 const std::size_t c = first + j;
                 const double w = sums_of[c] + arms[j], x = sums_of[c + n_copies] + arms[j + n_steps];
@@ -467,6 +466,12 @@ struct AdaptiveRows {
                 distance[c] += 0.5 * away - sums_of[c + 5 * n_copies];
                 sums_of[c + 5 * n_copies] = 0.5 * away;
             }
+        for (std::size_t c = n_different; c < n_copies; ++c) {
+            likelihood[c] += sums_of[c - n_steps + 4 * n_copies] - sums_of[c + 4 * n_copies];
+            sums_of[c + 4 * n_copies] = sums_of[c - n_steps + 4 * n_copies];
+            distance[c] += sums_of[c - n_steps + 5 * n_copies] - sums_of[c + 5 * n_copies];
+            sums_of[c + 5 * n_copies] = sums_of[c - n_steps + 5 * n_copies];
+        }
     }
 
     void weigh() {
@@ -478,8 +483,11 @@ struct AdaptiveRows {
             log_weight[c] = prior + log_likelihood[c] - apart[c] * per_variance;
         }
         const double top = *std::max_element(log_weight.begin(), log_weight.end());
-        double total = 0.0;
-        for (std::size_t c = 0; c < copies(); ++c) cumulative[c] = total += exp(log_weight[c] - top);
+        in_vectors([&]() BANDITREE_INLINE {
+            double* const __restrict weights = log_weight.data();
+            for (std::size_t c = 0, n = copies(); c < n; ++c) weights[c] = exp_lane(weights[c] - top);
+        });
+        std::partial_sum(log_weight.begin(), log_weight.end(), cumulative.begin());
         weighed = true;
         ++version;
     }

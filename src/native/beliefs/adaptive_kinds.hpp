@@ -95,6 +95,22 @@ struct AdaptiveBeta {
             to[j + 2 * steps] += sign * (log_beta(a + s, b + f) - best - to[j + 4 * steps]);
         }
     }
+    // Replaces an arm's fit, if it had any evidence. One more reward of 0 or 1 takes one logarithm: the ratio of the two beta
+    // functions is the chance of that reward.
+    BANDITREE_INLINE void replace_fit(const Seen& then, const Seen& now, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+        const double success = now.total - then.total;
+        if (now.plays - then.plays != 1.0 || (success != 0.0 && success != 1.0)) {
+            add_fit(now, 1.0, k, steps, to);
+            if (then.plays > 0.0) add_fit(then, -1.0, k, steps, to);
+            return;
+        }
+        const double best = best_fit(now) - best_fit(then), sign = success > 0.0 ? -1.0 : 1.0;
+        const double such = success > 0.0 ? then.total : std::max(then.plays - then.total, 0.0);
+        for (std::size_t j = 0; j < steps; ++j) {
+            const double expected = k[j] / (1.0 + exp_lane(sign * to[j + 3 * steps]));
+            to[j + 2 * steps] += ln_lane((expected + such) / (k[j] + then.plays)) - best;
+        }
+    }
     // Whether the cluster's mean is now nearest to another step, for which everything must be fitted anew.
     BANDITREE_INLINE bool moves_on(const double* __restrict k, std::size_t steps, double* __restrict to) const {
         bool moved = false;
