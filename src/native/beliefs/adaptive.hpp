@@ -255,7 +255,7 @@ struct AdaptiveRows {
     // variance, and that. And what arms say, six sums per step, see `Kind::add_arm`.
     std::vector<double> sums;      // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
     std::vector<double> arm_sums;  // (slots, 6, steps)
-    std::vector<double> log_likelihood, apart, log_weight, cumulative;
+    std::vector<double> log_likelihood, apart, weights, cumulative;
     std::array<std::vector<double>, 6> columns;                          // scratch: (arms,)
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
@@ -475,19 +475,19 @@ struct AdaptiveRows {
     }
 
     void weigh() {
-        log_weight.resize(copies()), cumulative.resize(copies());
+        weights.resize(copies()), cumulative.resize(copies());
         const double shift = kind.shift(), per_variance = 1.0 / kind.noise();
         for (std::size_t c = 0; c < copies(); ++c) {
             const double step = set.steps[c] + shift, beyond = std::max(-step, 0.0) + std::max(step - set.finest, 0.0);
             const double prior = -set.fall * std::max(step, 0.0) - set.below * beyond;
-            log_weight[c] = prior + log_likelihood[c] - apart[c] * per_variance;
+            weights[c] = prior + log_likelihood[c] - apart[c] * per_variance;
         }
-        const double top = *std::max_element(log_weight.begin(), log_weight.end());
+        const double top = *std::max_element(weights.begin(), weights.end());
         in_vectors([&]() BANDITREE_INLINE {
-            double* const __restrict weights = log_weight.data();
-            for (std::size_t c = 0, n = copies(); c < n; ++c) weights[c] = exp_lane(weights[c] - top);
+            double* const __restrict of = weights.data();
+            for (std::size_t c = 0, n = copies(); c < n; ++c) of[c] = exp_lane(of[c] - top);
         });
-        std::partial_sum(log_weight.begin(), log_weight.end(), cumulative.begin());
+        std::partial_sum(weights.begin(), weights.end(), cumulative.begin());
         weighed = true;
         ++version;
     }

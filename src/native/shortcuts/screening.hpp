@@ -99,15 +99,15 @@ struct Screening {
         Drawn sibling{}, stray{};  // with the highest mean and the largest variance among them
         double factor = 0.0;
     };
-    static constexpr std::size_t n_bounds = 16;  // copies for which bounds are kept
-    std::vector<std::vector<Bound>> bounds;      // (blocks,)
+    static constexpr std::size_t n_bounds = 8;  // copies for which bounds are kept
+    std::vector<std::vector<Bound>> bounds;     // (blocks,)
 
     const Bound& bound(const Rows& rows, const Block& block, std::vector<Bound>& kept) {
         if (kept.empty()) kept.resize(n_bounds);
         Bound& of = kept[rows.copy % n_bounds];
         const Around its = roughly_around(rows, block.cluster);
         const bool holds = of.changes > std::max(block.changed, rows.all_changed) && of.copy == rows.copy && of.around == its;
-        if (holds && !Kind::learned) return of;  // learned noise changes with every reward
+        if (holds) return of;
         in_vectors([&]() BANDITREE_INLINE {
             describe(rows, block, its);
             const std::size_t n = block.leaves.size();
@@ -163,6 +163,7 @@ struct Screening {
     }
 
     void try_block(const Rows& rows, const Block& block, std::vector<Bound>& kept, Stream& rng) {
+        if (Kind::learned) return try_each(rows, block, rng);  // a bound would not hold: the noise changes with every reward
         const Bound& all = bound(rows, block, kept);
         const double chance = chance_at_most(all.sibling, all.stray, all.factor);
         if (!(chance < seldom)) return try_each(rows, block, rng);
