@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import banditree as bt
-from banditree.beliefs.adaptive import LOOSE, AdaptiveRows
+from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_kinds import AdaptiveBetaRows
 from banditree.errors import InvalidType
 from banditree.policy import engines
@@ -193,13 +193,13 @@ def test_draws_become_plainer_where_an_arm_has_had_less_than_the_others() -> Non
     rows = rows_of(policy)
     sharpest = 1 + 0.8 * np.log(9)
     assert rows.sharpest() == pytest.approx(sharpest)
-    policy.update_many(["b1"], [9 * 60], plays=[9 * 100])
+    policy.update_many(["b1"], [9 * 600], plays=[9 * 1000])
     variance = np.array([1e-9, 0.05, 0.2, 1.0])
-    least = 1 / sharpest + (LOOSE - 1 / sharpest) * 900 / 916  # arms of copy 2 are as alike as 16 plays of each say
+    least = 1 / sharpest + (0.5 - 1 / sharpest) * 9000 / 9016  # arms of copy 2 are as alike as 16 plays of each say
     played, other = rows.arms(policy.tree.shape.node_of[policy.tree.positions(["b1", "c1"])], [2]).own[:, 0]
     assert rows.least_plain(played) == pytest.approx(least)
     assert rows.least_plain(other) == pytest.approx(1 / sharpest)
-    plain = np.clip(rows.HINT * np.log1p(100 * variance), least, 1)
+    plain = np.clip(rows.HINT * np.log1p(1000 * variance), least, 1)
     assert plain[-1] > plain[0]
     assert rows.variance_of_draws(variance, rows.HINT, least) == pytest.approx(variance * plain)
     assert np.array_equal(rows_of(bt.ATS(bt.Tree(5), rng=1)).variance_of_draws(np.ones(1), 0.3, 0.25), [0.25])

@@ -202,9 +202,9 @@ def _drawn(
         factor = special.betaln(a + total, b + failures) - special.betaln(a, b) - tree
     odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
     both = []
-    most = 2.0 if sd else min(1 + 0.8 * math.log(max(world.n_arms, 2)), 4.5)
-    least = 1 / most + max(0.8 - 1 / most, 0) * n / (n + k[leaf])
-    plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.2, least), (0.2, 1 / 2))
+    most, loose = (2.0, 0.8) if sd else (min(1 + 0.8 * math.log(max(world.n_arms, 2)), 4.5), 0.5)
+    least = 1 / most + max(loose - 1 / most, 0) * n / (n + k[leaf])
+    plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.1, least), (0.2, 1 / 2))
     own = 1 / (n + k[leaf] + (0 if sd else 1))
     variance = own + 2 * (variance - own)  # what all arms of the cluster share counts twice
     alone = (plays * centre + total) / (plays + n), 1 / (plays + n + (0 if sd else 1))

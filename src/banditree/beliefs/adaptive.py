@@ -25,7 +25,6 @@ FALL = 0.3  # the log prior of a copy falls by this much with each step of the c
 FALL_OF_FEW = 3.0  # and by at least so much, divided by the number of arms: little is gained by betting on few arms
 INTERVAL_FALL = 2.0  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
 FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
-LOOSE = 0.8  # how plain draws are at least of an arm whose own rewards are all that counts
 SHARED = 2.0  # how much more the uncertainty counts in draws that all arms of a cluster share
 MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
@@ -98,6 +97,7 @@ class AdaptiveRows(Rows):
     BELOW: ClassVar[float]  # the log prior of a copy falls by this much with each step below 0
     HINT: ClassVar[float]  # how fast draws become plainer as plays per arm exceed what an arm's belief is worth
     SHARPEST: ClassVar[tuple[float, float]]  # the largest sharpness: 1 + the first times ln arms, up to the second
+    LOOSE: ClassVar[float]  # how plain draws are at least of an arm whose own rewards are all that counts
     STRAY_HINT: ClassVar[float]  # the same two for arms that do not follow their cluster
     STRAY_SHARPEST: ClassVar[float]
     STRAYS: ClassVar[float]  # how many arms are expected not to follow their cluster, after some plays
@@ -127,7 +127,7 @@ class AdaptiveRows(Rows):
             FINEST,
             self.HINT,
             self.sharpest(),
-            LOOSE,
+            self.LOOSE,
             SHARED,
             self.STRAY_HINT,
             self.STRAY_SHARPEST,
@@ -357,7 +357,7 @@ class AdaptiveRows(Rows):
         own, the more sharply it is drawn.
         """
         sharpest = 1 / self.sharpest()
-        return np.asarray(sharpest + max(LOOSE - sharpest, 0.0) * own)
+        return np.asarray(sharpest + max(self.LOOSE - sharpest, 0.0) * own)
 
     def variance_of_draws(self, variance: Floats, hint: float, least: Floats | float) -> Floats:
         """Return the variance of draws, given that of beliefs.

@@ -52,7 +52,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     native = "AdaptiveBeta"
     ONE = 1.0
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
-    BELOW, HINT, SHARPEST = 4.0, 0.2, (0.8, 4.5)
+    BELOW, HINT, SHARPEST, LOOSE = 4.0, 0.1, (0.8, 4.5), 0.5
     STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 2.0, 0.5, 1.0, 1.0
     unit = 1.0
 
@@ -178,7 +178,7 @@ class NormalRows(AdaptiveRows):
 
     ONE = 0.0
     STEPS = np.arange(-4, 6)  # arms differ by 16 standard deviations of a reward to a thirty-second of one
-    BELOW, HINT, SHARPEST = 2.0, 0.3, (np.inf, 2.0)  # 2 for any number of arms
+    BELOW, HINT, SHARPEST, LOOSE = 2.0, 0.3, (np.inf, 2.0), 0.8  # 2 for any number of arms
     STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.3, 4.0, 1.0, 5.0, 0.02
     count: Floats
     total: Floats
