@@ -32,7 +32,7 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 CONTEXTS = ((np.arange(600) * 97 % 600) / 256 - 1).reshape(200, 3)
 
 DIGESTS = {
-    "ATS": "15d21a999ff6e96c",
+    "ATS": "3f06cbba3d56045c",
     "draws": "7bf0520425bd7eac",
     "TS": "cd71fcf5d8fe3fee",
     "TSC": "5d8aeda7d15ea7b9",

@@ -202,7 +202,7 @@ def _drawn(
         factor = special.betaln(a + total, b + failures) - special.betaln(a, b) - tree
     odds = world.chance / (1 - world.chance) * math.exp(min(factor, 50))
     both = []
-    most, loose = (2.0, 0.8) if sd else (min(1 + 0.8 * math.log(max(world.n_arms, 2)), 4.5), 0.5)
+    most, loose = (2.0, 0.8) if sd else (min(1 + 0.8 * math.log(max(world.n_arms, 2)), 4.5), 0.65)
     least = 1 / most + max(loose - 1 / most, 0) * n / (n + k[leaf])
     plainness = ((0.3, least), (0.3, 1 / 4)) if sd else ((0.1, least), (0.2, 1 / 2))
     own = 1 / (n + k[leaf] + (0 if sd else 1))

@@ -52,7 +52,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     native = "AdaptiveBeta"
     ONE = 1.0
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
-    BELOW, HINT, SHARPEST, LOOSE = 4.0, 0.1, (0.8, 4.5), 0.5
+    BELOW, HINT, SHARPEST, LOOSE = 4.0, 0.1, (0.8, 4.5), 0.65
     STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 2.0, 0.5, 1.0, 1.0
     unit = 1.0
 
