@@ -96,7 +96,7 @@ class Client:
 
     def reward(self, id: str, reward: float, *, position: int | None = None, arm: str | None = None) -> str:  # noqa: A002
         """Report the reward of a decision; for a slate with its position. Returns "applied", "duplicate" or "late"."""
-        body = {"reward": reward, "position": position, "arm": arm}
+        body = {"reward": float(reward) if isinstance(reward, bool) else reward, "position": position, "arm": arm}
         return str(self._ask("PUT", f"/decisions/{quote(id, safe='')}/reward", body)["status"])
 
     def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002

@@ -128,7 +128,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         """Rates compete on a scale on which a Beta distribution is nearly normal, also far out in its tails.
 
         The skewness goes where the slope of the scale is (p (1 - p))^(-2/3); p^(-2/3) + (1 - p)^(-2/3) - 0.7 is within
-        1% of it. Near 0 this is the cube root of Wilson and Hilferty.
+        2% of it. Near 0 this is the cube root of Wilson and Hilferty.
         """
         least = np.clip(0.5 * variance, EDGE, 0.5)
         p = np.clip(mean, least, 1 - least)
@@ -167,6 +167,8 @@ class AdaptiveGaussian(Gaussian):
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows | AdaptiveLearnedGaussianRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
+        if any(belief.sd != self.sd for belief in own.values()):
+            raise InvalidValue("arms of one tree share the sd of their rewards: give the same sd to all priors")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
         if self.sd is None:
             return AdaptiveLearnedGaussianRows(plays, plays * means, float(self.mean))

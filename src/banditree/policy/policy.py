@@ -312,6 +312,8 @@ class Policy:
 
     def learn(self, log: Any) -> None:
         """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
+        if not hasattr(log, "places"):
+            raise InvalidType(f"{type(log).__name__} is not a log: read one with bt.read_log(frame_or_path, ...)")
         arms = self.tree.ids(log.places(self.tree))
         contexts = None if self.dim is None else log.contexts if self.features is None else log.encode(self.features)
         self.update_many(arms, log.rewards, contexts=contexts)

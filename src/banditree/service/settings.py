@@ -65,6 +65,8 @@ class Settings:
             object.__setattr__(self, "rewards", REAL)
         if self.default_reward is not None and self.reward_window is None:
             raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
+        if self.learn_late and self.reward_window is None:
+            raise InvalidValue("--learn-late needs --reward-window: without a window no reward is late")
         for name, time in (("--reward-window", self.reward_window), ("--sticky", self.sticky)):
             if time is not None and not 0 < time < MAX_SECONDS:
                 raise InvalidValue(f"{name} {time:g} must be a number of seconds above 0")
