@@ -72,6 +72,8 @@ class Race {
     static constexpr double lowest = 7.0;       // standard deviations below its mean, where a normal ends
     static constexpr double least = 1e-35;      // of a distribution function; the product of eight is a normal double
     static constexpr double order = 24.0;       // how the error of a panel depends on its length
+    static constexpr double stretched = 4.0;    // panels that a stretch is meant for
+    static constexpr double wide = 2.0;         // times as long as a stretch may be the panels of its classes
     static constexpr double unsure = 1e-7;      // the probabilities of all arms may differ from 1 by this much
 
     struct Panel {
@@ -83,6 +85,8 @@ class Race {
     std::vector<double> size, begins;                       // (n,) arms, and a value that they never exceed
     std::vector<double> share, mean, per_sd, length, top, bottom;  // (2 n,) of the normals
     std::vector<Panel> panels;                              // from the highest values down
+    Panel stretch;                                          // sums of classes that are wide there
+    std::vector<std::size_t> narrow;                        // the other classes
     double edge = 0.0, next_length = infinity, total = 1.0;  // where the panels end; the sum of all probabilities
 
     // Shifts and scales all normals, so that nothing overflows; see `normal_mixed_wins`.
@@ -184,11 +188,15 @@ class Race {
         double left = -infinity;
         in_vectors([&]() BANDITREE_INLINE { left = start_of_panel(edge); });
         if (left == -infinity) return false;
-        for (left = std::max({left, edge - next_length, edge - length_to_the_end()});;) {
+        left = std::max({left, edge - next_length, edge - length_to_the_end()});
+        if (panels.empty() || left < stretch.at.front() || 2.0 * stretched * (edge - left) < stretch.at.back() - stretch.at.front())
+            begin_stretch(edge - stretched * (edge - left));
+        for (;;) {
             place(panel, left, edge);
             double error = 0.0;
             in_vectors([&]() BANDITREE_INLINE {
-                fill(panel);
+                interpolate(panel);
+                add_classes(narrow, panel);
                 Points measure, hazard;
                 weigh(panel, excluded, measure, hazard);
                 error = std::fabs(dot(measure, hazard) - (measure.back() - measure.front()) / panel.step.front());
@@ -243,10 +251,41 @@ class Race {
         panel.at.front() = left, panel.at.back() = right;
     }
 
-    // Sums ln F and f / F of all classes; of those with one arm, by the product of eight F and its derivative.
-    BANDITREE_INLINE void fill(Panel& panel) const {
+    // Sums the classes that are so wide that few nodes are enough for the several panels from the edge down.
+    void begin_stretch(double left) {
+        place(stretch, left, edge);
+        stretch.log_below.fill(0.0), stretch.hazard.fill(0.0);
+        const auto is_smooth = [&](std::size_t part) {
+            return length[part] >= wide * (edge - left) || top[part] <= left || bottom[part] >= edge;
+        };
+        std::vector<std::size_t> smooth;
+        narrow.clear();
+        for (std::size_t c = 0; c < n; ++c)
+            if (begins[c] > left) (is_smooth(c) && is_smooth(c + n) ? smooth : narrow).push_back(c);
+        in_vectors([&]() BANDITREE_INLINE { add_classes(smooth, stretch); });
+    }
+
+    // The polynomial through the sums of the stretch, by the barycentric formula: at Lobatto's nodes its weights are the roots of
+    // those of the integral, with alternating signs.
+    BANDITREE_INLINE void interpolate(Panel& panel) const {
+        Points weights;
+        weights.fill(0.0), panel.log_below.fill(0.0), panel.hazard.fill(0.0);
+        for (std::size_t j = 0; j < n_nodes; ++j) {
+            const double root = std::sqrt(stretch.step[j]), signed_root = j % 2 ? -root : root;
+            for (std::size_t i = 0; i < n_nodes; ++i) {
+                const double away = panel.at[i] - stretch.at[j], weight = signed_root / (away != 0.0 ? away : 1e-200);
+                weights[i] += weight;
+                panel.log_below[i] += weight * stretch.log_below[j];
+                panel.hazard[i] += weight * stretch.hazard[j];
+            }
+        }
+        for (std::size_t i = 0; i < n_nodes; ++i) panel.log_below[i] /= weights[i], panel.hazard[i] /= weights[i];
+    }
+
+    // Adds ln F and f / F of classes; of those with one arm, by the product of eight F and its derivative.
+    BANDITREE_INLINE void add_classes(const std::vector<std::size_t>& classes, Panel& panel) const {
         Points product, rise, below, density;
-        panel.log_below.fill(0.0), panel.hazard.fill(0.0), product.fill(1.0), rise.fill(0.0);
+        product.fill(1.0), rise.fill(0.0);
         int factors = 0;
         const auto add = [&](double times, const Points& f, const Points& F) BANDITREE_INLINE {
             for (std::size_t i = 0; i < n_nodes; ++i) {
@@ -254,7 +293,7 @@ class Race {
                 panel.hazard[i] += times * (f[i] / F[i]);
             }
         };
-        for (std::size_t c = 0; c < n; ++c) {
+        for (const std::size_t c : classes) {
             if (begins[c] <= panel.at.front()) continue;
             column(c, panel.at, below, density);
             if (size[c] != 1.0) {
