@@ -72,8 +72,8 @@ class Race {
     static constexpr double lowest = 7.0;       // standard deviations below its mean, where a normal ends
     static constexpr double least = 1e-35;      // of a distribution function; the product of eight is a normal double
     static constexpr double order = 24.0;       // how the error of a panel depends on its length
-    static constexpr double stretched = 4.0;    // panels that a stretch is meant for
-    static constexpr double wide = 2.0;         // times as long as a stretch may be the panels of its classes
+    static constexpr double stretched = 4.0;    // panels as long as the first one that fit into a stretch
+    static constexpr double wide = 2.0;         // times as long as a stretch a panel may be for classes that are wide there
     static constexpr double unsure = 1e-7;      // the probabilities of all arms may differ from 1 by this much
 
     struct Panel {
@@ -226,10 +226,10 @@ class Race {
         double left = -infinity;
         in_vectors([&]() BANDITREE_INLINE { left = start_of_panel(edge); });
         if (left == -infinity) return false;
-        left = std::max({left, edge - next_length, edge - length_to_the_end()});
-        if (panels.empty() || left < stretch.at.front() || 2.0 * stretched * (edge - left) < stretch.at.back() - stretch.at.front())
-            begin_stretch(edge - stretched * (edge - left));
-        for (;;) {
+        if (panels.empty()) stretch.at.fill(infinity);
+        for (left = std::max({left, edge - next_length, edge - length_to_the_end()});;) {
+            const double whole = stretched * (edge - left);
+            if (left < stretch.at.front() || 2.0 * whole < stretch.at.back() - stretch.at.front()) begin_stretch(edge - whole);
             place(panel, left, edge);
             double error = 0.0;
             in_vectors([&]() BANDITREE_INLINE {
@@ -280,7 +280,7 @@ class Race {
         panel.at.front() = left, panel.at.back() = right;
     }
 
-    // Sums the classes that are so wide that few nodes are enough for the several panels from the edge down.
+    // Sums the classes that are so wide that a panel's nodes are enough for a stretch of several panels, from the edge down.
     void begin_stretch(double left) {
         place(stretch, left, edge);
         stretch.log_below.fill(0.0), stretch.hazard.fill(0.0);
