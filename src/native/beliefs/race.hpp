@@ -112,6 +112,7 @@ class Race {
         });
         const double floor = ln(tolerance * beyond);
         for (std::size_t half = 0; half < 2 * n; half += n)
+            BANDITREE_INDEPENDENT
             for (std::size_t c = 0; c < n; ++c) {
                 const std::size_t i = half + c;
                 const double away = highest_mean - draws.mean[i];
