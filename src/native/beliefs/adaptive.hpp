@@ -144,6 +144,7 @@ struct AdaptiveRows {
         }
         in_vectors([&]() BANDITREE_INLINE {
             double *const __restrict x = to.mean.data(), *const __restrict y = to.sd.data(), *const __restrict share = to.share.data();
+            BANDITREE_INDEPENDENT
             for (std::size_t i = 0; i < n; ++i) {
                 const Seen known{plays[i], total[i]};
                 const Drawn follows = kind.drawn(following(known, means[i], variances[i], plays_per_arm));

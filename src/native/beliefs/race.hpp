@@ -72,6 +72,8 @@ class Race {
     static constexpr double lowest = 7.0;       // standard deviations below its mean, where a normal ends
     static constexpr double least = 1e-35;      // of a distribution function; the product of eight is a normal double
     static constexpr double order = 24.0;       // how the error of a panel depends on its length
+    static constexpr double stretched = 4.0;    // panels as long as the first one that fit into a stretch
+    static constexpr double wide = 2.0;         // times as long as a stretch a panel may be for classes that are wide there
     static constexpr double unsure = 1e-7;      // the probabilities of all arms may differ from 1 by this much
 
     struct Panel {
@@ -83,25 +85,45 @@ class Race {
     std::vector<double> size, begins;                       // (n,) arms, and a value that they never exceed
     std::vector<double> share, mean, per_sd, length, top, bottom;  // (2 n,) of the normals
     std::vector<Panel> panels;                              // from the highest values down
+    Panel stretch;                                          // sums of classes that are wide there
+    std::vector<std::size_t> narrow;                        // the other classes
     double edge = 0.0, next_length = infinity, total = 1.0;  // where the panels end; the sum of all probabilities
+
+    // The highest value of all normals, several at a time.
+    template <class Value>
+    BANDITREE_INLINE double highest(const Value& value) const {
+        double most[4] = {-infinity, -infinity, -infinity, -infinity};
+        std::size_t i = 0;
+        for (; i + 4 <= 2 * n; i += 4)
+            for (std::size_t j = 0; j < 4; ++j) {
+                const double x = value(i + j);
+                most[j] = x > most[j] ? x : most[j];
+            }
+        for (; i < 2 * n; ++i) most[0] = std::max(most[0], value(i));
+        return std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
+    }
 
     // Shifts and scales all normals, so that nothing overflows; see `normal_mixed_wins`.
     BANDITREE_INLINE void lay_out(const Draws& draws) {
-        double highest_mean = -infinity, widest = 0.0;
-        for (std::size_t i = 0; i < 2 * n; ++i) highest_mean = std::max(highest_mean, draws.mean[i]);
-        for (std::size_t i = 0; i < 2 * n; ++i)
-            widest = std::max({widest, draws.sd[i], NormalDensities::narrowest * (highest_mean - draws.mean[i])});
+        const double highest_mean = highest([&](std::size_t i) BANDITREE_INLINE { return draws.mean[i]; });
+        const double widest = highest([&](std::size_t i) BANDITREE_INLINE {
+            const double least_sd = NormalDensities::narrowest * (highest_mean - draws.mean[i]);
+            return draws.sd[i] > least_sd ? draws.sd[i] : least_sd;
+        });
         const double floor = ln(tolerance * beyond);
-        for (std::size_t i = 0; i < 2 * n; ++i) {
-            const double away = highest_mean - draws.mean[i];
-            const double sd = std::max(std::max(draws.sd[i], NormalDensities::narrowest * away) / widest, NormalDensities::least);
-            const double members = ln_lane(size[i < n ? i : i - n]), often = members + ln_lane(share[i] + 1e-300) - floor;
-            mean[i] = -away / widest;
-            per_sd[i] = 1.0 / sd;
-            length[i] = longest / (1.0 + crowded * members) * sd;
-            top[i] = often > 0.0 ? mean[i] + std::sqrt(2.0 * often) * sd : -infinity;
-            bottom[i] = mean[i] - lowest * sd;
-        }
+        for (std::size_t half = 0; half < 2 * n; half += n)
+            BANDITREE_INDEPENDENT
+            for (std::size_t c = 0; c < n; ++c) {
+                const std::size_t i = half + c;
+                const double away = highest_mean - draws.mean[i];
+                const double sd = std::max(std::max(draws.sd[i], NormalDensities::narrowest * away) / widest, NormalDensities::least);
+                const double members = ln_lane(size[c]), often = members + ln_lane(share[i] + 1e-300) - floor;
+                mean[i] = -away / widest;
+                per_sd[i] = 1.0 / sd;
+                length[i] = longest / (1.0 + crowded * members) * sd;
+                top[i] = often > 0.0 ? mean[i] + std::sqrt(2.0 * often) * sd : -infinity;
+                bottom[i] = mean[i] - lowest * sd;
+            }
         for (std::size_t c = 0; c < n; ++c) begins[c] = std::max(top[c], top[c + n]);
     }
 
@@ -112,30 +134,50 @@ class Race {
         return (sum[0] + sum[2]) + (sum[1] + sum[3]);
     }
 
-    // The distribution function and the density of a class.
-    BANDITREE_INLINE void column(std::size_t c, const Points& at, Points& below, Points& density) const {
-        below.fill(0.0), density.fill(0.0);
-        for (std::size_t part = c; part < 2 * n; part += n) {
-            const double m = mean[part], per = per_sd[part], s = share[part];
-            if (at.front() >= top[part]) {
-                for (std::size_t i = 0; i < n_nodes; ++i) below[i] += s;
-            } else if (at.back() > bottom[part]) {
-                for (std::size_t i = 0; i < n_nodes; ++i) {
-                    const double z = (at[i] - m) * per;
-                    const NormalTail tail = normal_lane(std::fabs(z));
-                    below[i] += s * ((0.5 + std::copysign(0.5, z)) - std::copysign(tail.above, z));
-                    density[i] += s * per * tail.density;
-                }
+    // A normal at the nodes of a panel.
+    struct Normal {
+        double mean = 0.0, per_sd = 0.0;  // of none yet
+        Points below, density;
+    };
+
+    // The distribution function and the density of a class. `stray` is the normal of an earlier class of arms that do not follow
+    // their cluster: it is often that of this class too.
+    BANDITREE_INLINE void column(std::size_t c, const Points& at, Normal& stray, Points& below, Points& density) const {
+        if (is_amid(c, at)) {
+            evaluate(c, at, share[c], below, density);
+        } else {
+            below.fill(at.front() >= top[c] ? share[c] : 0.0), density.fill(0.0);
+        }
+        const std::size_t other = c + n;
+        const double s = share[other];
+        if (is_amid(other, at)) {
+            if (stray.mean != mean[other] || stray.per_sd != per_sd[other]) {
+                stray.mean = mean[other], stray.per_sd = per_sd[other];
+                evaluate(other, at, 1.0, stray.below, stray.density);
             }
+            for (std::size_t i = 0; i < n_nodes; ++i) below[i] += s * stray.below[i], density[i] += s * stray.density[i];
+        } else if (at.front() >= top[other]) {
+            for (std::size_t i = 0; i < n_nodes; ++i) below[i] += s;
         }
         for (std::size_t i = 0; i < n_nodes; ++i) below[i] = below[i] > least ? below[i] : least;
+    }
+    BANDITREE_INLINE bool is_amid(std::size_t part, const Points& at) const { return at.front() < top[part] && at.back() > bottom[part]; }
+    BANDITREE_INLINE void evaluate(std::size_t part, const Points& at, double times, Points& below, Points& density) const {
+        const double m = mean[part], per = per_sd[part];
+        for (std::size_t i = 0; i < n_nodes; ++i) {
+            const double z = (at[i] - m) * per;
+            const NormalTail tail = normal_lane(std::fabs(z));
+            below[i] = times * ((0.5 + std::copysign(0.5, z)) - std::copysign(tail.above, z));
+            density[i] = times * per * tail.density;
+        }
     }
 
     // The integral of f / F of a class over a measure.
     BANDITREE_INLINE double share_of(std::size_t c, const Panel& panel, const Points& measure) const {
         if (begins[c] <= panel.at.front()) return 0.0;
+        Normal stray;
         Points below, density;
-        column(c, panel.at, below, density);
+        column(c, panel.at, stray, below, density);
         for (std::size_t i = 0; i < n_nodes; ++i) density[i] /= below[i];
         return dot(density, measure);
     }
@@ -145,8 +187,9 @@ class Race {
         measure = panel.log_below, hazard = panel.hazard;
         for (const std::size_t c : excluded) {
             if (begins[c] <= panel.at.front()) continue;
+            Normal stray;
             Points below, density;
-            column(c, panel.at, below, density);
+            column(c, panel.at, stray, below, density);
             for (std::size_t i = 0; i < n_nodes; ++i) measure[i] -= ln_lane(below[i]), hazard[i] -= density[i] / below[i];
         }
         for (std::size_t i = 0; i < n_nodes; ++i) measure[i] = panel.step[i] * exp_lane(measure[i] < 0.0 ? measure[i] : 0.0);
@@ -184,11 +227,15 @@ class Race {
         double left = -infinity;
         in_vectors([&]() BANDITREE_INLINE { left = start_of_panel(edge); });
         if (left == -infinity) return false;
+        if (panels.empty()) stretch.at.fill(infinity);
         for (left = std::max({left, edge - next_length, edge - length_to_the_end()});;) {
+            const double whole = stretched * (edge - left);
+            if (left < stretch.at.front() || 2.0 * whole < stretch.at.back() - stretch.at.front()) begin_stretch(edge - whole);
             place(panel, left, edge);
             double error = 0.0;
             in_vectors([&]() BANDITREE_INLINE {
-                fill(panel);
+                interpolate(panel);
+                add_classes(narrow, panel);
                 Points measure, hazard;
                 weigh(panel, excluded, measure, hazard);
                 error = std::fabs(dot(measure, hazard) - (measure.back() - measure.front()) / panel.step.front());
@@ -205,19 +252,10 @@ class Race {
 
     // Where a panel with this right end may start, so that every normal in it is almost a polynomial.
     BANDITREE_INLINE double start_of_panel(double right) const {
-        double most[4] = {-infinity, -infinity, -infinity, -infinity};
-        const auto start = [&](std::size_t i) BANDITREE_INLINE {
+        return highest([&](std::size_t i) BANDITREE_INLINE {
             const double shortest = right - length[i], end = top[i] < shortest ? top[i] : shortest;
             return bottom[i] < right ? end : -infinity;
-        };
-        std::size_t i = 0;
-        for (; i + 4 <= 2 * n; i += 4)
-            for (std::size_t j = 0; j < 4; ++j) {
-                const double left = start(i + j);
-                most[j] = left > most[j] ? left : most[j];
-            }
-        for (; i < 2 * n; ++i) most[0] = std::max(most[0], start(i));
-        return std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
+        });
     }
 
     // How far down the product of all F may become negligible, if it goes on as at the edge.
@@ -243,10 +281,42 @@ class Race {
         panel.at.front() = left, panel.at.back() = right;
     }
 
-    // Sums ln F and f / F of all classes; of those with one arm, by the product of eight F and its derivative.
-    BANDITREE_INLINE void fill(Panel& panel) const {
+    // Sums the classes that are so wide that a panel's nodes are enough for a stretch of several panels, from the edge down.
+    void begin_stretch(double left) {
+        place(stretch, left, edge);
+        stretch.log_below.fill(0.0), stretch.hazard.fill(0.0);
+        const auto is_smooth = [&](std::size_t part) {
+            return length[part] >= wide * (edge - left) || top[part] <= left || bottom[part] >= edge;
+        };
+        std::vector<std::size_t> smooth;
+        narrow.clear();
+        for (std::size_t c = 0; c < n; ++c)
+            if (begins[c] > left) (is_smooth(c) && is_smooth(c + n) ? smooth : narrow).push_back(c);
+        in_vectors([&]() BANDITREE_INLINE { add_classes(smooth, stretch); });
+    }
+
+    // The polynomial through the sums of the stretch, by the barycentric formula: at Lobatto's nodes its weights are the roots of
+    // those of the integral, with alternating signs.
+    BANDITREE_INLINE void interpolate(Panel& panel) const {
+        Points weights;
+        weights.fill(0.0), panel.log_below.fill(0.0), panel.hazard.fill(0.0);
+        for (std::size_t j = 0; j < n_nodes; ++j) {
+            const double root = std::sqrt(stretch.step[j]), signed_root = j % 2 ? -root : root;
+            for (std::size_t i = 0; i < n_nodes; ++i) {
+                const double away = panel.at[i] - stretch.at[j], weight = signed_root / (away != 0.0 ? away : 1e-200);
+                weights[i] += weight;
+                panel.log_below[i] += weight * stretch.log_below[j];
+                panel.hazard[i] += weight * stretch.hazard[j];
+            }
+        }
+        for (std::size_t i = 0; i < n_nodes; ++i) panel.log_below[i] /= weights[i], panel.hazard[i] /= weights[i];
+    }
+
+    // Adds ln F and f / F of classes; of those with one arm, by the product of eight F and its derivative.
+    BANDITREE_INLINE void add_classes(const std::vector<std::size_t>& classes, Panel& panel) const {
+        Normal stray;
         Points product, rise, below, density;
-        panel.log_below.fill(0.0), panel.hazard.fill(0.0), product.fill(1.0), rise.fill(0.0);
+        product.fill(1.0), rise.fill(0.0);
         int factors = 0;
         const auto add = [&](double times, const Points& f, const Points& F) BANDITREE_INLINE {
             for (std::size_t i = 0; i < n_nodes; ++i) {
@@ -254,9 +324,9 @@ class Race {
                 panel.hazard[i] += times * (f[i] / F[i]);
             }
         };
-        for (std::size_t c = 0; c < n; ++c) {
+        for (const std::size_t c : classes) {
             if (begins[c] <= panel.at.front()) continue;
-            column(c, panel.at, below, density);
+            column(c, panel.at, stray, below, density);
             if (size[c] != 1.0) {
                 add(size[c], density, below);
                 continue;

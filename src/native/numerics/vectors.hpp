@@ -29,6 +29,15 @@
 #define BANDITREE_UNROLL
 #endif
 
+// Says that no number which the next loop writes is read in another turn. Compilers find out for few arrays, and else give up.
+#if defined(__clang__)
+#define BANDITREE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define BANDITREE_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define BANDITREE_INDEPENDENT
+#endif
+
 namespace banditree {
 
 // Four adjacent numbers, with any alignment.

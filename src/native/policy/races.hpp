@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "beliefs/race.hpp"
@@ -75,7 +77,7 @@ class Races {
         const std::vector<std::int32_t> members = list_classes(tree, rows, limits, table);
         table.copies.clear();
         std::vector<std::size_t> order(rows.copies());
-        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rows.weight(i) < rows.weight(j); });
         double left_out = 0.0, kept = 0.0;
         for (const std::size_t copy : order) {
@@ -116,7 +118,22 @@ class Races {
             table.class_of[static_cast<std::size_t>(arm)] = found[at];
             table.size[found[at]] += 1.0;
         }
-        return members;
+        return in_order(kinds, members, table);
+    }
+
+    // Puts classes with the same evidence next to each other: in all clusters their strays are the same, and computed once.
+    std::vector<std::int32_t> in_order(const std::vector<Alike>& kinds, const std::vector<std::int32_t>& members, Table& table) const {
+        std::vector<std::size_t> order(kinds.size()), place(kinds.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+            return std::tie(kinds[i].plays, kinds[i].total, i) < std::tie(kinds[j].plays, kinds[j].total, j);
+        });
+        std::vector<std::int32_t> ordered;
+        std::vector<double> size;
+        for (const std::size_t i : order) place[i] = ordered.size(), ordered.push_back(members[i]), size.push_back(table.size[i]);
+        table.size = size;
+        for (std::size_t& of : table.class_of) of = of == none ? none : place[of];
+        return ordered;
     }
 };
 
