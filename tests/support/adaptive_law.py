@@ -38,8 +38,8 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     first, second = (np.asarray(getattr(rows, name)) * _faded(float(rows.scale[0])) for name in rows.EVIDENCE[:2])
     if gaussian:
         sd = _noise(rows, shape) if belief_of_root.sd is None else float(belief_of_root.sd)
-        unit = float(rows.prior_plays[0])
-        root = (unit, float(rows.prior_total[0]))
+        root = (float(rows.prior_plays[0]), float(rows.prior_total[0]))
+        unit = 1.0 if belief_of_root.sd is None else root[0]
         known = {int(v): (first[v] + rows.prior_plays[v], second[v] + rows.prior_total[v]) for v in shape.node_of}
         steps, shift, below = range(-4, 6), 0.0, 2.0
     else:

@@ -27,6 +27,7 @@ ODDS_STEP = 0.2  # between the log odds of the means around which arms are weigh
 LINEAR_PART = 0.7  # of the scale on which rates compete
 WIDER = 0.6  # a draw with variance v is wider by this much times v than the slope of that scale says
 LEAST_VARIANCE = 1e-300  # of a reward
+UNSURE = 1e-6  # how many rewards the mean of all arms is worth beforehand where nobody knows by how much rewards vary
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,7 @@ class AdaptiveGaussian(Gaussian):
             raise InvalidValue("arms of one tree share the sd of their rewards: give the same sd to all priors")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
         if self.sd is None:
+            plays[0] = UNSURE
             return AdaptiveLearnedGaussianRows(plays, plays * means, float(self.mean))
         return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
 
