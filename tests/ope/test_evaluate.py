@@ -118,6 +118,21 @@ def test_propensities_that_cannot_be_are_noticed() -> None:
     assert not any("the weights average" in note for note in bt.evaluate(made(2000, 6), target, tree=TREE).notes)
 
 
+def test_arms_that_chance_left_out_say_nothing_against_the_propensities() -> None:
+    """Rows of true propensities, of which few arms were drawn: weights average 1, and not the share of those arms."""
+    rare, wanted = np.full(80, 0.02 / 79), np.full(80, 0.03 / 79)
+    rare[0], wanted[0] = 0.98, 0.97
+    accused = 0
+    for seed in range(20):
+        arms = np.random.default_rng(seed).choice(80, size=400, p=rare)
+        log = bt.read_log(
+            {"arm": arms, "reward": arms % 2, "p": rare[arms]}, arm="arm", reward="reward", propensity="p"
+        )
+        result = bt.evaluate(log, wanted, tree=bt.Tree(80), estimators="ips")
+        accused += any("the weights average" in note for note in result.notes)
+    assert accused == 0
+
+
 def test_a_log_without_propensities_says_what_to_log() -> None:
     log = bt.read_log({"a": [0, 1], "r": [1, 0]}, arm="a", reward="r")
     with pytest.raises(InvalidValue, match=r"decision\.propensity.*estimated"):

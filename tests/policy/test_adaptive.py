@@ -14,7 +14,7 @@ from scipy import special, stats
 import banditree as bt
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_kinds import AdaptiveBetaRows
-from banditree.errors import InvalidType
+from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
 from tests.support.adaptive_law import arms_law
 from tests.support.helpers import ENGINES, needs_native
@@ -435,3 +435,29 @@ def covered(prior: Any, seed: int, decisions: int) -> list[float]:
     variance = rows.variance_of_draws(variance, rows.HINT, rows.least_plain(own)) * rows.reward_variance(mean)
     ends = rows.interval(leaves, None), rows.ends(mean, rows.sd_unit * np.sqrt(variance))
     return [float(np.mean((low <= truth) & (truth <= high))) for low, high in ends]
+
+
+@pytest.mark.parametrize("shift", [-100.0, 1000.0, 1e5])
+def test_where_the_noise_is_learned_so_is_the_mean(shift: float) -> None:
+    """Amounts far from 0 give the same probabilities as the same amounts around 0."""
+    rng = np.random.default_rng(3)
+    arms = rng.integers(9, size=60)
+    rewards = 0.3 * arms + rng.standard_normal(60)
+    near, far = (bt.ATS(DEEP, prior=bt.Gaussian(), rng=1) for _ in range(2))
+    names = [DEEP.arms[i] for i in arms]
+    near.update_many(names, rewards)
+    far.update_many(names, rewards + shift)
+    assert np.allclose(near.propensities(), far.propensities(), atol=0.02)
+    told = bt.ATS(DEEP, prior=bt.Gaussian(sd=1.0), rng=1)
+    told.update_many(names, rewards + shift)  # a control: here one reward of 0 is believed beforehand
+    assert not np.allclose(near.propensities(), told.propensities(), atol=0.02)
+
+
+def test_priors_of_one_tree_share_the_noise() -> None:
+    with pytest.raises(InvalidValue, match="the same sd"):
+        bt.ATS(DEEP, prior={None: bt.Gaussian(1.0), DEEP.arms[0]: bt.Gaussian(100.0)})
+
+
+def test_what_is_not_a_log_is_refused() -> None:
+    with pytest.raises(InvalidType, match=r"bt\.read_log"):
+        bt.ATS(DEEP).learn("log.csv")

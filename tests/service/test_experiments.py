@@ -773,3 +773,9 @@ def test_a_slate_has_a_probability_for_each_position(tmp_path: Path) -> None:
         assert http.put(f"/v1/decisions/{slate['id']}/reward", json={"reward": 1}).status_code == 422
         row = json.loads(http.get("/v1/log").text)
         assert row["propensities"] == slate["propensities"]
+
+
+def test_options_about_late_rewards_need_a_window() -> None:
+    for late in ({"learn_late": True}, {"default_reward": 0.0}):
+        with pytest.raises(InvalidValue, match="--reward-window"):
+            Settings(**late)

@@ -425,6 +425,8 @@ class Policy:
         depth = "" if self.depth is None else f", depth={self.depth}"
         features = "" if self.features is None else f"{self.features}, "
         parts = f"{self.tree!r}{depth}, {features}{self.belief}, {self.rule}"
+        parts += f", explore={self.explore}" if self.explore else ""
+        parts += "" if self.half_life is None else f", half_life={self.half_life}"
         return f"<{type(self).__name__} on {parts}, {self.engine} engine>"
 
     _repr_html_ = answers.html
