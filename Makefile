@@ -97,7 +97,7 @@ torture: setup ## kill `banditree serve` under load, again and again, and look f
 # processes that joblib starts take so much memory that joblib takes it for a leak and replaces them, with a warning;
 # as an error, the warning would end the thread that waits for the processes, and the test would wait for ever.
 SANITIZED = tests/beliefs tests/laws tests/native tests/policy tests/rules tests/tree tests/package/test_stream.py \
-  $(foreach name,interrupt same_numbers simulate sweep workers,tests/simulation/test_$(name).py)
+  $(foreach name,same_numbers simulate sweep workers,tests/simulation/test_$(name).py)
 SANITIZERS = --config-settings=cmake.define.BANDITREE_SANITIZE=ON --config-settings=install.strip=false
 sanitize: export ASAN_OPTIONS = detect_leaks=0
 sanitize: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
