@@ -168,8 +168,6 @@ class AdaptiveGaussian(Gaussian):
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows | AdaptiveLearnedGaussianRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
-        if any(belief.sd != self.sd for belief in own.values()):
-            raise InvalidValue("arms of one tree share the sd of their rewards: give the same sd to all priors")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
         if self.sd is None:
             plays[0] = UNSURE
@@ -299,6 +297,8 @@ def adaptive(prior: Prior | None) -> Any:
     if prior is None:
         return AdaptiveBeta()
     if isinstance(prior, Mapping):
+        if len({belief.sd for belief in prior.values() if type(belief) is Gaussian}) > 1:  # 0.2 saved such, and loads
+            raise InvalidValue("arms of one tree share the sd of their rewards: give the same sd to all priors, or to none")
         return {key: adaptive(belief) for key, belief in prior.items()}
     if type(prior) in ADAPTIVE.values():
         return prior
