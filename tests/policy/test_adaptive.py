@@ -454,7 +454,7 @@ def test_where_the_noise_is_learned_so_is_the_mean(shift: float) -> None:
 
 
 def test_priors_of_one_tree_share_the_noise() -> None:
-    with pytest.raises(InvalidValue, match="the same sd"):
+    with pytest.raises(InvalidValue, match="share the sd"):
         bt.ATS(DEEP, prior={None: bt.Gaussian(1.0), DEEP.arms[0]: bt.Gaussian(100.0)})
 
 

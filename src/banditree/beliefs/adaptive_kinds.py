@@ -298,7 +298,7 @@ def adaptive(prior: Prior | None) -> Any:
         return AdaptiveBeta()
     if isinstance(prior, Mapping):
         if len({belief.sd for belief in prior.values() if type(belief) is Gaussian}) > 1:  # 0.2 saved such, and loads
-            raise InvalidValue("arms of one tree share the sd of their rewards: give the same sd to all priors, or to none")
+            raise InvalidValue("arms of one tree share the sd of their rewards: give the same to all priors, or none")
         return {key: adaptive(belief) for key, belief in prior.items()}
     if type(prior) in ADAPTIVE.values():
         return prior
