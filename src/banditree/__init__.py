@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditree import errors
 from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
-from banditree.features import Features
+from banditree.data.features import Features
 from banditree.policy import Decision, Policy
 from banditree.policy.algorithms import (
     ALGORITHMS,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from banditree.catalogue import Catalogue, CatalogueError, Defect, read_catalogue, write_example
+from banditree.data.problems import MAX_LINES
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
-from banditree.tables.problems import MAX_LINES
 from banditree.tree import Tree
 
 MESSY = """\

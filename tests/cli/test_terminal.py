@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import banditree as bt
+from banditree.base.document import Outline
+from banditree.base.words import UNSEEN, visible
 from banditree.catalogue import Catalogue, inspect, write_example
 from banditree.cli import main as cli
 from banditree.cli import options as cli_options
-from banditree.report.document import Outline
-from banditree.report.words import UNSEEN, visible
 from banditree.simulation import progress
 from banditree.simulation.progress import tasks_bar
 from banditree.simulation.runs import Comparison

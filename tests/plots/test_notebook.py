@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import banditree as bt
-from banditree.report.tables import Table
+from banditree.base.tables import Table
 from banditree.tree.text import MAX_NODES
 
 EVIL = "<script>alert(1)</script>&\"'"

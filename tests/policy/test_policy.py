@@ -10,9 +10,9 @@ import pytest
 
 import banditree as bt
 from banditree import stream
+from banditree.base.tables import Row, Table
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
-from banditree.report.tables import Row, Table
 from tests.support.helpers import DIM, NAMES, SHOP, TREES, make, needs_native, run, same, state
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import banditree as bt
-from banditree.report import files
+from banditree.base import files
 from tests.support.helpers import SHOP
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from banditree.report.document import (
+from banditree.base.document import (
     Badge,
     Bar,
     Bullets,
@@ -25,10 +25,10 @@ from banditree.report.document import (
     Range,
     Section,
 )
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.text import cell_width, grid_lines
-from banditree.report.words import number
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import cell_width, number
+from banditree.report.text import grid_lines
 
 EVIL = "<script>alert(1)</script>&\"'"
 

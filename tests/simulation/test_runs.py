@@ -18,9 +18,9 @@ import pytest
 import scipy.stats
 
 import banditree as bt
+from banditree.base.intervals import student
+from banditree.base.tables import Table
 from banditree.errors import BadFile, BanditreeError, InvalidType, InvalidValue, MissingExtra
-from banditree.report.intervals import student
-from banditree.report.tables import Table
 from banditree.simulation.runs import Run, Runs
 from tests.simulation.test_simulate import OwnProblem
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from banditree.base.files import write_whole
 from banditree.errors import BadFile, BanditreeError, InvalidValue
 from banditree.paper.claims import NOT_JUDGED
-from banditree.report.files import write_whole
 
 HEADLINES = ("2b", "2c", "1f")  # the pictures that the README and the documentation show
 START, END = "<!-- claims: start -->", "<!-- claims: end -->"

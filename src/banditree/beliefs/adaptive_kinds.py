@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.intervals import normal_interval
 from banditree.beliefs.adaptive import AdaptiveRows, Strays, or_none
 from banditree.beliefs.base import Belief, Floats, Rows
 from banditree.beliefs.beta import Beta, BetaRows
@@ -16,7 +17,6 @@ from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRo
 from banditree.beliefs.priors import Prior
 from banditree.beliefs.winning import log_beta
 from banditree.errors import InvalidType, InvalidValue
-from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come

@@ -20,13 +20,13 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.intervals import normal_interval
 from banditree.beliefs.adaptive import heights_of, weights_for_intervals
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, real
-from banditree.report.intervals import normal_interval
 from banditree.tree.shape import Shape
 
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths

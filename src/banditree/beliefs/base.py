@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.intervals import normal_interval
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD
-from banditree.report.intervals import normal_interval
 from banditree.stream import Rng, native
 from banditree.tree.shape import Indices, Shape
 

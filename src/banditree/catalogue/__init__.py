@@ -21,8 +21,8 @@ from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
 from banditree.catalogue.simulation import Candidate, Simulation, simulate
+from banditree.data.problems import Problem as Defect
 from banditree.problems.real import write_example
-from banditree.tables.problems import Problem as Defect
 
 __all__ = [
     "Advice", "Candidate", "Catalogue", "CatalogueError", "ContextAdvice", "ContextInspection", "ContextModel",

@@ -9,6 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from banditree.base.document import Bullets, Code, Document, Part, Section
+from banditree.base.intervals import student
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import chance, count, number, percent
 from banditree.catalogue.comparison import CLOSE, Difference, Overtaking, WorldRuns
 from banditree.catalogue.inspection import Inspection, inspect
 from banditree.catalogue.items import Catalogue, tree_of
@@ -32,11 +37,6 @@ from banditree.catalogue.simulation import (
 )
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.report.document import Bullets, Code, Document, Part, Section
-from banditree.report.intervals import student
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.words import chance, count, number, percent
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS

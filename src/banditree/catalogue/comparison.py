@@ -35,8 +35,8 @@ from functools import cached_property
 
 import numpy as np
 
-from banditree.report.intervals import chance_below, student
-from banditree.report.tables import Table
+from banditree.base.intervals import chance_below, student
+from banditree.base.tables import Table
 from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
 from banditree.tree.shape import Floats

@@ -20,6 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base import words
+from banditree.base.document import Bar, Code, Columns, Document, Grid, Note, Part, Section
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import chance, count, number, percent
 from banditree.beliefs import Gaussian
 from banditree.beliefs.adaptive_linear import AdaptiveLinear, AdaptiveLinearRows
 from banditree.beliefs.base import Batch
@@ -33,11 +38,6 @@ from banditree.policy import Policy
 from banditree.policy.algorithms import ATS, LinATS, LinTS
 from banditree.problems import Instance, Problem
 from banditree.problems import rewards as families
-from banditree.report import words
-from banditree.report.document import Bar, Code, Columns, Document, Grid, Note, Part, Section
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.words import chance, count, number, percent
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import MAX_STEPS

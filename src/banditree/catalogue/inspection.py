@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base import words
+from banditree.base.document import Bar, Bullets, Columns, Document, Grid, Outline, Part, Range, Section
+from banditree.base.result import Result
+from banditree.base.tables import Row, Table
+from banditree.base.words import chance, number, percent
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors.checks import whole
-from banditree.report import words
-from banditree.report.document import Bar, Bullets, Columns, Document, Grid, Outline, Part, Range, Section
-from banditree.report.result import Result
-from banditree.report.tables import Row, Table
-from banditree.report.words import chance, number, percent
 from banditree.stream import Seed, generator
 from banditree.theory import Quality
 from banditree.theory.cluster_quality import find_branches, quality_of

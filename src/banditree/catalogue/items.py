@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from banditree.base.words import count, number
 from banditree.beliefs import Gaussian
 from banditree.catalogue.posterior import NormalPosterior, Posterior
 from banditree.errors import InvalidType, InvalidValue
@@ -15,7 +16,6 @@ from banditree.errors.checks import real
 from banditree.policy import Policy
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.rewards import MAX_MEAN
-from banditree.report.words import count, number
 from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng, Seed
 from banditree.tree import Tree

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.words import count
 from banditree.catalogue.items import Catalogue
+from banditree.data.cells import Floats
+from banditree.data.items import load_items
+from banditree.data.log import Log
+from banditree.data.problems import Problem, TableError
+from banditree.data.sources import MAX_BYTES, Columns
 from banditree.errors import InvalidType, InvalidValue
-from banditree.report.words import count
-from banditree.tables.cells import Floats
-from banditree.tables.items import load_items
-from banditree.tables.problems import Problem, TableError
-from banditree.tables.sources import MAX_BYTES, Columns
 from banditree.tree import Tree
 
 Fields = dict[str, Floats]
@@ -217,7 +218,7 @@ def _check_played(table: Columns, column: str, n: Floats) -> None:
 
 def _count_log(log: Any, tree: Any) -> Catalogue:
     """Count the rows of a log per arm: rewards of 0 and 1 as successes, others by mean and standard deviation."""
-    if not hasattr(log, "places"):
+    if not isinstance(log, Log):
         raise InvalidType("name the column of the items, arm=...; tree= goes with a log from bt.read_log")
     if not isinstance(tree, Tree):
         raise InvalidType("a log has no categories; give the tree of its arms: read_catalogue(log, tree=tree)")

@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base import words
+from banditree.base.document import Bar, Bullets, Columns, Document, Grid, Part, Section
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import count, duration, number, percent
 from banditree.beliefs import Gaussian
 from banditree.catalogue.inspection import clusters_at
 from banditree.catalogue.items import Catalogue, tree_of
@@ -19,11 +24,6 @@ from banditree.policy.algorithms import ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS
 from banditree.policy.engines import engine
 from banditree.policy.policy import About
 from banditree.problems import Problem
-from banditree.report import words
-from banditree.report.document import Bar, Bullets, Columns, Document, Grid, Part, Section
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.words import count, duration, number, percent
 from banditree.rules import UCB
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs

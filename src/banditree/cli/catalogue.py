@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from banditree import plots
+from banditree.base.result import Result
 from banditree.catalogue.advice import advise, plan_advice
 from banditree.catalogue.contexts import advise_contexts, inspect_contexts, plan_contexts, simulate_contexts
 from banditree.catalogue.inspection import inspect
@@ -20,7 +21,6 @@ from banditree.errors import Interrupted, InvalidValue
 from banditree.errors.checks import choice
 from banditree.plots import files
 from banditree.problems.real import CAMPAIGNS, LOGS, write_example, write_example_log
-from banditree.report.result import Result
 from banditree.simulation.runs import Runs
 
 

@@ -13,14 +13,14 @@ import typer
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
 from banditree.cli.options import Output, Rng, group_options, option, whole
+from banditree.data.items import read_tree
+from banditree.data.log import ESTIMATED, Log, is_service_log, read_log
 from banditree.errors import InvalidValue
 from banditree.errors.checks import split_names
 from banditree.ope.contest import contest
-from banditree.ope.log import ESTIMATED, Log, is_service_log, read_log
 from banditree.ope.rejection import replay
 from banditree.ope.rows import ITEM, UNIFORM
 from banditree.policy.algorithms import PolicyChoice, parse_policy
-from banditree.tables import read_tree
 from banditree.tree import Tree
 
 NO_PROPENSITY = (

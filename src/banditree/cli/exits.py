@@ -10,9 +10,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from banditree.base.files import find_target
+from banditree.base.words import visible
 from banditree.errors import BanditreeError, Interrupted, InvalidValue
-from banditree.report.files import find_target
-from banditree.report.words import visible
 
 USER_ERROR, STOPPED = 2, 130  # exit codes; STOPPED is for Ctrl-C
 

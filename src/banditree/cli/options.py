@@ -19,20 +19,20 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 from banditree import plots
+from banditree.base.document import Document
+from banditree.base.files import write_whole
+from banditree.base.words import UNSEEN
 from banditree.catalogue.contexts import ContextModel
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Plan
 from banditree.cli.exits import can_write_unicode, check_outputs
+from banditree.data.items import read_tree
+from banditree.data.log import Log, read_log
 from banditree.errors.checks import split_names
-from banditree.ope.log import Log, read_log
 from banditree.report import html
-from banditree.report.document import Document
-from banditree.report.files import write_whole
 from banditree.report.text import brief_lines, styled_lines
-from banditree.report.words import UNSEEN
 from banditree.simulation.progress import LONG_SECONDS, Progress, ProgressLines, say
-from banditree.tables import read_tree
 
 STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
 

@@ -5,6 +5,9 @@
 ['dm', 'dr', 'dros', 'ips', 'mips', 'offcem', 'sndr', 'snips', 'switch-dr']
 """
 
+from banditree.data.items import read_tree
+from banditree.data.log import Log, LogError, read_log
+from banditree.data.problems import Problem
 from banditree.ope.contest import Contest, contest
 from banditree.ope.estimators import (
     DM,
@@ -24,11 +27,9 @@ from banditree.ope.estimators import (
     slope,
 )
 from banditree.ope.evaluation import Difference, Estimate, Evaluation, evaluate
-from banditree.ope.log import Log, LogError, read_log
 from banditree.ope.models import shrunk_rates
 from banditree.ope.rejection import Replay, replay
 from banditree.problems.real import write_example_log
-from banditree.tables import Problem, read_tree
 
 __all__ = [
     "ESTIMATORS", "IPS", "SNIPS", "DM", "DR", "SNDR", "SwitchDR", "DRos", "MIPS", "OffCEM", "Estimator",

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from banditree.base import words
+from banditree.base.document import Bullets, Document, Grid, Note, Part, Section
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import count, number
+from banditree.data.log import Log
 from banditree.ope.evaluation import Evaluation, Hint, Judgement, compare, draw_intervals, evaluate, judge
-from banditree.ope.log import Log
 from banditree.ope.rejection import build_policy
 from banditree.ope.rows import find_tree
-from banditree.report import words
-from banditree.report.document import Bullets, Document, Grid, Note, Part, Section
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.words import count, number
 from banditree.stream import Seed, seed_sequence
 from banditree.tree import Tree
 

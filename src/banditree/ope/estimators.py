@@ -24,11 +24,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from banditree.data.cells import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.ope.rows import ByRow, Rows
 from banditree.simulation.statistics import over_seeds
-from banditree.tables.cells import Floats
 
 N_SETTINGS = 12  # that SLOPE chooses from
 SLOPE_REACH = 2.0  # standard errors to either side

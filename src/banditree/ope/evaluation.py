@@ -11,6 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from banditree.base import words
+from banditree.base.document import Bullets, Columns, Document, Grid, Part, Picture
+from banditree.base.intervals import Z95, normal_interval, wilson_interval
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import count, number
+from banditree.data.cells import Floats
+from banditree.data.log import ESTIMATED, Log
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.estimators import (
     DM,
@@ -23,17 +31,9 @@ from banditree.ope.estimators import (
     scales,
     slope,
 )
-from banditree.ope.log import ESTIMATED, Log
 from banditree.ope.models import fit_model
 from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
-from banditree.report import words
-from banditree.report.document import Bullets, Columns, Document, Grid, Part, Picture
-from banditree.report.intervals import Z95, normal_interval, wilson_interval
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.words import count, number
 from banditree.stream import Seed
-from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 MAX_ARMS_NAMED = 20  # below a picture

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from banditree.data.cells import Floats
+from banditree.data.log import Log, Places
 from banditree.errors import InvalidType, InvalidValue
-from banditree.ope.log import Log, Places
 from banditree.ope.rows import ByRow
 from banditree.policy.algorithms import LinATS
 from banditree.stream import Seed
-from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 FOLDS = 5

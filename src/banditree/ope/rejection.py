@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base import words
+from banditree.base.document import Bullets, Document, Picture
+from banditree.base.intervals import student_interval, wilson_interval
+from banditree.base.result import Result
+from banditree.base.tables import Table
+from banditree.base.words import count, number
+from banditree.data.cells import Floats
+from banditree.data.log import Log, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.ope.estimators import mean_and_error
-from banditree.ope.log import Log, Places
 from banditree.ope.rows import LOG_PROPENSITIES, find_tree
-from banditree.report import words
-from banditree.report.document import Bullets, Document, Picture
-from banditree.report.intervals import student_interval, wilson_interval
-from banditree.report.result import Result
-from banditree.report.tables import Table
-from banditree.report.words import count, number
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.simulator import name_factories
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.stream import Seed, seed_sequence
-from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 MAX_STEPS = 4_000_000  # rows per policy over all orders, by default

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from banditree.data.cells import Floats
+from banditree.data.log import Log, Places, different_kinds, match_arms
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.ope.log import Log, Places, different_kinds, match_arms
 from banditree.policy.saving import from_bytes
-from banditree.tables.cells import Floats
 from banditree.tree import Tree
 
 UNIFORM, ITEM = "uniform", "item:"  # targets by name: every arm equally likely, always the same arm

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from banditree import ATS, LinATS, plots
+from banditree.base.words import count
 from banditree.paper import pictures
 from banditree.paper.claims.claim import parameter
 from banditree.paper.figures import DEFAULT, LINEAR, ON_TREES, Figure, Setting
 from banditree.paper.figures import FIGURES as OF_PAPER
 from banditree.paper.results import Results, stem
-from banditree.report.words import count
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import on

@@ -20,16 +20,8 @@ from numpy.typing import NDArray
 
 import banditree
 from banditree import TS, TSC, plots, problems, theory
-from banditree.errors import InvalidValue
-from banditree.paper import beyond
-from banditree.paper.claims import Finding, Verdict, judge, write_claims
-from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, needed_errors
-from banditree.paper.claims.claim import parameter
-from banditree.paper.figures import DEFAULT, FIGURES, Figure
-from banditree.paper.pictures import draw, is_drawn
-from banditree.paper.results import Results, load_results, stem
-from banditree.report import html, words
-from banditree.report.document import (
+from banditree.base import words
+from banditree.base.document import (
     Badge,
     Bullets,
     Code,
@@ -44,8 +36,17 @@ from banditree.report.document import (
     Quote,
     Section,
 )
-from banditree.report.files import write_whole
-from banditree.report.words import UNKNOWN, count
+from banditree.base.files import write_whole
+from banditree.base.words import UNKNOWN, count
+from banditree.errors import InvalidValue
+from banditree.paper import beyond
+from banditree.paper.claims import Finding, Verdict, judge, write_claims
+from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, needed_errors
+from banditree.paper.claims.claim import parameter
+from banditree.paper.figures import DEFAULT, FIGURES, Figure
+from banditree.paper.pictures import draw, is_drawn
+from banditree.paper.results import Results, load_results, stem
+from banditree.report import html
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.tree import Tree

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.files import write_whole
 from banditree.errors import BadFile, InvalidValue
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.problems import Instance
-from banditree.report.files import write_whole
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import Streams
 

@@ -7,9 +7,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from banditree.base.files import write_whole
 from banditree.errors import InvalidValue
 from banditree.plots.style import house_style, library
-from banditree.report.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

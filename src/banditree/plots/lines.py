@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.words import cell_width, chop, count, visible
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.plots.style import GREY, Look, house_style, looks
-from banditree.report.text import cell_width, chop
-from banditree.report.words import count, visible
 from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:

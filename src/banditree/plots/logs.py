@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.intervals import Z95, normal_interval
+from banditree.base.words import count
 from banditree.plots.lines import add_legend, draw_mean, labels, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
-from banditree.report.intervals import Z95, normal_interval
-from banditree.report.words import count
 from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:

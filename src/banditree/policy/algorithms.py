@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 from banditree.beliefs import AdaptiveLinear, Beta, Counts, Linear, adaptive, adaptive_linear
 from banditree.beliefs.priors import Prior
+from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
-from banditree.features import Features
 from banditree.policy.policy import About, Policy
 from banditree.rules import UCB, BestArm, Thompson
 from banditree.tree.tree import Tree

@@ -12,16 +12,16 @@ import numpy as np
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from banditree.beliefs.base import Floats
+from banditree.data.features import Features
 from banditree.errors import InvalidValue, UnknownArm
-from banditree.features import Features
 from banditree.policy.limits import AnyLimits
 from banditree.policy.state import State
 from banditree.tree.build import Name
 from banditree.tree.shape import Indices
 
 if TYPE_CHECKING:
+    from banditree.base.tables import Row, Table
     from banditree.policy.policy import Policy
-    from banditree.report.tables import Row, Table
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ NO_CONTEXT = "needs context="  # shown instead of an interval that depends on on
 
 def table(state: State, context: Floats | None, features: Features | None) -> Table:
     """Return one row per node, the root first."""
-    from banditree.report.tables import Table  # not needed by `import banditree`
+    from banditree.base.tables import Table  # not needed by `import banditree`
 
     nodes = np.arange(state.tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
@@ -110,16 +110,15 @@ def table(state: State, context: Floats | None, features: Features | None) -> Ta
 
 def html(policy: Policy) -> str:
     """The policy in a notebook: what it is, and its table."""
-    from banditree.report.document import Document
-    from banditree.report.html import fragment
+    from banditree.base.document import Document
 
     table = policy.table()
-    return fragment(Document(repr(policy), (table.grid(),)), f"{policy!r}\n{table}")
+    return Document(repr(policy), (table.grid(),)).to_fragment(f"{policy!r}\n{table}")
 
 
 def row(state: State, key: object, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
-    from banditree.report.tables import Row
+    from banditree.base.tables import Row
 
     node = _node(state, key)
     columns = _columns(state, np.array([node]), None, features)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from banditree import features
+from banditree.base.words import count as count_of
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Floats
+from banditree.data import features
+from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD, refuse_masked
-from banditree.features import Features
-from banditree.report.words import count as count_of
 
 MAX_SHORT = 256  # most rewards that an engine takes in lists
 MAX_FEATURES_NAMED = 5  # features that an error names, at most

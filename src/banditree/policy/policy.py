@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from banditree.beliefs import Belief
 from banditree.beliefs.priors import Prior, by_node, parts, resolve
+from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
-from banditree.features import Features
 from banditree.policy import answers, descent, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
 from banditree.policy.limits import AnyLimits
@@ -26,7 +26,8 @@ from banditree.tree import Tree
 from banditree.tree.build import Name, to_list
 
 if TYPE_CHECKING:
-    from banditree.report.tables import Row, Table
+    from banditree.base.tables import Row, Table
+    from banditree.data.log import Log
 
 
 @dataclass(frozen=True)
@@ -310,9 +311,11 @@ class Policy:
         with hold(self) as state:
             state.readable.forget(factor)
 
-    def learn(self, log: Any) -> None:
+    def learn(self, log: Log) -> None:
         """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
-        if not hasattr(log, "places"):
+        from banditree.data.log import Log  # not needed by `import banditree`
+
+        if not isinstance(log, Log):
             raise InvalidType(f"{type(log).__name__} is not a log: read one with bt.read_log(frame_or_path, ...)")
         arms = self.tree.ids(log.places(self.tree))
         contexts = None if self.dim is None else log.contexts if self.features is None else log.encode(self.features)

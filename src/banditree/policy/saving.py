@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base import files
 from banditree.beliefs import BELIEFS, Belief, Rows
 from banditree.beliefs.base import Arrays
 from banditree.beliefs.priors import Prior, parts
+from banditree.data.features import Features
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
-from banditree.features import Features
 from banditree.policy.algorithms import ALGORITHMS
 from banditree.policy.policy import Policy
 from banditree.policy.state import hold
-from banditree.report import files
 from banditree.rules import RULES, Rule
 from banditree.stream import Seed, Stream, seed_sequence
 from banditree.tree.tree import Tree, from_arrays, to_arrays

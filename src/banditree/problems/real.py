@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from banditree.base.files import write_whole
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.problems.instance import Instance, Problem
 from banditree.problems.rewards import Bernoulli
-from banditree.report.files import write_whole
 from banditree.stream import Rng
 from banditree.tree import Tree
 

@@ -1,7 +1,7 @@
 """Show results: a result describes itself once as a document, which becomes text, HTML, a notebook's cell or JSON.
 
 `Result` is the base of every result, and the other classes are the parts of its document. `banditree.report.text` and
-`banditree.report.html` render them, `banditree.report.words` formats numbers, and `banditree.report.intervals` computes
+`banditree.report.html` render them, `banditree.base.words` formats numbers, and `banditree.base.intervals` computes
 95% intervals.
 """
 
@@ -19,5 +19,5 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in __all__:
-        return getattr(import_module(f"banditree.report.{_MODULES.get(name, 'document')}"), name)
+        return getattr(import_module(f"banditree.base.{_MODULES.get(name, 'document')}"), name)
     raise AttributeError(f"module 'banditree.report' has no attribute {name!r}")

@@ -8,10 +8,10 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from banditree.base.document import Bar, Document, Grid, Picture, Range
+from banditree.base.words import visible
 from banditree.errors import MissingExtra, missing_extra
-from banditree.report.document import Bar, Document, Grid, Picture, Range
 from banditree.report.text import cut_rows
-from banditree.report.words import visible
 
 SHARED = "banditree.report"  # its templates may be used by those of every package
 

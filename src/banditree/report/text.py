@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from unicodedata import combining, east_asian_width
 
-from banditree.report.document import (
+from banditree.base.document import (
     Badge,
     Bar,
     Bullets,
@@ -21,7 +20,7 @@ from banditree.report.document import (
     Range,
     Section,
 )
-from banditree.report.words import visible
+from banditree.base.words import cell_width, chop, visible
 
 COLUMN_GAP = 2  # spaces between columns
 MIN_COLUMN_WIDTH = 4  # columns are not made narrower than this
@@ -180,13 +179,6 @@ def _side_by_side(cells: Sequence[str], widths: Sequence[int], names: set[int]) 
 # Lines
 
 
-def cell_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two per wide character, none per combining mark."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
-
-
 def _wrap(text: str, width: int | None) -> list[str]:
     """Wrap to this width at spaces; only longer words are broken inside."""
     if "\n" in text:
@@ -203,16 +195,6 @@ def _wrap(text: str, width: int | None) -> list[str]:
             lines.pop()
         lines += chop(word, max(width, 1))
     return lines
-
-
-def chop(word: str, width: int) -> list[str]:
-    """Cut a word into pieces of at most this width."""
-    pieces = [""]
-    for sign in word:
-        if pieces[-1] and cell_width(pieces[-1] + sign) > width:
-            pieces.append("")
-        pieces[-1] += sign
-    return pieces
 
 
 def _longest_word(text: str) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from banditree.base.words import count
 from banditree.errors import InvalidValue
 from banditree.policy import Policy, inputs
-from banditree.report.words import count
 from banditree.service.events import MAIN, Cohort, Event, Kind, group, iso, new_id
 from banditree.service.lift import in_control
 from banditree.service.settings import ITEM, Plan, Settings, check_reward

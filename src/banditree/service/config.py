@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from banditree.base.files import reason
 from banditree.catalogue.read import read_catalogue
+from banditree.data.features import Features
+from banditree.data.items import read_tree
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.errors.checks import split_names
-from banditree.features import Features
 from banditree.ope import read_log
-from banditree.report.files import reason
 from banditree.service.schema import MAX_ARM_NAME, SettingsAsked, describe_errors, storable
 from banditree.service.settings import Plan, Settings, Source, read_settings
-from banditree.tables import read_tree
 from banditree.tree import Tree
 
 OF_SOURCE = {part.name for part in fields(Source)}

@@ -17,8 +17,8 @@ from typing import Any
 from starlette.responses import Response
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from banditree.base.files import reason
 from banditree.errors import InvalidValue
-from banditree.report.files import reason
 from banditree.service.events import say_failure
 from banditree.service.metrics import Metrics
 

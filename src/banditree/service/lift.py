@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.report.words import count
+from banditree.base.words import count
 from banditree.service.events import Cohort, Event, Kind
 
 Verdict = Literal["better", "worse", "cannot tell"]

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from banditree.base.files import find_target
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.report.files import find_target
 from banditree.service.events import log_as_json
 from banditree.service.settings import Plan
 from banditree.service.store import EventLog, SqliteLog

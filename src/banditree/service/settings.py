@@ -10,9 +10,9 @@ from typing import Any
 
 from banditree import __version__
 from banditree.beliefs import Gaussian
+from banditree.data.features import Features
 from banditree.errors import InvalidValue
 from banditree.errors.checks import positive
-from banditree.features import Features
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
 from banditree.policy.state import hold

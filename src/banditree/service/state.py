@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from banditree.data.features import Features
 from banditree.errors import BadFile, BanditreeError
-from banditree.features import Features
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service.events import Cohort, Event, Kind, say

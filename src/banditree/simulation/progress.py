@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from banditree.base.words import duration
 from banditree.errors import missing_extra
-from banditree.report.words import duration
 from banditree.stream import native
 
 if TYPE_CHECKING:

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base import words
+from banditree.base.files import read_whole, write_whole
+from banditree.base.intervals import student_interval
+from banditree.base.result import Result
+from banditree.base.tables import Table, frame
+from banditree.base.words import count, number
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.problems.instance import AnyInstance
-from banditree.report import words
-from banditree.report.files import read_whole, write_whole
-from banditree.report.intervals import student_interval
-from banditree.report.result import Result
-from banditree.report.tables import Table, frame
-from banditree.report.words import count, number
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
 from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
-    from banditree.report.document import Document, Picture
+    from banditree.base.document import Document, Picture
 
 Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
@@ -97,7 +97,7 @@ class Comparison(Result):
         return student_interval(self.difference, self.se, self.seeds)
 
     def document(self) -> Document:
-        from banditree.report.document import Document
+        from banditree.base.document import Document
 
         seeds = count(self.seeds, "paired seed")
         if self.difference == 0:
@@ -219,7 +219,7 @@ class Runs(Result):
         return plots.regret(self, **options)
 
     def document(self) -> Document:
-        from banditree.report.document import Document, Note
+        from banditree.base.document import Document, Note
 
         best, *others = self.table()
         after = f"after {count(int(self.times[-1]), 'step')}, over {count(len(self.seeds), 'seed')}"
@@ -233,7 +233,7 @@ class Runs(Result):
 
     def picture(self, width: float = 6.4, height: float = 3.8) -> Picture:
         """Return the regret of every policy over time as a part of a document; the size is in inches."""
-        from banditree.report.document import Picture
+        from banditree.base.document import Picture
 
         def draw() -> str:
             from banditree import plots

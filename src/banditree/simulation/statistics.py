@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.report.intervals import student_interval
+from banditree.base.intervals import student_interval
 
 
 @dataclass(frozen=True)

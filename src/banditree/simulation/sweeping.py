@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.result import Result
+from banditree.base.tables import Table, frame
+from banditree.base.words import count
 from banditree.errors import Interrupted, InvalidType, InvalidValue
 from banditree.problems.instance import AnyProblem
-from banditree.report.result import Result
-from banditree.report.tables import Table, frame
-from banditree.report.words import count
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import OverSeeds, over_seeds
 
 if TYPE_CHECKING:
-    from banditree.report.document import Document
+    from banditree.base.document import Document
 
 RESERVED = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns, so not names of parameters
 Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
@@ -143,7 +143,7 @@ class Sweep(Result):
         return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words, **options)
 
     def document(self) -> Document:
-        from banditree.report.document import Document, Picture
+        from banditree.base.document import Document, Picture
 
         def draw() -> str:
             from banditree import plots

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.report.words import count, visible
+from banditree.base.words import count, visible
 
 if TYPE_CHECKING:
-    from banditree.report.document import Line
+    from banditree.base.document import Line
     from banditree.tree.tree import Tree
 
 MAX_LINES = 40
@@ -49,10 +49,9 @@ def _branch(
 
 def tree_as_html(tree: Tree) -> str:
     """An outline whose clusters open and close, the top ones open; what is left out is counted."""
-    from banditree.report.document import Document, Outline
-    from banditree.report.html import fragment
+    from banditree.base.document import Document, Outline
 
-    return fragment(Document(summary(tree), (Outline(outline(tree)),)), tree_as_text(tree))
+    return Document(summary(tree), (Outline(outline(tree)),)).to_fragment(tree_as_text(tree))
 
 
 def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> list[Line]:
@@ -60,7 +59,7 @@ def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> lis
 
     ``describe`` says more about a node than its name and, for a cluster, its number of arms.
     """
-    from banditree.report.document import Line
+    from banditree.base.document import Line
 
     n_below = tree.shape.sum_up((tree.shape.content >= 0).astype(np.int64))
     n_left = MAX_NODES

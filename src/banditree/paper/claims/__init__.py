@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from banditree.base.files import write_whole
 from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, Check, Finding, Missing
 from banditree.paper.claims.claim import Claim, Data, Source, Verdict
 from banditree.paper.claims.comparisons import APPENDIX, CONTEXTUAL, COST, VIOLATION
 from banditree.paper.claims.figure_1 import DOMINANCE, HIERARCHY, LEMMA
 from banditree.paper.claims.instances import INSTANCES
 from banditree.paper.figures import DEFAULT, FIGURES
-from banditree.report.files import write_whole
 
 CLAIMS: dict[str, Claim] = {
     claim.id: claim for claim in (*DOMINANCE, *LEMMA, *HIERARCHY, *INSTANCES, *VIOLATION, *CONTEXTUAL, *APPENDIX, *COST)

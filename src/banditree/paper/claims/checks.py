@@ -10,7 +10,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.report.intervals import student
+from banditree.base.intervals import student
 from banditree.simulation.statistics import over_seeds
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from banditree.base.result import jsonable
 from banditree.paper.claims.checks import NOT_JUDGED, OPEN, Finding, Missing
 from banditree.paper.figures import DEFAULT
-from banditree.report.result import jsonable
 from banditree.simulation.runs import Runs
 from banditree.tree.shape import Floats
 

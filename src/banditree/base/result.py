@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from banditree.report.tables import Table
+from banditree.base.tables import Table
 
 if TYPE_CHECKING:
-    from banditree.report.document import Document
+    from banditree.base.document import Document
 
 
 class Result(ABC):
     """A result that shows itself. Define `document`, and `facts` where its dataclass fields are not what JSON needs.
 
     >>> from dataclasses import dataclass
-    >>> from banditree.report.document import Document
+    >>> from banditree.base.document import Document
     >>> @dataclass(frozen=True, repr=False)
     ... class Answer(Result):
     ...     number: float
@@ -59,9 +59,7 @@ class Result(ABC):
         return converted
 
     def _repr_html_(self) -> str:
-        from banditree.report.html import fragment
-
-        return fragment(self.document(), self.to_text())
+        return self.document().to_fragment(self.to_text())
 
     def __str__(self) -> str:
         return self.to_text()

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.words import count
+from banditree.data import cells
+from banditree.data.cells import Floats, Name, Times, Wrong
+from banditree.data.problems import MAX_CHARACTERS, Problem, TableError, first_few, quote
 from banditree.errors import InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import MAX_REWARD
-from banditree.report.words import count
-from banditree.tables import cells
-from banditree.tables.cells import Floats, Name, Times, Wrong
-from banditree.tables.problems import MAX_CHARACTERS, Problem, TableError, first_few, quote
 
 MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below MAX_REWARD
 TOO_LARGE = "is too large to compute with; use a smaller unit"

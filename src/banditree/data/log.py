@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.words import count
+from banditree.data import cells
+from banditree.data.cells import Floats
+from banditree.data.dsjson import COLUMNS as DSJSON_COLUMNS
+from banditree.data.dsjson import is_dsjson, load_dsjson
+from banditree.data.features import Features
+from banditree.data.problems import TableError, quote
+from banditree.data.propensities import fit_propensities
+from banditree.data.sources import MAX_BYTES, Columns, column_names, load, require_list
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import real
-from banditree.features import Features
-from banditree.ope.dsjson import COLUMNS as DSJSON_COLUMNS
-from banditree.ope.dsjson import is_dsjson, load_dsjson
-from banditree.ope.propensities import fit_propensities
-from banditree.report.words import count
-from banditree.tables import cells
-from banditree.tables.cells import Floats
-from banditree.tables.problems import TableError, quote
-from banditree.tables.sources import MAX_BYTES, Columns, column_names, load, require_list
 from banditree.tree import Tree
 
 Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
@@ -156,7 +156,7 @@ class Log:
 
         `read_log` reads it back as it was, and ``vw --dsjson`` reads it too. The log must have propensities.
         """
-        from banditree.ope.dsjson import write_dsjson
+        from banditree.data.dsjson import write_dsjson
 
         write_dsjson(self, path)
 

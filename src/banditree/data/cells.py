@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.tables.problems import quote
+from banditree.data.problems import quote
 
 Floats = NDArray[np.float64]
 Wrong = dict[int, str]  # {index of a cell: what is wrong with it}

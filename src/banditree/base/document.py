@@ -166,3 +166,9 @@ class Document:
     about: str = ""  # a few words above the headline
     brief: Sequence[Part] = ()  # what a command prints with --quiet; the headline where it is empty
     has_contents: bool = False  # whether links to its sections follow the headline
+
+    def to_fragment(self, text: str) -> str:
+        """Return the document as a notebook's cell; ``text`` in a box where Jinja2 is not installed."""
+        from banditree.report.html import fragment
+
+        return fragment(self, text)

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.words import count
+from banditree.data import cells
+from banditree.data.cells import Name
+from banditree.data.problems import TableError, quote
+from banditree.data.sources import MAX_BYTES, Columns, check_named, load, require_list
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.report.words import count
-from banditree.tables import cells
-from banditree.tables.cells import Name
-from banditree.tables.problems import TableError, quote
-from banditree.tables.sources import MAX_BYTES, Columns, check_named, load, require_list
 from banditree.tree import Tree
 
 Path = tuple[Name, ...]

@@ -15,9 +15,9 @@ import pytest
 
 import banditree as bt
 from banditree.catalogue import CatalogueError
+from banditree.data import TableError, column_names, load, read_tree
 from banditree.errors import InvalidType
 from banditree.ope import LogError
-from banditree.tables import TableError, column_names, load, read_tree
 
 
 def read_items(source: Any) -> Any:
@@ -85,6 +85,6 @@ def test_names_of_columns_without_their_values(tmp_path: Path) -> None:
 
 def test_columns_are_named_once_and_by_text() -> None:
     with pytest.raises(InvalidType, match="must be the name of a column"):
-        load({"a": [1]}, ["a", 3])  # type: ignore[list-item]
+        load({"a": [1]}, ["a", 3])
     with pytest.raises(TableError, match="no such column"):
         read_tree({"item": ["a"]}, arm="item", path=["kind"])

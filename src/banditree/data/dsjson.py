@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.files import write_whole
+from banditree.base.words import count
+from banditree.data.problems import Problem
+from banditree.data.sources import Columns, existing_file, read_bytes
 from banditree.errors import InvalidValue
-from banditree.report.files import write_whole
-from banditree.report.words import count
-from banditree.tables.problems import Problem
-from banditree.tables.sources import Columns, existing_file, read_bytes
 
 if TYPE_CHECKING:
-    from banditree.ope.log import Log
+    from banditree.data.log import Log
 
 OURS = "_banditree"  # on every line that we wrote: which columns are contexts, whether propensities are estimated
 COLUMNS = ("_id", "_label_cost", "_label_probability", "Timestamp", "_path")  # arm, reward, propensity, time, path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from banditree.base.words import count
 from banditree.errors import InvalidValue
-from banditree.report.words import count
 
 MAX_LINES = 20  # lines of a message
 MAX_ALIKE = 3  # rows of one kind of problem that are listed before they are summarised

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from unicodedata import combining, east_asian_width
 
 # C0 and C1 controls (escape sequences start with them), and marks that reverse or hide the text that follows.
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -94,3 +95,20 @@ def visible(text: object, *, lines: bool = False) -> str:
 def _spell_out(match: re.Match[str]) -> str:
     mark = match[0]
     return " " if mark in SPACES else mark.encode("unicode_escape").decode()
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two per wide character, none per combining mark."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def chop(word: str, width: int) -> list[str]:
+    """Cut a word into pieces of at most this width."""
+    pieces = [""]
+    for sign in word:
+        if pieces[-1] and cell_width(pieces[-1] + sign) > width:
+            pieces.append("")
+        pieces[-1] += sign
+    return pieces

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.tables.cells import Floats
+from banditree.data.cells import Floats
 
 Places = NDArray[np.intp]
 RIDGE = 1.0  # penalty on squared coefficients, worth one row: an arm with few rows stays near its share

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from banditree.base.words import UNKNOWN, number, path, visible
 from banditree.errors import MissingExtra
-from banditree.report.words import UNKNOWN, number, path, visible
 
 if TYPE_CHECKING:
-    from banditree.report.document import Grid
+    from banditree.base.document import Grid
 
 FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # the first one installed is used
 
@@ -119,7 +119,7 @@ class Table(Sequence[Row]):
 
     def grid(self) -> Grid:
         """Return the table as a part of a document, with values formatted by their types."""
-        from banditree.report.document import Grid
+        from banditree.base.document import Grid
 
         rows = [[_format(value) for value in row] for row in self._rows[: self.SHOWN]]
         return Grid(self.columns, rows, names=self._text_columns(), most=None)
@@ -132,12 +132,11 @@ class Table(Sequence[Row]):
         return "\n".join([*lines, f"... and {hidden:,} more rows"] if hidden > 0 else lines)
 
     def _repr_html_(self) -> str:
-        from banditree.report.document import Document, Note
-        from banditree.report.html import fragment
+        from banditree.base.document import Document, Note
 
         hidden = len(self) - self.SHOWN
         note = (Note(f"... and {hidden:,} more rows"),) if hidden > 0 else ()
-        return fragment(Document("", (self.grid(), *note)), str(self))
+        return Document("", (self.grid(), *note)).to_fragment(str(self))
 
     __repr__ = __str__
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from banditree.catalogue import Catalogue, CatalogueError, read_catalogue
-from banditree.tables import cells
+from banditree.data import cells
 
 
 def read(kinds: list[Any], *, plays: Any = 10, clicks: Any = 1) -> Catalogue:
