@@ -1,7 +1,7 @@
 """Build trees from specs, labels, paths, linkage matrices or saved arrays, and change them.
 
 Each result is a draft, which ``shape`` numbers. Changes work on the arrays of a tree, not on the paths of its arms, so
-a deep tree costs no more than a flat one, and one more arm among a million takes a second.
+a deep tree costs no more than a flat one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from banditree.tree.tree import Tree
 
 Name = str | int
+PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
 MAX_ARMS = 2**30  # most arms in a tree: node numbers have 32 bits
 
 
@@ -26,8 +27,8 @@ class Draft:
     """The nodes of a tree in the order in which they were read. Node 0 is the root."""
 
     def __init__(self) -> None:
-        self.parent: list[int] = [-1]
-        self.arm: list[int] = [-1]  # the arm's position in the user's order, -1 for a cluster
+        self.parent: Any = [-1]  # a list while it grows, or an array
+        self.arm: Any = [-1]  # the arm's position in the user's order, -1 for a cluster
         self.names: dict[int, Name | None] = {0: None}  # cluster node -> name
         self.arms: list[Name] = []
 
@@ -48,7 +49,7 @@ def names(values: Iterable[object], what: str) -> list[Name]:
     """Check that ids are strings or ints, and convert NumPy scalars to Python's."""
     _refuse_sets(values, f"{what}s")
     ids = to_list(values, f"{what}s")
-    if set(map(type, ids)) <= {str, int}:
+    if set(map(type, ids)) <= PLAIN:
         return ids
     return [_name(value, what) for value in ids]
 
@@ -95,9 +96,9 @@ def from_spec(spec: object) -> Draft:
         node, children, where, seen = open_clusters[-1]
         for child in children:
             if not isinstance(child, tuple):
-                draft.add_arms([node], [child])
+                draft.add_arms((node,), (child,))
                 continue
-            cluster = _name(child[0], "cluster")
+            cluster = child[0] if type(child[0]) in PLAIN else _name(child[0], "cluster")
             if cluster in seen:
                 raise InvalidValue(f"cluster {cluster!r} appears twice in {where}; merge the two or rename one")
             seen.add(cluster)
@@ -116,8 +117,10 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
     A number of arms continues the numbering after the ``n_before`` arms read so far.
     """
     children: list[Any] = []
-    if isinstance(part, Mapping):
+    if isinstance(part, dict | Mapping):  # `dict` first: the check of an abstract class is slow
         children = list(part.items())
+    elif type(part) is list and part and set(map(type, part)) <= PLAIN:
+        return part
     elif isinstance(part, int | np.integer) and not isinstance(part, bool | np.timedelta64):
         if part > MAX_ARMS:
             raise InvalidValue(f"{where} has {part!s:.60} arms; a tree holds at most {MAX_ARMS:,}")
@@ -142,18 +145,28 @@ def from_paths(paths: Iterable[Sequence[object]]) -> Draft:
     clusters: dict[tuple[int, Name], int] = {}
     parents: list[int] = []
     arms: list[Any] = []
+    previous: list[Name] = []  # the clusters of the last path, and their nodes: neighbours share most of them
+    nodes = [0]
     for row, path in enumerate(paths):
-        if not _is_path(path):
+        if (type(path) is not tuple and not _is_path(path)) or not len(path):
             raise InvalidValue(f"path {row} is {path!r}; give cluster names from coarse to fine, then the arm")
-        node = 0
-        for step in path[:-1]:
-            name = step if type(step) is str else _name(step, f"cluster in path {row}")
-            below = clusters.get((node, name))
-            if below is None:
-                below = clusters[node, name] = draft.add_cluster(node, name)
-            node = below
-        parents.append(node)
-        arms.append(path[-1])
+        *steps, arm = path
+        if steps != previous or not set(map(type, steps)) <= PLAIN:
+            names_of_steps = [step if type(step) in PLAIN else _name(step, f"cluster in path {row}") for step in steps]
+            same = 0
+            for before, name in zip(previous, names_of_steps, strict=False):
+                if before != name:
+                    break
+                same += 1
+            del nodes[same + 1 :]
+            for name in names_of_steps[same:]:
+                below = clusters.get((nodes[-1], name))
+                if below is None:
+                    below = clusters[nodes[-1], name] = draft.add_cluster(nodes[-1], name)
+                nodes.append(below)
+            previous = names_of_steps
+        parents.append(nodes[-1])
+        arms.append(arm)
     draft.add_arms(parents, names(arms, "arm"))
     return draft
 
@@ -308,8 +321,8 @@ def _edit(
     name_of = dict(zip(shape.inner.tolist(), tree.nodes.clusters, strict=True))
     name_of |= {node: name for (_, name), node in new_clusters.items()}
     draft = Draft()
-    draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]]).tolist()
-    draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))]).tolist()
+    draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]])
+    draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))])
     draft.names = {new: name_of[node] for new, node in enumerate(old.tolist())}
     draft.arms = arms
     return draft

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build, text
-from banditree.tree.build import Draft, Name, to_list
+from banditree.tree.build import PLAIN, Draft, Name, to_list
 from banditree.tree.shape import Indices, Ints, Shape, lazy, number
 
 DERIVED = ("_counts_up", "_cuts", "_ids", "_table", "nodes")  # computed on first use
-PLAIN = {str, int}  # types that are valid ids; True and 1.0 equal 1 but are not ids
 
 
 class Tree:
@@ -91,7 +90,7 @@ class Tree:
         if len(index) < len(arms):
             twice = next(arm for at, arm in enumerate(arms) if index[arm] != at)
             raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")
-        shape, clusters = number(np.array(draft.parent, np.intp), np.array(draft.arm, np.intp))
+        shape, clusters = number(np.asarray(draft.parent, np.intp), np.asarray(draft.arm, np.intp))
         self.__dict__.update(  # bypasses __setattr__, which always raises
             shape=shape,
             arms=arms,
@@ -240,8 +239,8 @@ class Tree:
         new[old] = np.arange(len(old))
         parent = np.where(level[old] <= depth, shape.parent[old], stand_in[old])
         draft = Draft()
-        draft.parent = [-1, *new[parent[1:]].tolist()]
-        draft.arm = np.maximum(shape.content[old], -1).tolist()
+        draft.parent = np.concatenate([[-1], new[parent[1:]]])
+        draft.arm = np.maximum(shape.content[old], -1)
         clusters = np.flatnonzero(shape.content[old] < 0)
         draft.names = {int(node): self._names[~int(shape.content[old[node]])] for node in clusters}
         draft.arms = list(self.arms)
@@ -382,6 +381,6 @@ def from_arrays(parent: Ints, content: Ints, arms: Sequence[Name], clusters: Seq
     """Build a tree from the output of `to_arrays`."""
     build.check_arrays(parent, content, arms, clusters)
     draft = Draft()
-    draft.parent, draft.arm, draft.arms = parent.tolist(), np.maximum(content, -1).tolist(), list(arms)
+    draft.parent, draft.arm, draft.arms = parent, np.maximum(content, -1), list(arms)
     draft.names = dict(zip(np.flatnonzero(content < 0).tolist(), clusters, strict=True))
     return Tree._from_draft(draft)
