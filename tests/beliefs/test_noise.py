@@ -1,4 +1,4 @@
-"""Gaussian beliefs without ``sd``: the noise of rewards is learned from all arms together."""
+"""Gaussian beliefs without ``sd``: noise and mean of rewards are learned from all arms together."""
 
 from __future__ import annotations
 
@@ -25,25 +25,55 @@ def learned(policy: bt.Policy) -> float:
 
 
 def test_the_estimate_by_hand(engine: str) -> None:
-    """x: 3 and 5, z: 2; each mean starts at N(1, sd^2), so x counts (2^2 + 4^2) - 6^2 / 3 = 8, z 1^2 - 1^2 / 2."""
+    """x: 3 and 5, z: 2. From 1, the centre: x has n = 2, t = 6, squares 20; z has n = 1, t = 1, squares 1.
+
+    So m = (6/3 + 1/2) / (2/3 + 1/2) = 15/7, and 21 - 36/3 - 1/2 - 15/7 * 5/2 = 22/7 is left of the squares. Added is
+    the variance of all rewards, (21 - 7^2 / 3) / 3.
+    """
     policy = bt.TSC(TREE, prior=bt.Gaussian(mean=1.0), rng=0)
     assert learned(policy) == 1.0
+    assert policy["x"].mean == 1.0
     policy.update_many(["x", "z", "x"], [3.0, 2.0, 5.0])
-    sd = np.sqrt((8 + 0.5) / 3)
+    sd = np.sqrt((22 / 7 + 14 / 9) / 3)
     assert learned(policy) == pytest.approx(sd)
-    row = policy["x"]
-    assert row.mean == pytest.approx((1 + 3 + 5) / 3)
-    assert row.interval == pytest.approx((3 - 1.96 * sd / np.sqrt(3), 3 + 1.96 * sd / np.sqrt(3)))
-    assert policy["b",].mean == pytest.approx(1.5)
+    row, mean = policy["x"], (22 / 7 + 3 + 5) / 3
+    assert row.mean == pytest.approx(mean)
+    assert row.interval == pytest.approx((mean - 1.96 * sd / np.sqrt(3), mean + 1.96 * sd / np.sqrt(3)))
+    assert policy["b",].mean == pytest.approx((22 / 7 + 2) / 2)
+    assert policy["y"].mean == pytest.approx(22 / 7)
     assert policy.propensities().sum() == pytest.approx(1)
+
+
+def test_a_node_with_its_own_prior_keeps_its_mean(engine: str) -> None:
+    policy = bt.TS(TREE, prior={None: bt.Gaussian(), "y": bt.Gaussian(mean=3.0)}, rng=0)
+    policy.update_many(["x", "x"], [10.0, 12.0])
+    assert policy["z"].mean == pytest.approx(11)
+    assert policy["y"].mean == 3.0
 
 
 def test_a_row_of_several_plays_says_of_the_noise_what_one_reward_does(engine: str) -> None:
     policy = bt.TS(TREE, prior=bt.Gaussian(), rng=0)
-    policy.update_many(["x", "y"], [12.0, 3.0], plays=[4, 1])
-    # 12^2 / 4 - 12^2 / 5 + 3^2 / 1 - 3^2 / 2, over two rows
-    assert learned(policy) ** 2 == pytest.approx((36 - 28.8 + 9 - 4.5) / 2)
+    policy.update_many(["x", "y"], [12.0, 5.0], plays=[4, 1])
+    m = (12 / 5 + 5 / 2) / (4 / 5 + 1 / 2)
+    # 12^2 / 4 - 12^2 / 5 + 5^2 / 1 - 5^2 / 2 without what m explains, and the variance of all: over two rows
+    around = 36 - 28.8 + 25 - 12.5 - m * (12 / 5 + 5 / 2)
+    assert learned(policy) ** 2 == pytest.approx((around + (61 - 17**2 / 5) / 2) / 2)
     assert policy["x"].plays == 4
+
+
+@pytest.mark.parametrize("level", [0.0, 1000.0, -1e6])
+@pytest.mark.parametrize("kind", [bt.TS, bt.TSC, bt.HTS, bt.TSMax, partial(bt.TSMax, best="posterior")])
+def test_rewards_far_from_0_are_learned_as_those_near_it(kind: Any, level: float, engine: str) -> None:
+    """Five arms one noise apart: the learned sd is about 1, and the best arm has nearly all plays in the end."""
+    tree, rng = bt.Tree({"a": [0, 1], "b": [2, 3, 4]}), np.random.default_rng(3)
+    policy = kind(tree, prior=bt.Gaussian(), rng=2)
+    best = 0
+    for step in range(400):
+        arm = policy.choose()
+        policy.update(arm, level + arm + float(rng.standard_normal()))
+        best += arm == 4 and step >= 200
+    assert learned(policy) == pytest.approx(1, rel=0.25)
+    assert best > 180
 
 
 def test_evidence_adds_up_is_kept_and_moves(engine: str) -> None:

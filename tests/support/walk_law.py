@@ -80,7 +80,8 @@ def _moments(rows: Any, node: int, context: Any) -> tuple[float, float]:
     scale = float(rows.scale[0])
     if isinstance(rows, GaussianRows):
         n = rows.prior_plays[node] + scale * rows.count[node]
-        return (rows.prior_total[node] + scale * rows.total[node]) / n, rows.noise(np.array([node]))[0] / np.sqrt(n)
+        known = rows.prior_totals(np.array([node]))[0]
+        return (known + scale * rows.total[node]) / n, rows.noise(np.array([node]))[0] / np.sqrt(n)
     assert isinstance(rows, LinearRows)
     b = rows.precision[node] * np.eye(rows.dim) + scale * rows.gram[node]
     f = rows.precision[node] * rows.prior_mean[node] + scale * rows.moment[node]

@@ -111,6 +111,7 @@ class Rows(ABC):
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
     joint: ClassVar[bool] = False  # whether all arms compete at the root, as a node's belief depends on the whole tree
+    shares_means: ClassVar[bool] = False  # whether a reward also moves the means of nodes that are not above its arm
     LAZY: ClassVar[bool] = False  # whether methods apply `scale`, so that evidence fades without touching every node
     dim: int | None = None
     walked_natively = False  # set when the native engine walks these rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from banditree.tree.shape import Indices, Shape
 
 MAX_SD = 1e300  # largest standard deviation: intervals around it stay finite
 MIN_SD = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
+EQUAL = 1e-13  # variance of rewards, as a share of their squares, below which nothing but rounding is left of it
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Gaussian(Belief):
     ----------
     sd
         Standard deviation of a reward around the mean of its arm. Without it, it is learned from the rewards of all
-        arms together, as in `LearnedGaussianRows`.
+        arms together, and so is the mean around which arms lie, as in `LearnedGaussianRows`.
     mean
-        What the mean of an arm is believed to be before any reward.
+        What the mean of an arm is believed to be before any reward; where ``sd`` is learned, only until the first one.
     prior_sd
         Standard deviation of that belief; by default ``sd``, also where that is learned. With the defaults the
         posterior is that of Agrawal and Goyal (2017): N(sum of rewards / (n + 1), sd^2 / (n + 1)).
@@ -79,7 +80,7 @@ class Gaussian(Belief):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("mean", "prior_plays"))
         if self.sd is None:
-            return LearnedGaussianRows(mean, float(self.mean))
+            return LearnedGaussianRows(mean, float(self.mean), list(own))
         return GaussianRows(per_node(n_nodes, self.sd, own, "sd"), prior_plays, prior_plays * mean)
 
 
@@ -98,8 +99,12 @@ class GaussianRows(CountedRows):
         """Return the standard deviation of a reward: (k,)."""
         return self.sd[nodes]
 
+    def prior_totals(self, nodes: Nodes) -> Floats:
+        """Return the sum of the rewards that the prior stands for: (k,)."""
+        return self.prior_total[nodes]
+
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
-        mean = (self.prior_total[nodes] + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))
+        mean = (self.prior_totals(nodes) + self.rewards(nodes)) / (self.prior_plays[nodes] + self.plays(nodes))
         return np.asarray(mean)[:, None]
 
     def spread(self, nodes: Nodes, contexts: Floats | None) -> Floats:
@@ -111,26 +116,36 @@ class GaussianRows(CountedRows):
 
 
 class LearnedGaussianRows(GaussianRows):
-    """The same where the standard deviation of rewards is not known: it is learned from all arms together.
+    """The same where neither the standard deviation sd of rewards is known nor the mean m around which arms lie.
 
-    Rewards of an arm are N(mu, sd^2), and mu is N(mean, sd^2) beforehand. Given the rewards, the sum
+    Rewards of an arm are N(mu, sd^2), and mu is N(m, sd^2); both sd and m are learned from all arms together. An arm
+    with n rewards of sum t says that m is N(t / n, sd^2 (1 + 1 / n)), so that
 
-        sum over arms of  squares + d^2 - (d + t)^2 / (1 + n)
+        m = sum of t / (1 + n)  /  sum of n / (1 + n),
 
-    is sd^2 times a chi-square with as many degrees of freedom as there are rewards: n rewards with sum t, and d, both
-    counted from `centre`, the mean that most arms have beforehand. So sd^2 is estimated by that sum per reward. A row
-    of n plays is one reward of weight n: it adds t^2 / n to the squares and one to the rows.
+    and the squares of all rewards minus what m and the means of arms explain,
+
+        sum of (squares - t^2 / (1 + n))  -  (sum of t / (1 + n))^2 / sum of n / (1 + n),
+
+    is sd^2 times a chi-square with one degree of freedom less than there are rewards. The variance of all rewards
+    around their mean is added to it as one more degree of freedom, so that two rewards which happen to be close do
+    not settle sd. Everything is counted from `centre`, the mean that the prior names. Nodes with a prior of their own
+    keep its mean d: such an arm adds squares + d^2 - (d + t)^2 / (1 + n). A row of n plays is one reward of weight n:
+    it adds t^2 / n to the squares and one to the rows.
     """
 
     native = "LearnedGaussian"
     EVIDENCE = ("count", "total", "squares", "rows")
     NON_NEGATIVE = ("count", "rows")
     PRIOR = ("prior_plays", "prior_total")
+    shares_means = True
     squares: Floats  # (nodes,) sum of t^2 / n over rows of n rewards with sum t, counted from the centre
     rows: Floats  # (nodes,) how many rows there were
 
-    def __init__(self, mean: Floats, centre: float) -> None:
+    def __init__(self, mean: Floats, centre: float, own: Sequence[int] = ()) -> None:
         self.centre = centre
+        self.follows = np.ones(len(mean))  # (nodes,) 1 where the prior mean is learned, 0 where it was given
+        self.follows[list(own)] = 0
         super().__init__(np.ones(len(mean)), np.ones(len(mean)), mean)
 
     def attach(self, shape: Shape) -> None:
@@ -145,16 +160,31 @@ class LearnedGaussianRows(GaussianRows):
         rows = np.bincount(batch.positions, minlength=arms)
         return np.stack([batch.count, batch.total, squares, rows], axis=1)
 
+    def learned(self) -> tuple[float, float]:
+        """Estimate the mean around which arms lie, from the centre, and the sd of a reward; 0 and 1 before the first.
+
+        Where all rewards are equal, up to rounding, they have said nothing about sd but their size.
+        """
+        count, total = (x[self.leaves] * self.scale for x in (self.count, self.total))
+        squares, rows = (float(x[0] * self.scale[0]) for x in (self.squares, self.rows))
+        if not (rows > 0 and count.sum() > 0):
+            return 0.0, 1.0
+        total, follows = total - count * self.centre, self.follows[self.leaves]
+        d = np.where(follows, 0.0, self.prior_total[self.leaves] - self.centre)
+        explained = float(((d + total) ** 2 / (1 + count) - d**2).sum())
+        weighted, weight = float((follows * total / (1 + count)).sum()), float((follows * count / (1 + count)).sum())
+        mean = weighted / weight if weight > 0 else 0.0
+        around = squares - explained - mean * weighted
+        around += (squares - float(total.sum()) ** 2 / float(count.sum())) / max(rows, 1.0)
+        variance = (around if around > EQUAL * squares else squares) / rows
+        return mean, max(float(np.sqrt(variance)), MIN_SD)
+
     def learned_sd(self) -> float:
         """Estimate the standard deviation of a reward; 1 before the first one."""
-        rows = float(self.rows[0] * self.scale[0])
-        if rows == 0:
-            return 1.0
-        count, total = (x[self.leaves] * self.scale for x in (self.count, self.total))
-        d = self.prior_total[self.leaves] - self.centre
-        known = d**2 - (d + total - count * self.centre) ** 2 / (1 + count)
-        variance = (self.squares[0] * self.scale[0] + known.sum()) / rows
-        return max(float(np.sqrt(max(variance, 0.0))), MIN_SD)
+        return self.learned()[1]
+
+    def prior_totals(self, nodes: Nodes) -> Floats:
+        return np.asarray(self.prior_total[nodes] + self.follows[nodes] * self.learned()[0])
 
     def noise(self, nodes: Nodes) -> Floats:
         return np.full(len(self.count[nodes]), self.learned_sd())
@@ -167,4 +197,4 @@ class LearnedGaussianRows(GaussianRows):
     def native_arrays(self) -> list[NDArray[Any]]:
         is_arm = np.zeros(len(self.count))
         is_arm[self.leaves] = 1
-        return [*super().native_arrays(), is_arm, np.array([self.centre, MIN_SD])]
+        return [*super().native_arrays(), is_arm, self.follows, np.array([self.centre, MIN_SD, EQUAL])]

@@ -311,7 +311,7 @@ class Walk:
         """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
         self._is_summarised = False
         change()
-        self.summarise(inner)
+        self.summarise(self.shape.inner[::-1] if self.rows.shares_means else inner)
 
 
 def first_not_allowed(

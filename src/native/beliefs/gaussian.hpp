@@ -18,51 +18,70 @@ struct KnownNoise {
     void reset() {}
 };
 
-// The standard deviation is estimated from the rewards of all arms, as LearnedGaussianRows in gaussian.py derives.
+// The standard deviation, and the mean around which arms lie, are estimated from the rewards of all arms, as
+// LearnedGaussianRows in gaussian.py derives.
 struct LearnedNoise {
     static constexpr bool learned = true;
-    const double *count, *total;                      // (nodes,) evidence
-    double *squares, *rows;                           // (nodes,) evidence
-    const double *prior_mean, *is_arm;                // (nodes,)
-    double centre, least;
+    const double *count, *total;                   // (nodes,) evidence
+    double *squares, *rows;                        // (nodes,) evidence
+    const double *prior_mean, *is_arm, *follows;   // (nodes,)
+    double centre, least, equal;
     const double* scale;
     std::size_t n_nodes;
-    double known = 0.0, known_at = 0.0, sd = 1.0;     // what the means of arms explain, the scale it is for, and the result
-    std::size_t changes = 0;                          // since it was last summed afresh
+    struct Sums {  // over arms
+        double explained = 0.0, weighted = 0.0, weight = 0.0;
+    };
+    Sums sums = {};
+    double sums_at = 0.0, mean = 0.0, sd = 1.0;  // the scale that the sums are for, and the estimates
+    std::size_t changes = 0;                     // since they were last summed afresh
     bool stale = true;
 
     double of(std::int32_t) {
         if (stale) estimate();
         return sd;
     }
-    void reset() { known_at = 0.0, stale = true; }
-    // Of one arm; d and the sum of its rewards are counted from the centre.
-    double known_of(std::size_t arm) const {
-        const double n = count[arm] * *scale, d = prior_mean[arm] - centre, t = total[arm] * *scale - n * centre;
-        return d * d - (d + t) * (d + t) / (1.0 + n);
+    // What is added to the prior mean of a node.
+    double moved(std::int32_t node) {
+        if (stale) estimate();
+        return follows[node] * mean;
     }
+    void reset() { sums_at = 0.0, stale = true; }
     // Called before and after the evidence of a node changes.
     void before(std::size_t node) {
-        if (is_arm[node] > 0.0 && known_at == *scale) known -= known_of(node);
+        if (is_arm[node] > 0.0 && sums_at == *scale) add(node, -1.0);
     }
     void after(std::size_t node, double sum, double n) {
         squares[node] += (sum - n * centre) * (sum - n * centre) / n;
         rows[node] += 1.0 / *scale;
-        if (is_arm[node] > 0.0 && known_at == *scale) known += known_of(node);
-        if (++changes % 4096 == 0) known_at = 0.0;
+        if (is_arm[node] > 0.0 && sums_at == *scale) add(node, 1.0);
+        if (++changes % 4096 == 0) sums_at = 0.0;
         stale = true;
     }
 
   private:
+    // Adds one arm to the sums, or takes it away; d and the sum of its rewards are counted from the centre.
+    void add(std::size_t arm, double sign) {
+        const double n = count[arm] * *scale, t = total[arm] * *scale - n * centre;
+        const double d = follows[arm] > 0.0 ? 0.0 : prior_mean[arm] - centre;
+        sums.explained += sign * ((d + t) * (d + t) / (1.0 + n) - d * d);
+        sums.weighted += sign * follows[arm] * t / (1.0 + n);
+        sums.weight += sign * follows[arm] * n / (1.0 + n);
+    }
     void estimate() {
         stale = false;
-        if (known_at != *scale) {
-            known = 0.0, known_at = *scale;
+        if (sums_at != *scale) {
+            sums = {}, sums_at = *scale;
             for (std::size_t node = 0; node < n_nodes; ++node)
-                if (is_arm[node] > 0.0) known += known_of(node);
+                if (is_arm[node] > 0.0) add(node, 1.0);
         }
-        const double n = rows[0] * *scale, variance = n > 0.0 ? (squares[0] * *scale + known) / n : 1.0;
-        sd = std::max(std::sqrt(std::max(variance, 0.0)), n > 0.0 ? least : 1.0);
+        const double seen = rows[0] * *scale, n = count[0] * *scale, all = squares[0] * *scale;
+        mean = 0.0, sd = 1.0;
+        if (!(seen > 0.0 && n > 0.0)) return;
+        const double t = total[0] * *scale - n * centre;
+        if (sums.weight > 0.0) mean = sums.weighted / sums.weight;
+        double around = all - sums.explained - mean * sums.weighted;
+        around += (all - t * t / n) / std::max(seen, 1.0);
+        sd = std::max(std::sqrt((around > equal * all ? around : all) / seen), least);
     }
 };
 
@@ -81,8 +100,10 @@ struct GaussianRowsWith {
     void prepare(const double*, double*) const {}
     double plays(std::int32_t node) const { return count[node] * *scale; }
     double rewards(std::int32_t node) const { return total[node] * *scale; }
-    double mean(std::int32_t node, const double*) const {
-        return (prior_total[node] + total[node] * *scale) / (prior_plays[node] + count[node] * *scale);
+    double mean(std::int32_t node, const double*) {
+        double known = prior_total[node];
+        if constexpr (Noise::learned) known += noise.moved(node);
+        return (known + total[node] * *scale) / (prior_plays[node] + count[node] * *scale);
     }
     double spread(std::int32_t node, const double*) {
         return noise.of(node) / std::sqrt(prior_plays[node] + count[node] * *scale);
@@ -111,5 +132,7 @@ using GaussianRows = GaussianRowsWith<KnownNoise>;
 using LearnedGaussianRows = GaussianRowsWith<LearnedNoise>;
 template <>
 inline constexpr bool learns_by_row<LearnedGaussianRows> = true;  // a row says something about the noise
+template <>
+inline constexpr bool shares_means<LearnedGaussianRows> = true;
 
 }  // namespace banditree

@@ -102,7 +102,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
-    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 8) : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
+    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 9) : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
     require(nb::len(arrays) == n_own + (adaptive ? 4 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
@@ -137,8 +137,9 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     if (belief == "Gaussian")
         return with_rule(GaussianRows{array(0), array(1), array(3), array(4), scale, {array(2)}}, rule, c, flag, summary);
     if (belief == "LearnedGaussian") {
-        const double* set = numbers<double>(arrays[7], 2, "learned noise needs its centre and its least value");
-        const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6), set[0], set[1], scale, n_nodes};
+        const double* set = numbers<double>(arrays[8], 3, "learned noise needs its centre and its least values");
+        const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6), array(7),
+                                 set[0],   set[1],   set[2],   scale,    n_nodes};
         return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), scale, noise}, rule, c, flag, summary);
     }
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1), scale}, rule, c, flag, summary);

@@ -172,7 +172,8 @@ struct Walker final : CommonWalk<Rows> {
 
     void update(std::int32_t arm, double reward, const double* context) override {
         observe_one(arm, reward, 1.0, context);
-        for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
+        if (!summarise_all())
+            for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
     }
 
     void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
@@ -184,6 +185,7 @@ struct Walker final : CommonWalk<Rows> {
                     contexts ? contexts + i * rows.dim() : nullptr);
             if constexpr (Rule::summarises) touched.insert(touched.end(), path.begin(), path.end() - 1);
         }
+        if (summarise_all()) return;
         std::sort(touched.begin(), touched.end(), std::greater<>());  // a child has a higher number than its parent
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
@@ -211,6 +213,16 @@ struct Walker final : CommonWalk<Rows> {
     }
 
   private:
+    // Chooses all representatives again, where a reward may change those of any node. False where it cannot.
+    bool summarise_all() {
+        if constexpr (Rule::summarises && shares_means<Rows>) {
+            for (std::int32_t node = tree.n_nodes; node-- > 0;)
+                if (tree.n_children(node) > 0) rule.summarise(tree, rows, node);
+            return true;
+        }
+        return false;
+    }
+
     void observe_one(std::int32_t arm, double reward, double count, const double* context) {
         Common::while_fading(reward, count, [&](double sum, double n) { observe(arm, sum, n, context); });
     }

@@ -20,6 +20,9 @@ struct Tree {
 // Whether a belief needs the rows of a batch one by one, and not their sums per arm alone.
 template <class Rows>
 inline constexpr bool learns_by_row = Rows::contextual;
+// Whether a reward also moves the means of nodes that are not above its arm.
+template <class Rows>
+inline constexpr bool shares_means = false;
 
 // m decisions made together at one node, and their contexts as prepared by the belief.
 struct Decisions {
