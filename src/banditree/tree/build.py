@@ -152,7 +152,9 @@ def from_paths(paths: Iterable[Sequence[object]]) -> Draft:
             raise InvalidValue(f"path {row} is {path!r}; give cluster names from coarse to fine, then the arm")
         *steps, arm = path
         if steps != previous or not set(map(type, steps)) <= PLAIN:
-            names_of_steps = [step if type(step) in PLAIN else _name(step, f"cluster in path {row}") for step in steps]
+            names_of_steps: list[Any] = [
+                step if type(step) in PLAIN else _name(step, f"cluster in path {row}") for step in steps
+            ]
             same = 0
             for before, name in zip(previous, names_of_steps, strict=False):
                 if before != name:
