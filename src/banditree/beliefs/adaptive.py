@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs.base import Floats, Nodes, Rows
+from banditree.beliefs.law import LAW
 from banditree.tree.shape import Shape
 
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds.
@@ -92,6 +93,7 @@ class AdaptiveRows(Rows):
     """What adaptive beliefs share, whatever the kind of rewards. All arms compete with each other directly."""
 
     joint = True
+    law = LAW
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
     STEPS: ClassVar[NDArray[Any]]  # concentrations of arms around their cluster are 4 to the power of these, in units
     BELOW: ClassVar[float]  # the log prior of a copy falls by this much with each step below 0

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.intervals import normal_interval
+from banditree.beliefs.law import Law
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD
 from banditree.stream import Rng, native
@@ -110,6 +111,7 @@ class Rows(ABC):
     NOT_READ: ClassVar[tuple[str, ...]] = ()  # names of arrays in files of older versions that are no longer used
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
+    law: ClassVar[Law | None] = None  # the numbers that the belief goes by, if some were chosen
     joint: ClassVar[bool] = False  # whether all arms compete at the root, as a node's belief depends on the whole tree
     shares_means: ClassVar[bool] = False  # whether a reward also moves the means of nodes that are not above its arm
     LAZY: ClassVar[bool] = False  # whether methods apply `scale`, so that evidence fades without touching every node

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from banditree.beliefs import AdaptiveLinear, Beta, Counts, Linear, adaptive, adaptive_linear
+from banditree.beliefs.law import LAW, Law
 from banditree.beliefs.priors import Prior
 from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
@@ -108,6 +109,11 @@ class ATS(Policy):
     def __init__(self, tree: Tree, *, prior: Prior | None = None, **options: Unpack[Options]) -> None:
         super().__init__(tree, belief=adaptive(prior), rule=Thompson(), **options)
 
+    @property
+    def law(self) -> Law:
+        """The numbers that were chosen rather than derived, each with a sentence."""
+        return LAW
+
 
 class LinATS(Policy):
     """Adaptive Thompson sampling with contexts: one model across arms, which learns how far to trust the tree.
@@ -141,6 +147,11 @@ class LinATS(Policy):
         length = _length(self, dim, options, needed=prior is None)
         belief = AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
         super().__init__(tree, belief=belief, rule=Thompson(), **options)
+
+    @property
+    def law(self) -> Law:
+        """The numbers that were chosen rather than derived, each with a sentence: those of `ATS`."""
+        return LAW
 
 
 class UCB1(Policy):

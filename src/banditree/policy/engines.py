@@ -110,6 +110,7 @@ def native_walk(readable: descent.Walk) -> Walk:
         explore=readable.explore,
         scale=rows.scale,
         fade=readable.fade,
+        law=rows.law,
     )
     rows.joins(walk)
     if _forced and not _forced[-1][1]:

@@ -47,7 +47,7 @@ std::unique_ptr<Walk> joint(Kind kind, const AdaptiveSettings& set) {
 }
 
 // `arrays` are those of AdaptiveLinearRows.native_arrays().
-std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim, double* scale) {
+std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim, double* scale, nb::handle) {
     const char* what = "the arrays of an adaptive linear belief do not fit together";
     require(nb::len(arrays) == 8 && dim > 0 && dim <= 32768, what);
     const std::size_t p = dim + 1, columns = 2 + p * (p + 1) / 2 + p;
@@ -74,7 +74,7 @@ std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::si
 }
 
 // The last four arrays, those of AdaptiveRows.settings().
-AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_nodes) {
+AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_nodes, nb::handle) {
     const char* what = "the settings of an adaptive belief do not fit together";
     const double* height = numbers<double>(arrays[from], n_nodes, what);
     double top = 0.0;
@@ -95,10 +95,10 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
 // `arrays` are those of Rows.native_arrays().
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
                                 const std::string& rule, double c, bool flag, std::int32_t* summary, double* scale,
-                                bool fades) {
+                                bool fades, nb::handle law) {
     if (belief == "AdaptiveLinear") {
         require(rule == "Thompson", "adaptive beliefs are drawn from");
-        return joint_linear(arrays, n_nodes, dim, scale);
+        return joint_linear(arrays, n_nodes, dim, scale, law);
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
@@ -110,7 +110,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
     };
     if (adaptive) {
         require(rule == "Thompson", "adaptive beliefs are drawn from");
-        const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes);
+        const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes, law);
         if (kind == "Gaussian")
             return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), *array(2),
                                           *array(4) / *array(3), scale}, set);
@@ -295,8 +295,7 @@ void bind_walk(nb::module_& m) {
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, nb::tuple arms, nb::dict position_of,
                const std::string& belief, nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream, double explore, nb::object scale,
-               double fade) {
+               nb::object summary, nb::object stream, double explore, nb::object scale, double fade, nb::object law) {
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
@@ -318,7 +317,7 @@ void bind_walk(nb::module_& m) {
                 if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("stream must be a Stream");
                 require(fade > 0.0 && fade <= 1.0 && explore >= 0.0 && explore <= 1.0, "fade and explore must be from 0 to 1, and fade above 0");
                 double* counts = numbers<double>(scale, 1, "scale must be one double");
-                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, counts, fade < 1.0);
+                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, counts, fade < 1.0, law);
                 walk->tree = tree;
                 walk->rng = rng;
                 walk->explore = explore;
@@ -330,7 +329,7 @@ void bind_walk(nb::module_& m) {
             nb::arg("node_of").noconvert(), nb::arg("arms"), nb::arg("position_of"), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
             nb::arg("summary").none(), nb::arg("stream"), nb::arg("explore"),
-            nb::arg("scale"), nb::arg("fade"))
+            nb::arg("scale"), nb::arg("fade"), nb::arg("law").none())
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
             "close",
