@@ -208,7 +208,7 @@ def test_ctrl_c_saves_the_runs_that_are_finished(items: Path, monkeypatch: pytes
         raise stop
 
     monkeypatch.setattr("banditree.cli.catalogue.simulate", stopped)
-    file = items.with_name("runs.csv")
+    file = items.with_name("runs.npz")
     result = call("simulate", items, *QUICK, "--save", file)
     assert (result.exit_code, "2 of 4 seeds" in result.stderr) == (130, True)
     assert Runs.load(file).seeds == finished.seeds
@@ -273,7 +273,7 @@ def test_the_commands_on_a_log_with_contexts(visits: Path, tmp_path: Path) -> No
     shares = {row["part"]: row["share"] for row in inspected["parts"]}
     assert max(shares, key=lambda part: shares[part]) == "visitor and category"
     options = [*VISITS, "--horizon", "300", "--seeds", "4"]
-    page, runs = tmp_path / "advice.html", tmp_path / "runs.csv"
+    page, runs = tmp_path / "advice.html", tmp_path / "runs.npz"
     advised = call("advise", visits, *options, "--html", page)
     assert (advised.exit_code, "knowing who asks pays off" in advised.stdout) == (0, True)
     stands_alone(page.read_text(encoding="utf-8"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 
 import banditree as bt
 from banditree.errors import BadFile, InvalidType
-from banditree.policy.saving import MAGIC, restore
+from banditree.policy.saving import CHECKSUM, MAGIC, restore
 from tests.support.forged_files import apart, forged, sealed, together
 from tests.support.helpers import DIM, NAMES, SHOP, contexts, make, run, same, state
 
@@ -284,24 +284,8 @@ def test_rewards_as_large_as_can_be_learned_can_be_loaded(engine: str, name: str
     assert same(state(policy), state(bt.from_bytes(policy.to_bytes(), rng=0)))
 
 
-# Files of version 0.1
-
-
-def test_files_of_format_1_load(engine: str) -> None:
-    """Saved by version 0.1, from the rewards that are given here to policies of today."""
-    tree = bt.Tree({"shoes": ["s1", "s2"], "hats": {"warm": [1, -2], "sun": ["h3"]}, "": [2**80]})
-    clustered = bt.TSC(tree, prior={"h3": bt.Beta(3, 9), "shoes": bt.Beta(2, 2), None: bt.Beta(1, 1)})
-    clustered.update_many(["s1", "s2", 1, -2, "h3", "s1"], [1, 0, 0.25, 1, 1, 0.5])
-    linear = bt.LinHTS(tree, dim=2, v=0.5)
-    for arm, reward, context in [("s1", 1.5, [1.0, 0.5]), (1, -1.0, [0.25, 2.0]), (-2, 0.5, [0.1, 0.7])]:
-        linear.update(arm, reward, context)
-    counts = bt.UCBC(tree, clock="global")
-    counts.update_many(["h3", "s1"], [0.5, 1])
-    for policy in (clustered, linear, counts):
-        file = Path(__file__).parent / "format1" / f"{type(policy).__name__}.banditree"
-        assert file.read_bytes()[len(MAGIC)] == 1
-        loaded = bt.load(file, rng=0)
-        assert repr(loaded) == repr(policy)
-        assert loaded.tree == policy.tree
-        assert same(state(loaded), state(policy), rtol=1e-12, atol=0)
-        use(loaded)
+def test_a_file_of_version_0_1_is_refused_with_what_to_do() -> None:
+    data = bytearray(bt.TS(SHOP).to_bytes()[:-CHECKSUM])
+    data[len(MAGIC)] = 1
+    with pytest.raises(BadFile, match=r"of banditree 0\.1; load it with 0\.3 and save it again"):
+        bt.from_bytes(bytes(data) + hashlib.sha256(data).digest())

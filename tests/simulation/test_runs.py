@@ -181,134 +181,161 @@ def test_a_file_keeps_everything(problem: Any, tmp_path: Path) -> None:
         walk = property(lambda self: self._state.walk)
 
     policies = {"TSC": bt.TSC, 'odd, "name"\nand ünicode': Own}
-    runs = bt.simulate(policies, problem, horizon=30, seeds=[7, 2], checkpoints=4)
-    runs.save(tmp_path / "runs.csv")
-    loaded = bt.Runs.load(tmp_path / "runs.csv")
+    runs = bt.simulate(policies, problem, horizon=30, seeds=[7, 2], checkpoints=4, rng=5, delay=2)
+    runs.save(tmp_path / "runs.npz")
+    loaded = bt.Runs.load(tmp_path / "runs.npz")
     assert equal(runs, loaded)
     assert repr(loaded) == repr(runs)
-    table = pd.read_csv(tmp_path / "runs.csv")
-    assert list(table.columns) == ["policy", "seed", "time", "regret", "details"]
-    assert len(table) == 2 * 2 * len(runs.times)
-    assert table.regret.sum() == pytest.approx(sum(values.sum() for values in runs.regret.values()))
+    assert loaded.about == runs.about
+    assert runs.about == {
+        "rng": 5, "delay": 2, "batch": 1, "version": bt.__version__, "horizon": 30, "problem": repr(problem)
+    }  # fmt: skip
 
 
-def test_a_file_of_version_2_is_read(tmp_path: Path) -> None:
+def test_a_csv_file_is_plain(tmp_path: Path) -> None:
     runs = by_hand()
     runs.save(tmp_path / "runs.csv")
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "runs.csv").read_text(encoding="utf-8"), newline="")))
-    details = "".join(row.pop("details") for row in rows)
-    text = io.StringIO()
-    text.write(f"# banditree runs 1 {details}\n")
-    writer = csv.DictWriter(text, ["policy", "seed", "time", "regret"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    (tmp_path / "old.csv").write_text(text.getvalue(), encoding="utf-8")
-    assert equal(runs, bt.Runs.load(tmp_path / "old.csv"))
+    table = pd.read_csv(tmp_path / "runs.csv")
+    assert table.equals(runs.to_frame())
+    with pytest.raises(BadFile, match=r"runs\.csv holds the regret alone"):
+        Runs.load(tmp_path / "runs.csv")
+
+
+def test_a_file_of_0_3_is_read(tmp_path: Path) -> None:
+    runs = by_hand()
+    (tmp_path / "old.csv").write_text(written_by_0_3(runs), encoding="utf-8")
+    loaded = bt.Runs.load(tmp_path / "old.csv")
+    assert equal(runs, loaded)
+    assert loaded.about == {"horizon": 20, "problem": repr(FIXED)}
+
+
+def test_replicates_are_kept(tmp_path: Path) -> None:
+    runs = bt.simulate([bt.TS, bt.TSC], FIXED, horizon=9, seeds=2, replicates=3, checkpoints=2)
+    runs.save(tmp_path / "runs.npz")
+    assert np.array_equal(bt.Runs.load(tmp_path / "runs.npz").replicates["TSC"], runs.replicates["TSC"])
 
 
 def test_odd_numbers_are_kept(tmp_path: Path) -> None:
     values = np.array([0.1 + 0.2, 1e-300, np.inf])
     runs = {"own": [Run("readable", values, np.zeros(4, np.int64), np.nan)]}
     Runs.gather(runs, seeds=[0], times=np.array([1, 2, 3]), problem=FIXED, instance=FIXED.instance(0)).save(
-        tmp_path / "runs.csv"
+        tmp_path / "runs.npz"
     )
-    loaded = Runs.load(tmp_path / "runs.csv")
+    loaded = Runs.load(tmp_path / "runs.npz")
     assert loaded.regret["own"][0].tolist() == values.tolist()
     assert np.isnan(loaded.evaluations["own"]).all()
 
 
-def written(details: object, rows: list[list[str]]) -> str:
-    """A saved file with other details, all in the first row."""
+def written_by_0_3(runs: Runs, **changes: Any) -> str:
+    """A CSV file as 0.3 wrote it, with JSON in the column ``details``, here all of it in the first row."""
+    details: dict[str, Any] = {
+        "problem": runs.problem,
+        "engine": runs.engine,
+        "seconds": runs.seconds,
+        "evaluations": {name: values.tolist() for name, values in runs.evaluations.items()},
+        "clusters": {name: [list(seed.items()) for seed in seeds] for name, seeds in runs.clusters.items()},
+        "plays": {name: plays.tolist() for name, plays in runs.plays.items()},
+        "arms": runs.arms,
+        "built": runs.built,
+    }
+    details = {name: value for name, value in (details | changes).items() if value is not None}
     text = io.StringIO()
-    columns = ["policy", "seed", "time", "regret", "details"]
+    rows = runs.to_frame().values.tolist()
     said = [json.dumps(details), *[""] * len(rows)]
-    csv.writer(text).writerows([columns, *([*row[:4], piece] for row, piece in zip(rows, said, strict=False))])
+    columns = ["policy", "seed", "time", "regret", "details"]
+    csv.writer(text).writerows([columns, *([*row, piece] for row, piece in zip(rows, said, strict=False))])
     return text.getvalue()
 
 
-def damaged(text: str) -> dict[str, str | bytes]:
-    _, *rows = csv.reader(io.StringIO(text, newline=""))
-    details = json.loads("".join(row[4] for row in rows))
-    files: dict[str, str | bytes] = {
+def damaged() -> dict[str, str | bytes]:
+    runs = by_hand()
+    old = written_by_0_3(runs)
+    lines = old.splitlines(keepends=True)
+    return {
         "empty": "",
-        "other": "policy,seed,time,regret\na,1,2,3\n",
         "binary": b"\x80\x81\x82\n",
-        "cut header": text[:10],
-        "no rows": text.partition("\n")[0],
-        "no columns": text.partition("\n")[2],
-        "cut": text[: len(text) - 20],
-        "a policy less": written(details | {"evaluations": dict([*details["evaluations"].items()][1:])}, rows),
-        "the clusters of a seed less": written(
-            details | {"clusters": {name: seeds[1:] for name, seeds in details["clusters"].items()}}, rows
-        ),
-        "a row less": written(details, rows[:-1]),
-        "a seed less": written(details, [row for row in rows if row[1] != "8"]),
-        "swapped": written(details, rows[::-1]),
-        "not a number": text.replace("12.0", "twelve"),
-        "a list": written([1, 2], rows),
-        "old, cut": "# banditree runs 1 {",
-        "old, no rows": f"# banditree runs 1 {json.dumps(details)}\n",
-    }
-    return files | {
-        f"no {key}": written({name: value for name, value in details.items() if name != key}, rows)
-        for key in ("engine", "clusters", "seconds", "arms", "evaluations", "plays", "problem")
+        "cut header": old[:10],
+        "no rows": lines[0],
+        "no columns": "".join(lines[1:]),
+        "a row less": "".join(lines[:-1]),
+        "swapped": "".join([*lines[:2], lines[3], lines[2], *lines[4:]]),
+        "not a number": old.replace("12.0", "twelve"),
+        "not JSON": old.replace("details\r\n", "details\r\n", 1).replace("{", "", 1),
+        **{f"no {key}": written_by_0_3(runs, **{key: None}) for key in ("engine", "clusters", "arms", "problem")},
+        "an unclosed quote": lines[0] + '"' + "".join(lines[1:]) + "x" * 200_000,
     }
 
 
-DAMAGES = [
-    "empty", "other", "binary", "cut header", "no rows", "no columns", "cut", "a policy less",
-    "the clusters of a seed less", "a row less", "a seed less", "swapped", "not a number", "a list", "old, cut",
-    "old, no rows", "no engine", "no clusters", "no seconds", "no arms", "no evaluations", "no plays", "no problem",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_file_is_told(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    by_hand().save(path)
-    text = damaged(path.read_text())[kind]
+@pytest.mark.parametrize("kind", list(damaged()))
+def test_a_damaged_file_of_0_3_is_told(kind: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "runs.csv", damaged()[kind]
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadFile, match=r"runs\.csv (is damaged|was not written)") as caught:
         Runs.load(path)
     assert isinstance(caught.value, BanditreeError)
 
 
-def test_saving_replaces_a_file_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
+def broken_headers() -> dict[str, Any]:
+    def without(name: str) -> Any:
+        return lambda header: header.pop(name)
+
+    return {
+        "another kind": lambda header: header.update(kind="sweep"),
+        "a seed less": lambda header: header["seeds"].pop(),
+        "a policy less": lambda header: header["policies"].pop(),
+        "clusters of a seed less": lambda header: header["clusters"]["bad"].pop(),
+        **{f"no {key}": without(key) for key in ("kind", "engine", "seconds", "arms", "made", "problem")},
+    }
+
+
+@pytest.mark.parametrize("kind", list(broken_headers()))
+def test_a_damaged_file_is_told(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.npz"
     by_hand().save(path)
-    before = path.read_text()
+    with np.load(path) as content:
+        arrays = dict(content)
+    header = json.loads(arrays["header"].tobytes())
+    broken_headers()[kind](header)
+    np.savez(path, **arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
+    with pytest.raises(BadFile, match=r"runs\.npz (is damaged|holds 'sweep')"):
+        Runs.load(path)
+
+
+def test_a_cut_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "runs.npz"
+    by_hand().save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BadFile, match=r"runs\.npz is damaged"):
+        Runs.load(path)
+
+
+def test_saving_replaces_a_file_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "runs.npz"
+    by_hand().save(path)
+    before = path.read_bytes()
     broken = Runs.gather(
         {"own": [Run("readable", np.zeros(1), np.zeros(4, np.int64), clusters={("no", "JSON"): object()})]},  # type: ignore[dict-item]
         seeds=[0],
         times=np.array([1]),
         problem=FIXED,
     )
-    with pytest.raises(TypeError):
+    with pytest.raises(InvalidValue, match="not JSON serializable"):
         broken.save(path)
-    assert path.read_text() == before
+    assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_names_of_any_kind_are_kept(tmp_path: Path) -> None:
-    names = ["cr\rx", "a,b", '"', "line\nbreak", "#1 TS", "C# TSC", "é", " TS ", "1"]
+    names = ["cr\rx", "a,b", '"', "line\nbreak", "#1 TS", "C# TSC", "é", " TS ", "1", "/"]
     runs = bt.simulate(dict.fromkeys(names, bt.TS), FIXED, horizon=3, seeds=2)
-    runs.save(tmp_path / "runs.csv")
-    loaded = Runs.load(tmp_path / "runs.csv")
+    runs.save(tmp_path / "runs.npz")
+    loaded = Runs.load(tmp_path / "runs.npz")
     assert loaded.policies == tuple(names)
     assert all((loaded.regret[name] == runs.regret[name]).all() for name in names)
+    runs.save(tmp_path / "runs.csv")
     frame = pd.read_csv(tmp_path / "runs.csv", dtype={"policy": str})
     assert list(dict.fromkeys(frame["policy"])) == names
     assert len(str(runs.table()).splitlines()) == 1 + len(names)
-
-
-def test_a_file_that_csv_cannot_read_is_damaged(tmp_path: Path) -> None:
-    runs = bt.simulate({"TS": bt.TS}, FIXED, horizon=9000, seeds=1, checkpoints=9000)
-    file = tmp_path / "runs.csv"
-    runs.save(file)
-    first, rest = file.read_text().split("\n", 1)
-    file.write_text(f'{first}\n"{rest}')
-    with pytest.raises(BadFile, match="is damaged"):
-        Runs.load(file)
 
 
 def test_an_engine_is_native_only_if_all_seeds_were() -> None:
@@ -393,13 +420,21 @@ def test_replicates_are_joined_along_seeds() -> None:
     ("others", "words"),
     [
         ({"seeds": [3, 4]}, "seed 3 is in both"),
-        ({"horizon": 50}, "different times"),
-        ({"problem": bt.problems.strong_dominance()}, "different problems"),
+        ({"horizon": 50}, "different settings: horizon 60 and 50"),
+        ({"checkpoints": 5}, "different times"),
+        ({"problem": bt.problems.strong_dominance()}, "different settings: problem bernoulli"),
     ],
 )
 def test_what_does_not_fit_is_told(others: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         runs("TS").join(runs("TS", **others))
+
+
+@pytest.mark.parametrize(("option", "value"), [("rng", 3), ("delay", 5), ("batch", 2)])
+def test_runs_made_in_another_way_are_not_paired(option: str, value: int) -> None:
+    """They were joined, and called paired, although their seeds are other instances or other problems."""
+    with pytest.raises(InvalidValue, match=rf"made with different settings: {option} \d and {value}"):
+        runs("TS") | runs("TSC", **{option: value})
 
 
 def test_neither_seeds_nor_policies_in_common() -> None:
@@ -533,8 +568,8 @@ def test_runs_know_how_their_policies_were_built(tmp_path: Path) -> None:
     problem = bt.problems.bernoulli({"default": REPLICATED.instance(0).tree}, [0.1, 0.2, 0.6, 0.5])
     runs = bt.simulate(policies, problem, horizon=5, seeds=2)
     assert runs.built == {"deep": ("HTS", {"depth": 1}), "TSC": ("TSC", {})}  # a prior is neither a number nor a text
-    runs.save(tmp_path / "runs.csv")
-    assert bt.Runs.load(tmp_path / "runs.csv").built == runs.built
+    runs.save(tmp_path / "runs.npz")
+    assert bt.Runs.load(tmp_path / "runs.npz").built == runs.built
     assert runs.rename({"deep": "d"}).built["d"] == ("HTS", {"depth": 1})
 
 

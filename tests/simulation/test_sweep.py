@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot
 
 import banditree as bt
+from banditree.errors import BadFile, InvalidValue
 
 GRID: dict[str, Any] = {"n_arms": [20, 40], "distance": [0.05, 0.1, 0.15]}
 
@@ -123,3 +126,25 @@ def test_every_point_is_inside_its_panel() -> None:
     for i, ax in enumerate(axes):
         highest = max(runs.regret[name][:, -1].mean() for runs in wide.runs[2 * i : 2 * i + 2] for name in runs.regret)
         assert highest < ax.get_ylim()[1], "a mean is drawn outside its panel"
+
+
+def test_a_sweep_is_saved_and_loaded(tmp_path: Path) -> None:
+    result = swept(horizon=20, delay=2)
+    assert {name: result.about[name] for name in ("rng", "delay", "batch", "horizon", "version")} == {
+        "rng": 4, "delay": 2, "batch": 1, "horizon": 20, "version": bt.__version__
+    }  # fmt: skip
+    result.save(tmp_path / "sweep.npz")
+    loaded = bt.Sweep.load(tmp_path / "sweep.npz")
+    assert repr(loaded) == repr(result)
+    assert loaded.about == result.about
+    assert loaded.to_frame().equals(result.to_frame())
+    result.save(tmp_path / "sweep.csv")
+    assert pd.read_csv(tmp_path / "sweep.csv").equals(result.to_frame())
+    with pytest.raises(BadFile, match="it is not an"):
+        bt.Sweep.load(tmp_path / "sweep.csv")
+    result.runs[0].save(tmp_path / "runs.npz")
+    with pytest.raises(BadFile, match="holds 'runs', not sweep"):
+        bt.Sweep.load(tmp_path / "runs.npz")
+    odd = swept({"n_arms": [20], "what": [(1, 2), object()]}, lambda n_arms, what: make(n_arms, 0.1))
+    with pytest.raises(InvalidValue, match="a file holds numbers and texts"):
+        odd.save(tmp_path / "odd.npz")

@@ -19,8 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 def apart(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """The header of a file, without its index, and its arrays."""
-    version, header, arrays = saving.decode(data, "a file")
-    assert version <= saving.FORMAT
+    header, arrays = saving.decode(data, "a file")
     return header, arrays
 
 

@@ -108,7 +108,6 @@ class Rows(ABC):
     EVIDENCE: ClassVar[tuple[str, ...]]  # names of the evidence arrays, which add up, each (nodes, ...)
     NON_NEGATIVE: ClassVar[tuple[str, ...]] = ()  # names of the evidence arrays that cannot be negative
     PRIOR: ClassVar[tuple[str, ...]]  # names of the prior arrays, each (nodes, ...)
-    NOT_READ: ClassVar[tuple[str, ...]] = ()  # names of arrays in files of older versions that are no longer used
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
     law: ClassVar[Law | None] = None  # the numbers that the belief goes by, if some were chosen

@@ -110,7 +110,6 @@ class LinearRows(CountedRows):
     native = "Linear"
     EVIDENCE = ("count", "total", "gram", "moment")
     PRIOR = ("precision", "prior_mean")
-    NOT_READ = ("inverse", "coefficients", "exact", "exact_nodes")
 
     dim: int
     gram: Floats  # (nodes, dim, dim) sum of x x'

@@ -120,6 +120,7 @@ class Results:
         """Write the runs of a finished figure, and then the file that marks it as finished."""
         key = how.figure, how.variant
         for i, of_setting in enumerate(runs.values()):
+            self._file(key, i).unlink(missing_ok=True)
             of_setting.save(self._file(key, i))
         write_whole(self._mark(key), [json.dumps(asdict(how), indent=1).encode()])
         self._runs[key] = dict(runs)
@@ -136,7 +137,9 @@ class Results:
         return self.out / "runs" / f"{'-'.join(key)}.json"
 
     def _file(self, key: tuple[str, str], i: int) -> Path:
-        return self.out / "runs" / f"{'-'.join(key)}-{i}.csv"
+        stem = self.out / "runs" / f"{'-'.join(key)}-{i}"
+        old = stem.with_name(f"{stem.name}.csv")  # of a folder that 0.3 wrote
+        return old if old.exists() else stem.with_name(f"{stem.name}.npz")
 
 
 def load_results(out: str | Path) -> Results:

@@ -32,7 +32,7 @@ from banditree.stream import Seed, Stream, seed_sequence
 from banditree.tree.tree import Tree, from_arrays, to_arrays
 
 MAGIC = b"banditree\x00"
-FORMAT = 2  # 1 is that of version 0.1: the same without "options" in the header
+FORMAT = 2  # that of 0.2 and later
 DTYPES = ("<f8", "<i4", "<i8")  # types of arrays that may be stored
 CHECKSUM = hashlib.sha256().digest_size
 START = len(MAGIC) + 16  # where the header begins
@@ -190,8 +190,7 @@ def _build(
             policy._state = policy._build_state(tree, dict(own))
     with _whole(source):
         rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
-        known = policy._state.rows.kept() if content.version == 1 else rows  # some of version 0.1 are no longer known
-        restore(policy, {name: array for name, array in rows.items() if name in known})
+        restore(policy, rows)
     return policy
 
 
@@ -204,7 +203,6 @@ def restore(policy: Policy, rows: Arrays) -> None:
 
 def _put_back(rows: Rows, arrays: Arrays) -> None:
     """Replace the evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing."""
-    arrays = {name: array for name, array in arrays.items() if name not in rows.NOT_READ}
     for name in rows.EVIDENCE:
         if name not in arrays:
             raise InvalidValue(f"{name} is missing")
@@ -238,8 +236,6 @@ def _whole(source: str, also: bool = True) -> Iterator[None]:
 def _read_header(content: Content) -> dict[str, Any]:
     """Return the header of a file, with its keys and types checked; values are checked where they are used."""
     header = content.header
-    if content.version == 1:
-        header = {**header, "options": {}}
     for key, kind in {"policy": str, "own": list, "arms": list, "clusters": list, "options": dict}.items():
         if not isinstance(header[key], kind):
             raise InvalidType(f"{key} is a {type(header[key]).__name__}")
@@ -295,7 +291,6 @@ def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
 class Content(NamedTuple):
     """The decoded content of a file."""
 
-    version: int  # of the format
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
 
@@ -312,6 +307,8 @@ def decode(data: bytes, source: str) -> Content:
             f"{source} has format {version}, this version of banditree reads up to {FORMAT}; upgrade banditree"
         )
     end = START + int.from_bytes(data[START - 8 : START], "little")
+    if version == 1:
+        raise BadFile(f"{source} has format {version}, of banditree 0.1; load it with 0.3 and save it again")
     if version < 1 or end > len(data) - CHECKSUM:
         raise BadFile(f"{source} has a header that banditree never writes")
     try:
@@ -323,7 +320,7 @@ def decode(data: bytes, source: str) -> Content:
     kind = header.pop("kind", None)
     if kind != "policy":
         raise BadFile(f"{source} holds a {kind!r:.60}, not a 'policy'")
-    return Content(version, header, _read_arrays(data, end, header.pop("arrays", None), source))
+    return Content(header, _read_arrays(data, end, header.pop("arrays", None), source))
 
 
 def _read_arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, NDArray[Any]]:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base import words
-from banditree.base.files import read_whole, write_whole
 from banditree.base.intervals import student_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table, frame
 from banditree.base.words import count, number
-from banditree.errors import BadFile, InvalidType, InvalidValue
+from banditree.errors import InvalidType, InvalidValue
 from banditree.problems.instance import AnyInstance
+from banditree.simulation import files
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
 from banditree.tree.shape import Floats
@@ -34,13 +30,9 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
 
-COLUMNS = ("policy", "seed", "time", "regret")  # of a saved file and of a frame
 BY_POLICY = ("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates")  # {policy: ...}
 BY_SEED = ("regret", "evaluations", "plays", "replicates")  # those that are arrays with one row per seed
 RELATIVE_ROUNDING = 1e-12  # regrets that differ by a smaller share are equal
-DETAILS = "details"  # the column of a saved file with JSON, in pieces: what has no column of its own
-PIECE_SIZE = 1000  # characters of that in one row, more only if there are few rows
-OLD_HEADER = "# banditree runs 1 "  # started the first line of a file of 0.2, with that JSON after it
 
 
 @dataclass
@@ -129,7 +121,8 @@ class Runs(Result):
     instance: AnyInstance | None = None  # the instance, where all seeds have the same one; not saved
     built: Mapping[str, Built] = field(default_factory=dict)  # {policy: its class and parameters}, for built-in ones
     replicates: Mapping[str, Floats] = field(default_factory=dict)
-    # {policy: (seeds, replicates, times)} where policies ran several times per seed and regret is the mean; not saved
+    # {policy: (seeds, replicates, times)} where policies ran several times per seed and regret is the mean
+    made: Mapping[str, Any] = field(default_factory=dict)  # rng, delay, batch and version; `about` has it all
 
     @classmethod
     def gather(
@@ -141,6 +134,7 @@ class Runs(Result):
         problem: object,
         instance: AnyInstance | None = None,
         built: Mapping[str, Built] | None = None,
+        made: Mapping[str, Any] | None = None,
     ) -> Runs:
         """Collect single runs, each list in the order of the seeds. ``instance`` is None where seeds differ."""
         if instance is not None and len({len(run.plays) for of_policy in runs.values() for run in of_policy}) > 1:
@@ -172,7 +166,19 @@ class Runs(Result):
             instance=instance,
             built=built or {},
             replicates=replicates,
+            made=made or {},
         )
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the runs were made with: rng, delay, batch, horizon, problem, version. Joining what differs is refused.
+
+        >>> import banditree as bt
+        >>> runs = bt.simulate([bt.TS], bt.problems.strong_dominance(), horizon=10, seeds=2, rng=7)
+        >>> runs.about["rng"], runs.about["horizon"]
+        (7, 10)
+        """
+        return {**self.made, "horizon": int(self.times[-1]), "problem": self.problem}
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -229,7 +235,9 @@ class Runs(Result):
         else:
             headline = f"{best.policy} has a regret of {number(best.mean)} {after}."
         table = self.table().grid()
-        return Document(headline, (table, self.picture(), Note(f"Problem: {self.problem}")), name="Regret")
+        made = ", ".join(f"{name} {value}" for name, value in self.made.items())
+        notes = (Note(f"Problem: {self.problem}"), *([Note(f"Made with {made}")] if made else []))
+        return Document(headline, (table, self.picture(), *notes), name="Regret")
 
     def picture(self, width: float = 6.4, height: float = 3.8) -> Picture:
         """Return the regret of every policy over time as a part of a document; the size is in inches."""
@@ -244,8 +252,7 @@ class Runs(Result):
 
     def facts(self) -> dict[str, object]:
         return {
-            "problem": self.problem,
-            "horizon": self.times[-1],
+            **self.about,
             "seeds": len(self.seeds),
             "policies": self.table(),
             "times": self.times,
@@ -322,8 +329,11 @@ class Runs(Result):
         """
         if type(other) is not type(self):
             raise InvalidType(f"{other!r:.60} must be runs, as bt.simulate returns them")
-        if self.problem != other.problem:
-            raise InvalidValue(f"these are runs of different problems: {self.problem:.60} and {other.problem:.60}")
+        ours, theirs = self.about, other.about
+        differs = [name for name in ours if name in theirs and ours[name] != theirs[name]]  # files of 0.3 say less
+        if differs:
+            pairs = ", ".join(f"{name} {ours[name]!s:.60} and {theirs[name]!s:.60}" for name in differs)
+            raise InvalidValue(f"these runs were made with different settings: {pairs}; simulate both with the same")
         if self.times.tolist() != other.times.tolist():
             raise InvalidValue(
                 "these runs have different times; give both simulations the same horizon and checkpoints"
@@ -413,76 +423,22 @@ class Runs(Result):
 
     def to_frame(self) -> Any:
         """Return one row per policy, seed and time, in the library that is installed: pandas, Polars or PyArrow."""
-        return frame(dict(zip(COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True)))
+        return frame(dict(zip(files.COLUMNS, map(list, zip(*self._records(), strict=True)), strict=True)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV file that any tool reads as it is: one row per policy, seed and time.
+        """Write a file: as ``.csv`` one row per policy, seed and time, for other tools; else NPZ with everything.
 
-        The column ``details`` holds, in pieces, what `load` needs beside the regret; it is empty in most rows.
+        `load` reads the latter. The instance is in neither.
         """
-        rest = {
-            "problem": self.problem,
-            "engine": self.engine,
-            "seconds": self.seconds,
-            "evaluations": {name: values.tolist() for name, values in self.evaluations.items()},
-            "clusters": {name: [list(seed.items()) for seed in seeds] for name, seeds in self.clusters.items()},
-            "plays": {name: plays.tolist() for name, plays in self.plays.items()},
-            "arms": self.arms,
-            "built": self.built,
-        }
-        records, details = list(self._records()), json.dumps(rest)
-        size = max(PIECE_SIZE, -(-len(details) // max(len(records), 1)))
-        pieces = (details[first : first + size] for first in range(0, len(details), size))
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # names may hold anything
-        writer.writerow((*COLUMNS, DETAILS))
-        writer.writerows((*record, next(pieces, "")) for record in records)
-        write_whole(path, [text.getvalue().encode()])
+        if files.is_csv(path):
+            return files.write_csv(path, files.COLUMNS, self._records())
+        header, arrays = files.encode_runs(self)
+        return files.write_npz(path, {"kind": "runs", **header}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Runs:
-        """Read what `save` wrote: everything except the instance and the replicates."""
-        text = read_whole(path).decode("utf-8", "replace")
-        details = None
-        if text.startswith(OLD_HEADER):
-            first, _, text = text.partition("\n")
-            details = first.removeprefix(OLD_HEADER)
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        try:
-            columns = tuple(reader.fieldnames or ())
-            if columns != (COLUMNS if details is not None else (*COLUMNS, DETAILS)):
-                raise BadFile(f"{path} was not written by Runs.save; its columns must be those of a saved file")
-            rows = list(reader)
-            rest = json.loads("".join(row[DETAILS] for row in rows) if details is None else details)
-            names = list(rest["engine"])
-            seeds = tuple(dict.fromkeys(int(row["seed"]) for row in rows))
-            times = list(dict.fromkeys(int(row["time"]) for row in rows))
-            keys = [(row["policy"], int(row["seed"]), int(row["time"])) for row in rows]
-            if keys != list(product(names, seeds, times)):
-                raise ValueError("some rows are missing or out of order")
-            for field_name in ("evaluations", "clusters", "plays", "seconds"):
-                if list(rest[field_name]) != names and (field_name != "plays" or rest[field_name]):
-                    raise ValueError(f"{field_name} are not those of {', '.join(names)}")
-                if field_name != "seconds" and any(len(values) != len(seeds) for values in rest[field_name].values()):
-                    raise ValueError(f"{field_name} are not those of {len(seeds)} seeds")
-            regret = np.array([float(row["regret"]) for row in rows]).reshape(len(names), len(seeds), len(times))
-            return cls(
-                times=np.array(times, np.int64),
-                seeds=seeds,
-                regret=dict(zip(names, regret, strict=True)),
-                engine=rest["engine"],
-                evaluations={name: np.array(values, float) for name, values in rest["evaluations"].items()},
-                seconds=rest["seconds"],
-                clusters={name: [dict(plays) for plays in by_seed] for name, by_seed in rest["clusters"].items()},
-                plays={name: np.array(plays, np.int64) for name, plays in rest["plays"].items()},
-                arms=tuple(rest["arms"]),
-                problem=rest["problem"],
-                built={name: (kind, dict(given)) for name, (kind, given) in rest.get("built", {}).items()},
-            )
-        except BadFile:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
-            raise BadFile(f"{path} is damaged: {error}") from None
+        """Read what `save` wrote as ``.npz``: everything except the instance."""
+        return files.read_runs(cls, path)
 
 
 def _count_replicates(regret: Mapping[str, Floats]) -> dict[str, int]:

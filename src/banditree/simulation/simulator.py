@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+import banditree
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
@@ -164,7 +165,15 @@ def _gather(plan: Plan, names: Iterable[str], seeds: list[int], outcomes: Mappin
         with suppress(BanditreeError):  # a problem that fails only now must not cost the runs
             instance = plan.draw(seeds[0])
     built = {name: how for name in finished if (how := _describe_built_in(plan.factories[name])) is not None}
-    return Runs.gather(finished, seeds=seeds, times=plan.times, problem=plan.problem, instance=instance, built=built)
+    made = {
+        "rng": _describe_rng(plan.streams.root),
+        "delay": plan.schedule.delay,
+        "batch": plan.schedule.batch,
+        "version": banditree.__version__,
+    }
+    return Runs.gather(
+        finished, seeds=seeds, times=plan.times, problem=plan.problem, instance=instance, built=built, made=made
+    )
 
 
 def _gather_finished(plan: Plan, seeds: list[int], outcomes: Mapping[int, Outcomes]) -> dict[str, Runs]:
@@ -208,6 +217,13 @@ def _name_of(factory: Factory) -> str:
     if not name or name == "<lambda>":
         raise InvalidType(f"{factory!r} has no name; use a mapping from names to policies")
     return str(name)
+
+
+def _describe_rng(root: np.random.SeedSequence) -> int | str:
+    """Return the seed of a simulation as the user may give it again, or as a text where it is not one number."""
+    if isinstance(root.entropy, int) and not root.spawn_key:
+        return root.entropy
+    return f"SeedSequence({root.entropy}, spawn_key={root.spawn_key})"
 
 
 def _describe_built_in(factory: Factory) -> Built | None:

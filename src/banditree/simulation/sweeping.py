@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,8 +13,9 @@ import numpy as np
 from banditree.base.result import Result
 from banditree.base.tables import Table, frame
 from banditree.base.words import count
-from banditree.errors import Interrupted, InvalidType, InvalidValue
+from banditree.errors import BadFile, Interrupted, InvalidType, InvalidValue
 from banditree.problems.instance import AnyProblem
+from banditree.simulation import files
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
@@ -96,14 +98,44 @@ class Sweep(Result):
 
         In the library that is installed: pandas, Polars or PyArrow.
         """
-        rows = [
+        rows = self._rows()
+        return frame({name: [row[i] for row in rows] for i, name in enumerate(self._columns())})
+
+    def _columns(self) -> tuple[str, ...]:
+        return (*self.grid, "policy", "seed", "regret")
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
             (*point.values(), policy, seed, value)
             for point, runs in zip(self.points, self.runs, strict=True)
             for policy, regret in runs.regret.items()
             for seed, value in zip(runs.seeds, regret[:, -1].tolist(), strict=True)
         ]
-        names = (*self.grid, "policy", "seed", "regret")
-        return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the sweep was made with: rng, delay, batch, version, horizon, and the problem of every combination."""
+        return self.runs[0].about | {"problem": [runs.problem for runs in self.runs]}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file: as ``.csv`` the rows of `to_frame`, for other tools; else NPZ with everything for `load`."""
+        if files.is_csv(path):
+            return files.write_csv(path, self._columns(), self._rows())
+        encoded = [files.encode_runs(runs, f"{i}.") for i, runs in enumerate(self.runs)]
+        header = {"kind": "sweep", "grid": self.grid, "points": self.points, "runs": [header for header, _ in encoded]}
+        return files.write_npz(path, header, {name: array for _, arrays in encoded for name, array in arrays.items()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Sweep:
+        """Read what `save` wrote as ``.npz``: everything except the instances."""
+        header, arrays = files.read_npz(path, "sweep")
+        try:
+            runs = [files.decode_runs(Runs, one, arrays, f"{i}.") for i, one in enumerate(header["runs"])]
+            if len(header["points"]) != len(runs):
+                raise ValueError("there must be runs for every combination")
+            return cls(dict(header["grid"]), tuple(header["points"]), tuple(runs))
+        except files.DAMAGES as error:
+            raise BadFile(f"{path} is damaged: {error}") from None
 
     def plot(self, x: str | None = None, **options: Any) -> Any:
         """Plot regret at the horizon against a parameter: one line per policy, bars of one standard deviation.
@@ -157,7 +189,7 @@ class Sweep(Result):
         return Document(headline, (self.table().grid(), Picture(draw, alt=headline)))
 
     def facts(self) -> dict[str, object]:
-        return {"grid": self.grid, "table": self.table()}
+        return {"grid": self.grid, "about": self.about, "table": self.table()}
 
     def _finals(self) -> Iterator[tuple[Mapping[str, Any], str, OverSeeds]]:
         """Yield every combination and policy with its regret at the horizon."""
