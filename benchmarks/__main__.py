@@ -8,10 +8,11 @@ from pathlib import Path
 from time import perf_counter
 
 import banditree as bt
-from benchmarks.arena import ROOT, Arena
-from benchmarks.options import Options
-from benchmarks.report import page
+from benchmarks import page
+from benchmarks.contestants import OTHERS, OWN
+from benchmarks.harness import ROOT, Arena
 from benchmarks.sections import SECTIONS
+from benchmarks.steps import Options
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
     partial = given.quick or given.only or given.no_peers
     folder = Path(given.out) if given.out else ROOT / ("build/benchmarks" if partial else "docs")
     begin = perf_counter()
-    with Arena(peers=not given.no_peers, patience=options.patience) as arena:
+    with Arena(OWN if given.no_peers else (*OWN, *OTHERS), patience=options.patience + 240) as arena:
         sections = [SECTIONS[name](arena, options) for name in only]
         path, text = page.write(folder, arena, sections)
     print(text)

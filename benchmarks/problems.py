@@ -1,12 +1,12 @@
-"""The problems that all contestants meet, written to files that they read."""
+"""The problems that all contestants meet, as files that they read in whatever environment they run."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-import banditree as bt
+from numpy.typing import NDArray
 
 DIM = 5
 
@@ -23,6 +23,8 @@ def write(folder: Path, *, horizon: int, contextual_horizon: int) -> dict[str, P
 
 def _strong(path: Path, n_arms: int, n_clusters: int, horizon: int) -> Path:
     """The paper's strong dominance: the best cluster has means 0.5 to 0.6, the others 0.3 to 0.4."""
+    import banditree as bt
+
     instance = bt.problems.strong_dominance(n_arms=n_arms, n_clusters=n_clusters, n_best=n_clusters).instance(0)
     labels = [instance.tree.path(arm)[0] for arm in instance.arms]
     np.savez(path, horizon=horizon, labels=np.array(labels, np.int64), means=np.asarray(instance.means))
@@ -41,3 +43,44 @@ def _linear(path: Path, n_arms: int, n_clusters: int, horizon: int) -> Path:
     contexts = rng.dirichlet(np.full(DIM, 0.5), size=horizon)
     np.savez(path, horizon=horizon, labels=labels, theta=theta, contexts=contexts)
     return path
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Bernoulli arms in clusters; their expected rewards are fixed, or linear in contexts that are the same for all."""
+
+    horizon: int
+    labels: NDArray[np.int64]  # (arms,)
+    expected: list[list[float]]  # (1, arms) means, or (steps, arms) theta.x
+    best: list[float]  # (1,) or (steps,)
+    contexts: Floats | None  # (steps, dim)
+
+    @property
+    def n_arms(self) -> int:
+        return len(self.labels)
+
+    @property
+    def dim(self) -> int | None:
+        return None if self.contexts is None else self.contexts.shape[1]
+
+    @classmethod
+    def read(cls, path: str) -> Case:
+        with np.load(path) as arrays:
+            contexts = arrays.get("contexts")
+            expected = arrays["means"][None] if contexts is None else contexts @ arrays["theta"].T
+            horizon = int(arrays["horizon"])
+            return cls(horizon, arrays["labels"], expected.tolist(), expected.max(axis=1).tolist(), contexts)
+
+    def regret(self, played: list[int]) -> float:
+        """Expected regret of the arms played."""
+        if self.contexts is None:
+            return sum(self.best[0] - self.expected[0][arm] for arm in played)
+        return sum(self.best[step] - self.expected[step][arm] for step, arm in enumerate(played))
+
+    def blind_regret(self) -> float:
+        """Expected regret of choosing arms uniformly."""
+        a_step = float(np.mean(self.best) - np.mean(self.expected))
+        return a_step * self.horizon

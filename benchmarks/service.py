@@ -28,7 +28,7 @@ from banditree.service.events import Event, Kind, new_id
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Plan, Settings
 from banditree.tree import Tree
-from benchmarks.machine import describe
+from tools.pages.markdown import describe
 
 CONNECTIONS = 32
 ROUNDS, SECONDS = 5, 1.5

@@ -4,57 +4,44 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, local
 from time import perf_counter
 from typing import Any
 
-from benchmarks.arena import ROOT, Failed, Worker, python_of
+from benchmarks.harness import ROOT, Arena, Failed
 from contest import page
-from contest.contestants import MODULES
-from contest.environments import ENVIRONMENTS, Environment
-from contest.results import Row
-from contest.world import World
-
-HOME = ROOT / ".venv-contest"
+from contest.contestants import CONTESTANTS
+from contest.page import Row
+from contest.worlds import ENVIRONMENTS, Environment, World
 
 
 @dataclass(frozen=True)
 class Options:
     """How much is played."""
 
-    seeds: int = 3
+    seeds: int = 20
+    at_least: int = 8  # seeds of the slow ones
     horizon: int = 1_000_000  # at most; every environment has its own
-    allowance: float = 2.0  # seconds for all worlds of an offer in an environment; the first is played in any case
-    patience: float = 40.0  # seconds after which a world is stopped
+    allowance: float = 60.0  # seconds for all worlds of an offer in an environment
+    patience: float = 120.0  # seconds after which a world is stopped
     probes: int = 400  # decisions that test the stated probability
 
     @classmethod
     def quick(cls) -> Options:
-        return cls(seeds=1, horizon=20, allowance=0.2, patience=1.0, probes=40)
-
-
-@dataclass(frozen=True)
-class Package:
-    """A contestant's module, and the Python that it runs in."""
-
-    name: str
-    module: str
-    python: str
-    version: str
+        return cls(seeds=1, at_least=1, horizon=20, allowance=0.2, patience=1.0, probes=40)
 
 
 @dataclass(frozen=True)
 class Task:
-    package: Package
+    """An offer of a contestant in an environment; ``offer`` is its place in the list of offers."""
+
+    who: str
     environment: Environment
     offer: int
     label: str
@@ -77,13 +64,13 @@ def main() -> None:
     for place in (out, kept):
         place.mkdir(parents=True, exist_ok=True)
     begin = perf_counter()
-    packages, failures = admitted(install=not given.here)
+    arena = Arena(CONTESTANTS, install=not given.here, patience=2 * options.seeds * options.patience + 60)
+    arena.retire()
     journal = Journal(kept / "contest.jsonl", asdict(options), resume=given.resume, again=given.again or ())
     with tempfile.TemporaryDirectory() as folder:
         worlds = drawn(environments, options, Path(folder))
-        rows = played(packages, environments, worlds, options, journal, jobs=given.jobs)
-    versions = {package.name: package.version for package in packages}
-    text = page.written(environments, rows, versions, failures, asdict(options))
+        rows = played(arena, environments, worlds, options, journal, jobs=given.jobs)
+    text = page.written(environments, rows, arena.versions, arena.failures, asdict(options))
     (out / "contest.md").write_text(text, encoding="utf-8")
     print(text)
     print(f"{perf_counter() - begin:.0f} s; written to {out / 'contest.md'}")
@@ -127,35 +114,6 @@ def _key(row: Row) -> tuple[str, str, str, str, int]:
     return row.environment, row.package, row.label, row.note, row.horizon
 
 
-def admitted(*, install: bool) -> tuple[list[Package], dict[str, str]]:
-    """All packages with their Pythons, installed first if they may be; and why others are missing."""
-    packages: list[Package] = []
-    failures: dict[str, str] = {}
-    for module in (f"contest.contestants.{name}" for name in MODULES):
-        loaded = import_module(module)
-        try:
-            python = _python(loaded, install=install)
-            worker = Worker(python, module, {})
-            try:
-                version = worker.ask("version")["version"]
-            finally:
-                worker.close()
-            packages.append(Package(getattr(loaded, "NAME", loaded.PACKAGE), module, python, version))
-        except Failed as error:
-            failures[loaded.PACKAGE] = str(error)
-    return packages, failures
-
-
-def _python(contestant: Any, *, install: bool) -> str:
-    if not contestant.REQUIRES:
-        return sys.executable
-    if install:
-        return python_of(contestant.PACKAGE, contestant.REQUIRES, patience=900.0, folder=HOME)
-    if find_spec(contestant.PACKAGE) is None:
-        raise Failed("not installed")
-    return sys.executable
-
-
 def drawn(environments: Sequence[Environment], options: Options, folder: Path) -> dict[str, list[Path]]:
     """Draw all worlds beforehand, into files: {environment: one path per seed}."""
     worlds: dict[str, list[Path]] = {}
@@ -167,7 +125,7 @@ def drawn(environments: Sequence[Environment], options: Options, folder: Path) -
 
 
 def played(
-    packages: Sequence[Package],
+    arena: Arena,
     environments: Sequence[Environment],
     worlds: dict[str, list[Path]],
     options: Options,
@@ -177,44 +135,43 @@ def played(
 ) -> list[Row]:
     """Play all offers, ``jobs`` at a time, each in a process of its package that goes from task to task."""
     tasks = [
-        Task(package, environment, offer, chosen.label, chosen.note)
+        Task(who, environment, place, offer.label, offer.note)
         for environment in environments
-        for package in packages
-        for offer, chosen in enumerate(import_module(package.module).offers(World.load(worlds[environment.name][0])))
+        for who, contestant in arena.contestants.items()
+        for place, offer in enumerate(contestant.load()(World.load(worlds[environment.name][0])))
     ]
     threads = local()
-    all_workers: SimpleQueue[Worker] = SimpleQueue()
+    lanes: SimpleQueue[Arena] = SimpleQueue()
 
     def play(task: Task) -> Row:
         horizon = min(task.environment.horizon, options.horizon)
-        row = Row(task.environment.name, task.package.name, task.label, task.note, horizon)
+        row = Row(task.environment.name, task.who, task.label, task.note, horizon)
         measured = journal.find(row)
         if measured is not None:
             return measured
-        workers: dict[str, Worker] = threads.__dict__.setdefault("workers", {})
-        if task.package.module not in workers:
-            workers[task.package.module] = Worker(task.package.python, task.package.module, {})
-            all_workers.put(workers[task.package.module])
+        if not hasattr(threads, "lane"):
+            threads.lane = arena.lane()
+            lanes.put(threads.lane)
         try:
-            answer = workers[task.package.module].ask(
-                "contest.play",
-                patience=20 * options.patience,
+            answer = threads.lane.ask(
+                task.who,
+                "contest.play:play",
                 offer=task.offer,
                 worlds=[str(path) for path in worlds[task.environment.name]],
                 allowance=options.allowance,
+                at_least=options.at_least,
                 patience_of_world=options.patience,
                 n_probes=options.probes,
             )
         except Failed as error:
-            workers.pop(task.package.module).close()
             return journal.add(replace(row, failure=str(error)))
         print(f"{row.environment}: {row.name}", flush=True)
         return journal.add(replace(row, **answer))
 
     with ThreadPoolExecutor(jobs) as pool:
         rows = list(pool.map(play, tasks))
-    while not all_workers.empty():
-        all_workers.get().close()
+    while not lanes.empty():
+        lanes.get().retire()
     return rows
 
 

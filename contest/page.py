@@ -1,19 +1,120 @@
-"""The page `docs/contest.md`: every sentence with a number in it is computed from the rows."""
+"""What was measured, one row per offer and environment, and the page `docs/contest.md`, computed from it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from benchmarks import machine
-from benchmarks.findings import Table
-from benchmarks.report import markdown
-from benchmarks.words import figures
-from contest.environments import ENVIRONMENTS, Environment
-from contest.results import TOLD, Row, Standing, comparable, default_of, standing
+from contest.worlds import ENVIRONMENTS, Environment
+from tools.pages.markdown import Table, describe, figures, table
+
+OURS = "banditree"
+TOLD = "meTS"  # told how the world was made, which no user could: shown, and left out of the ranking
+
+
+@dataclass(frozen=True)
+class Row:
+    """An offer on an environment: the regret of each seed, in the order of the seeds."""
+
+    environment: str
+    package: str
+    label: str
+    note: str
+    horizon: int  # rounds of a world
+    regrets: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    probability: str = "none"
+    reached: int | None = None  # the round at which it was stopped, None if it was not
+    stating: float = 0.0  # seconds of a decision with its probability
+    failure: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.label} ({self.note})" if self.note else self.label
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.regrets)) if self.regrets else float("nan")
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean, NaN for one seed."""
+        n = len(self.regrets)
+        return float(np.std(self.regrets, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+
+    @property
+    def is_ours(self) -> bool:
+        return self.package == OURS
+
+    @property
+    def is_default_of_ours(self) -> bool:
+        """LinATS, or ATS where there are no contexts: what banditree advises without knowing the world."""
+        return self.is_ours and self.note == "default" and self.label in ("LinATS", "ATS")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How our default does in one environment beside the best of the others' offers."""
+
+    ours: Row
+    best: Row | None  # of the other packages
+    difference: float  # ours minus theirs over the seeds that both played
+    se: float
+
+    @property
+    def ratio(self) -> float:
+        """Our regret over theirs, over the seeds that both played."""
+        return float("nan") if self.best is None else self.ours.mean / max(self.ours.mean - self.difference, 1e-12)
+
+    @property
+    def wins(self) -> bool:
+        return self.best is None or self.difference <= 0
+
+    @property
+    def verdict(self) -> str:
+        """In words, by two standard errors of the paired difference."""
+        if self.best is None:
+            return "no other finished"
+        if not np.isfinite(self.se):
+            return "lower" if self.wins else "higher"
+        if abs(self.difference) <= 2 * self.se:
+            return "a tie"
+        return "clearly lower" if self.wins else "clearly higher"
+
+
+def default_of(rows: list[Row]) -> Row | None:
+    """Our default on one environment, None if it did not finish."""
+    return next((row for row in rows if row.is_default_of_ours and row.regrets), None)
+
+
+def difference(row: Row, ours: Row) -> tuple[float, float]:
+    """A row's regret minus that of ours over the seeds that both played, and its standard error."""
+    n = min(len(row.regrets), len(ours.regrets))
+    differences = np.subtract(row.regrets[:n], ours.regrets[:n])
+    return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+
+
+def comparable(row: Row, ours: Row | None) -> float:
+    """The mean regret to rank by: a row with fewer seeds is placed by those that it has in common with ours."""
+    return row.mean if ours is None else ours.mean + difference(row, ours)[0]
+
+
+def standing(rows: list[Row]) -> Standing | None:
+    """Compare our default with the others on one environment; None if our default did not finish."""
+    ours = default_of(rows)
+    if ours is None:
+        return None
+    others = [row for row in rows if not row.is_ours and row.label != TOLD and row.regrets]
+    if not others:
+        return Standing(ours, None, float("nan"), float("nan"))
+    best = min(others, key=lambda row: comparable(row, ours))
+    theirs, se = difference(best, ours)
+    return Standing(ours, best, -theirs, se)
+
 
 INTRO = """# The contest
 
@@ -43,7 +144,7 @@ make contest QUICK=1                                # a few minutes: the same, m
 .venv/bin/python -m contest --only "mixed 20,articles"  # some environments, into build/contest
 ```
 
-A contestant is one small file in `contest/contestants`, an environment a function in `contest/environments.py`.
+A package is a few functions in `contest/contestants.py`, an environment one in `contest/worlds.py`.
 Corrections from the authors of a library are welcome.
 """
 
@@ -79,8 +180,9 @@ def _setting(
     others = [e.name for e in ENVIRONMENTS if e.name not in names]
     left_out = f" **Not on this page, as its run was cut short: {', '.join(others)}.**" if others else ""
     return (
-        f"Played on: {machine.describe()}; {minutes:.0f} minutes of process time. {packages}.{missing} Up to "
-        f"{facts['seeds']} seeds, fewer for those that need more than {facts['allowance']:g} s for all of them; a "
+        f"Played on: {describe()}; {minutes:.0f} minutes of process time. {packages}.{missing} Up to "
+        f"{facts['seeds']} seeds, at least {facts['at_least']} for those that need more than {facts['allowance']:g} s "
+        f"for all of them; a "
         f"world that takes more than {facts['patience']:g} s is stopped.{left_out}\n"
     )
 
@@ -97,7 +199,7 @@ def _summary(environments: Sequence[Environment], standings: Mapping[str, Standi
         table_rows.append((e.name, f"{it.ours.label} {_regret(it.ours)}", *theirs, ratio, it.verdict))
     header = ("environment", "our default", "best of the others", "which", "ratio", "our regret is")
     how = "The best of the others is by the seeds that both played: our regret plus the mean difference on those."
-    return f"## In short\n\n{how}\n\n{_aims(environments, standings)}\n\n{markdown.table(Table(header, table_rows))}\n"
+    return f"## In short\n\n{how}\n\n{_aims(environments, standings)}\n\n{table(Table(header, table_rows))}\n"
 
 
 def _aims(environments: Sequence[Environment], standings: Mapping[str, Standing | None]) -> str:
@@ -191,7 +293,7 @@ def _probabilities(rows: Sequence[Row]) -> str:
         f"nothing about other arms. Ours take up to {slowest * 1e3:.1f} ms for a decision with its exact probability."
     )
     header = ("package", "stated probability", "of")
-    return f"## Whose probabilities can be logged\n\n{text}\n\n{markdown.table(Table(header, table_rows, left=3))}\n"
+    return f"## Whose probabilities can be logged\n\n{text}\n\n{table(Table(header, table_rows, left=3))}\n"
 
 
 def _environment(e: Environment, rows: Sequence[Row]) -> str:
@@ -210,7 +312,7 @@ def _environment(e: Environment, rows: Sequence[Row]) -> str:
     linear = "linear" if e.is_linear else f"not linear: {e.why_not_linear}"
     header = ("who", "settings", "regret", "seeds", "seconds", "probability")
     text = f"{e.about[0].upper()}{e.about[1:]}. {e.horizon:,} rounds; {kind}; {linear}."
-    return f"## {e.name}\n\n{text}\n\n{markdown.table(Table(header, table_rows, left=2))}\n"
+    return f"## {e.name}\n\n{text}\n\n{table(Table(header, table_rows, left=2))}\n"
 
 
 def _regret(row: Row) -> str:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import comb
 from pathlib import Path
 from time import process_time
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from contest.contestants import Agent
-from contest.world import World
+from contest.contestants import Agent, Offer
+from contest.worlds import World
 
 RIGHT, WRONG, NONE = "right", "wrong", "none"
 WIDEST = 4.5  # standard errors that a share may be away from a probability that is right
 SEVERAL = 5  # times that an arm is expected, for its share to be tested on its own
 
 
-def run(
-    contestant: ModuleType, *, offer: int, worlds: list[str], allowance: float, patience_of_world: float, n_probes: int
+def play(
+    offers: Callable[[World], list[Offer]],
+    *,
+    offer: int,
+    worlds: list[str],
+    allowance: float,
+    at_least: int,
+    patience_of_world: float,
+    n_probes: int,
 ) -> dict[str, Any]:
-    """Play one world after the other until the allowance is used up, the first in any case.
+    """Play one world after the other until the allowance is used up, the first ``at_least`` in any case.
 
     A world that takes longer than ``patience_of_world`` seconds is stopped.
 
@@ -34,10 +40,10 @@ def run(
     seconds: list[float] = []
     verdict, reached, stating = NONE, None, 0.0
     for seed, path in enumerate(worlds):
-        if seconds and sum(seconds) + float(np.mean(seconds)) > allowance:
+        if seed >= at_least and sum(seconds) + float(np.mean(seconds)) > allowance:
             break
         world = World.load(Path(path))
-        chosen = contestant.offers(world)[offer]
+        chosen = offers(world)[offer]
         agent = chosen.make(world, seed)
         regret, spent, reached = _played(world, agent, patience_of_world)
         if reached is not None:
@@ -45,7 +51,7 @@ def run(
         regrets.append(regret)
         seconds.append(spent)
         if seed == 0:
-            verdict, stating = probed(agent, world.context(world.horizon // 2), n_probes, limit=allowance)
+            verdict, stating = probed(agent, world.context(world.horizon // 2), n_probes, limit=min(allowance, 5.0))
     answer = {"regrets": regrets, "seconds": seconds, "probability": verdict, "reached": reached}
     return {**answer, "stating": stating}
 

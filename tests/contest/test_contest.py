@@ -14,12 +14,10 @@ import pytest
 
 from contest import page
 from contest.__main__ import Journal
-from contest.contestants import Agent
-from contest.contestants.mixed_effect import MixedEffectTS
-from contest.environments import ENVIRONMENTS, Environment
+from contest.contestants import Agent, MixedEffectTS
+from contest.page import Row, comparable, difference, standing
 from contest.play import NONE, RIGHT, WRONG, are_right, probed
-from contest.results import Row, comparable, difference, standing
-from contest.world import World
+from contest.worlds import ENVIRONMENTS, Environment, World
 
 ROOT = Path(__file__).parents[2]
 
@@ -152,7 +150,11 @@ def test_every_loss_is_on_the_page() -> None:
         row("broken", [], failure="no memory"),
     ]
     text = page.written(
-        [environment], rows, {"other": "1"}, {"third": "no wheel"}, {"seeds": 2, "allowance": 5.0, "patience": 9}
+        [environment],
+        rows,
+        {"other": "1"},
+        {"third": "no wheel"},
+        {"seeds": 2, "at_least": 1, "allowance": 5.0, "patience": 9},
     )
     assert "lowest regret in 0 of 1 environments (0%; aim 70%: **missed**)" in text
     assert "**mixed 20**: quick (default) has 12.5 where LinATS has 20.0 (1.60 times)" in text

@@ -11,7 +11,7 @@ import pytest
 import banditree as bt
 from banditree import ope
 from banditree.ope.rows import clusters
-from benchmarks import ope_reference as reference
+from tools import ope_reference as reference
 
 TREE = bt.Tree({"x": ["a", "b"], "y": ["c"]})
 ARMS = ["a", "b", "c", "a", "c"]
@@ -78,7 +78,7 @@ def test_all_ways_to_give_a_target_agree() -> None:
         assert [item.value for item in result] == pytest.approx([item.value for item in results[0]], rel=1e-12)
 
 
-# What `python -m benchmarks.ope_reference` prints: Open Bandit Pipeline 0.5.5 (sb-obp 0.5.10).
+# What `python -m tools.ope_reference` prints: Open Bandit Pipeline 0.5.5 (sb-obp 0.5.10).
 REFERENCE = {
     "ips": 0.22059115671879817,
     "snips": 0.22982290056421198,

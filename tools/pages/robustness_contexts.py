@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree.problems import AnyProblem, Instance, linear, mixed_effects
-from benchmarks.findings import Table
-from benchmarks.report.markdown import table
-from benchmarks.words import figures
+from tools.pages.markdown import Table, figures, table
 from tools.pages.robustness_numbers import Point, Ratio, geometric_mean, measure
 from tools.pages.robustness_worlds import World
 

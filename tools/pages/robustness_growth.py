@@ -15,9 +15,7 @@ from banditree.plots.style import house_style
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import over_seeds
-from benchmarks.findings import Table
-from benchmarks.report.markdown import table
-from benchmarks.words import figures
+from tools.pages.markdown import Table, figures, table
 from tools.pages.robustness_numbers import FLAT, OURS, Floats, Ratio
 from tools.pages.robustness_worlds import World
 

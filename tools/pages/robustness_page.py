@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import banditree as bt
-from benchmarks.findings import Table
-from benchmarks.report.markdown import table
-from benchmarks.words import figures
+from tools.pages.markdown import Table, figures, table
 from tools.pages.robustness_growth import Growth, draw, growth_table, verdict
 from tools.pages.robustness_numbers import FLAT, OURS, Point, Ratio, geometric_mean
 from tools.pages.robustness_picture import draw_ratios

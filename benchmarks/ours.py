@@ -1,7 +1,7 @@
-"""A plain NumPy loop of the same algorithms: what one writes without a library, and writes well.
+"""Our own contestants: banditree on either engine (BANDITREE_ENGINE), and the same algorithms as plain NumPy loops.
 
-All beliefs are in flat arrays with a row per node, numbered so that a node's children are one slice: slices make these
-loops as fast as NumPy allows, deep trees included.
+The loops are what one writes without a library, and writes well. Their beliefs are in flat arrays with a row per node,
+numbered so that a node's children are one slice, which makes these loops as fast as NumPy allows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,37 @@ from typing import Any, Self
 import numpy as np
 
 import banditree as bt
-from benchmarks.contestants.agent import Agent, C, Offer, Setting, V
+from benchmarks.contestants import Agent, C, Library, Offer, Setting, V
+
+
+def _ours(setting: Setting, *, policy: Any) -> Agent:
+    tree = bt.Tree.from_labels(setting.labels)
+    built = policy(tree, rng=setting.seed)
+    return Agent(built.choose, built.update)
+
+
+banditree = Library(
+    imports="import banditree",
+    first="""
+import banditree as bt
+policy = bt.TS(bt.Tree(100), rng=0)
+policy.update(policy.choose(), 1)
+""",
+    offers={
+        name: Offer(f"bt.{name}", partial(_ours, policy=policy))
+        for name, policy in {
+            "TS": bt.TS,
+            "TSC": bt.TSC,
+            "UCB1": bt.UCB1,
+            "UCBC": bt.UCBC,
+            "LinATS": partial(bt.LinATS, dim=5),
+            "LinTS": partial(bt.LinTS, dim=5, v=V),
+            "LinTSC": partial(bt.LinTSC, dim=5, v=V),
+            "LinUCB": partial(bt.LinUCB, dim=5, c=C),
+            "LinUCBC": partial(bt.LinUCBC, dim=5, c=C),
+        }.items()
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -116,29 +146,27 @@ def linear_agent(nodes: Nodes, seed: int, *, dim: int, v: float | None = None, c
     return Agent(choose, update)
 
 
-PACKAGE = "numpy"
-REQUIRES = ("numpy",)
-IMPORT = "import numpy"
-FIRST = """
-import numpy as np
-rng = np.random.default_rng(0)
-a, b = np.ones(100), np.ones(100)
-a[rng.beta(a, b).argmax()] += 1
-"""
-
-
-def _agent(setting: Setting, *, depth: int, loop: Callable[[Nodes, int], Agent]) -> Agent:
+def _looped(setting: Setting, *, depth: int, loop: Callable[[Nodes, int], Agent]) -> Agent:
     tree = bt.Tree.from_labels(setting.labels.tolist()).cut(depth)  # the numbering alone is ours, and is not timed
     return loop(Nodes.of(tree), setting.seed)
 
 
-OFFERS = {
-    "TS": Offer("rng.beta, argmax", partial(_agent, depth=0, loop=beta_agent)),
-    "TSC": Offer("rng.beta, argmax, twice", partial(_agent, depth=1, loop=beta_agent)),
-    "UCB1": Offer("sqrt, argmax", partial(_agent, depth=0, loop=ucb_agent)),
-    "UCBC": Offer("sqrt, argmax, twice", partial(_agent, depth=1, loop=ucb_agent)),
-    "LinTS": Offer("matmul, normal, argmax", partial(_agent, depth=0, loop=partial(linear_agent, dim=5, v=V))),
-    "LinTSC": Offer("the same, twice", partial(_agent, depth=1, loop=partial(linear_agent, dim=5, v=V))),
-    "LinUCB": Offer("matmul, argmax", partial(_agent, depth=0, loop=partial(linear_agent, dim=5, c=C))),
-    "LinUCBC": Offer("the same, twice", partial(_agent, depth=1, loop=partial(linear_agent, dim=5, c=C))),
-}
+numpy_loop = Library(
+    imports="import numpy",
+    first="""
+import numpy as np
+rng = np.random.default_rng(0)
+a, b = np.ones(100), np.ones(100)
+a[rng.beta(a, b).argmax()] += 1
+""",
+    offers={
+        "TS": Offer("rng.beta, argmax", partial(_looped, depth=0, loop=beta_agent)),
+        "TSC": Offer("rng.beta, argmax, twice", partial(_looped, depth=1, loop=beta_agent)),
+        "UCB1": Offer("sqrt, argmax", partial(_looped, depth=0, loop=ucb_agent)),
+        "UCBC": Offer("sqrt, argmax, twice", partial(_looped, depth=1, loop=ucb_agent)),
+        "LinTS": Offer("matmul, normal, argmax", partial(_looped, depth=0, loop=partial(linear_agent, dim=5, v=V))),
+        "LinTSC": Offer("the same, twice", partial(_looped, depth=1, loop=partial(linear_agent, dim=5, v=V))),
+        "LinUCB": Offer("matmul, argmax", partial(_looped, depth=0, loop=partial(linear_agent, dim=5, c=C))),
+        "LinUCBC": Offer("the same, twice", partial(_looped, depth=1, loop=partial(linear_agent, dim=5, c=C))),
+    },
+)

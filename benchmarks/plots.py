@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.contestants import NUMPY, OURS, READABLE
-from benchmarks.words import micro
+from benchmarks.page import Spread, Target
+from tools.pages.markdown import figures, micro, times
 
 if TYPE_CHECKING:
-    from benchmarks.sections.steps import Cell
-from collections.abc import Mapping
-
-from benchmarks.findings import Target
-from benchmarks.timing import Spread
-from benchmarks.words import figures, times
+    from benchmarks.steps import Cell
 
 BLUE, SKY, ORANGE, GREEN, RED, GREY = "#0072B2", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#6b6b6b"
 

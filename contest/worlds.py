@@ -1,16 +1,92 @@
-"""The environments: how each draws a world from a seed."""
+"""The worlds of the contest: contexts, arms and rewards, drawn in advance into files, so that all meet the same.
+
+An environment draws a world from a seed; a new one is a function and a line in ``ENVIRONMENTS``. Reading a world
+needs NumPy alone, because every package plays in an environment of its own.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import banditree as bt
-from contest.world import World
+if TYPE_CHECKING:
+    import banditree as bt
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class World:
+    """What happens in ``horizon`` rounds. Which arm is chosen decides on the reward, never on what comes later.
+
+    An arm's mean reward at round t is a row of ``table``, or linear in the context: theta.(1, x), as log odds if
+    rewards are clicks; without contexts x is empty. All arms share the round's random number, so two contestants that
+    choose the same arm get the same reward.
+    """
+
+    horizon: int
+    paths: NDArray[
+        np.int64
+    ]  # (arms, levels) the clusters of each arm, coarse to fine; the numbers are unique per level
+    contexts: Floats | None = None  # (rounds, dim)
+    theta: Floats | None = None  # (arms, 1 + dim)
+    table: Floats | None = None  # (rounds, arms) mean rewards
+    draws: Floats = field(default_factory=lambda: np.zeros(0))  # (rounds,) normal, or uniform for clicks
+    clicks: bool = False
+    noise: float = 0.0  # standard deviation of a reward around its mean
+    told: dict[str, Any] = field(default_factory=dict)  # for algorithms that must be told how the world was made
+
+    @property
+    def n_arms(self) -> int:
+        return len(self.paths)
+
+    @property
+    def dim(self) -> int:
+        """Length of the contexts, 0 if there are none."""
+        return 0 if self.contexts is None else self.contexts.shape[1]
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The top cluster of each arm, (arms,)."""
+        return self.paths[:, 0]
+
+    def context(self, t: int) -> Floats:
+        """The context of a round, (dim,)."""
+        return np.zeros(0) if self.contexts is None else self.contexts[t]
+
+    def means(self, t: int) -> Floats:
+        """Mean rewards of a round, (arms,)."""
+        if self.table is not None:
+            return np.asarray(self.table[t], np.float64)
+        assert self.theta is not None
+        values = self.theta[:, 0] + self.theta[:, 1:] @ self.context(t)
+        return np.asarray(1 / (1 + np.exp(-values)) if self.clicks else values)
+
+    def reward(self, t: int, mean: float) -> float:
+        """The reward of an arm whose mean at this round is ``mean``."""
+        return float(self.draws[t] < mean) if self.clicks else mean + self.noise * float(self.draws[t])
+
+    def save(self, path: Path) -> None:
+        arrays = {name: getattr(self, name) for name in ("paths", "contexts", "theta", "table", "draws")}
+        plain = {"horizon": self.horizon, "clicks": self.clicks, "noise": self.noise, "told": self.told}
+        kept = {name: array for name, array in arrays.items() if array is not None}
+        np.savez(path, plain=np.array(json.dumps(plain)), **kept)
+
+    @classmethod
+    def load(cls, path: Path) -> World:
+        with np.load(path) as file:
+            plain = json.loads(str(file["plain"]))
+            return cls(**plain, **{name: file[name] for name in file.files if name != "plain"})
+
+
+# ---------------------------------------------------------------- environments
+
 
 Draw = Callable[[np.random.Generator, int, int], World]  # of a stream, a seed and a horizon
 
@@ -56,6 +132,8 @@ def _classes(loader: str) -> Draw:
     def draw(rng: np.random.Generator, seed: int, horizon: int) -> World:
         from sklearn import datasets
 
+        import banditree as bt
+
         X, y = getattr(datasets, loader)(return_X_y=True)
         spread = X.std(axis=0)
         X = (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0]
@@ -73,6 +151,8 @@ def _classes(loader: str) -> Draw:
 
 def _mixed(n_arms: int, n_clusters: int, dim: int = 5) -> Draw:
     def draw(rng: np.random.Generator, seed: int, horizon: int) -> World:
+        import banditree as bt
+
         sds: dict[str, Any] = {"cluster_sd": (1.0, 0.3), "arm_sd": (0.5, 0.1)}
         problem = bt.problems.mixed_effects(n_arms=n_arms, n_clusters=n_clusters, dim=dim, noise=1.0, **sds)
         instance = problem.instance(rng)
@@ -147,11 +227,16 @@ def _shop(n_items: int, n_categories: int) -> Draw:
     return draw
 
 
-def _open_bandit(rng: np.random.Generator, seed: int, horizon: int) -> World:
-    instance = bt.problems.open_bandit("all").instance(rng)
-    means = np.asarray(instance.means)
-    theta = np.log(means / (1 - means))[:, None]
-    return World(horizon, _paths(instance.tree), theta=theta, draws=rng.random(horizon), clicks=True, noise=0.07)
+def _open_bandit(campaign: str) -> Draw:
+    def draw(rng: np.random.Generator, seed: int, horizon: int) -> World:
+        import banditree as bt
+
+        instance = bt.problems.open_bandit(campaign).instance(rng)
+        means = np.asarray(instance.means)
+        theta = np.log(means / (1 - means))[:, None]
+        return World(horizon, _paths(instance.tree), theta=theta, draws=rng.random(horizon), clicks=True, noise=0.07)
+
+    return draw
 
 
 def _flat(n_arms: int) -> NDArray[np.int64]:
@@ -185,7 +270,11 @@ ENVIRONMENTS = (
         5000,
         True,
     ),
-    Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit, 10_000, True),
+    Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit("all"), 10_000, True),
+    Environment("open bandit, men", "its campaign for men: 34 items, no contexts", _open_bandit("men"), 10_000, True),
+    Environment(
+        "open bandit, women", "its campaign for women: 46 items, no contexts", _open_bandit("women"), 10_000, True
+    ),
     Environment(
         "shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 10_000, True
     ),

@@ -1,4 +1,4 @@
-"""Estimators of another implementation on the same arrays: ``python -m benchmarks.ope_reference``.
+"""Estimators of another implementation on the same arrays: ``python -m tools.ope_reference``.
 
 Open Bandit Pipeline (the PyPI package sb-obp) needs NumPy below 2, so it runs in an environment of its own, which is
 made at the first call. Its figures are printed as JSON; tests/ope/test_estimators.py keeps them and holds ours to them.
@@ -72,10 +72,10 @@ def figures() -> dict[str, float]:
 
 def main() -> None:
     """Make the environment, run `figures` in it, and print them."""
-    from benchmarks.arena import ROOT, python_of
+    from benchmarks.harness import ROOT, python_of
 
     python = python_of("sb-obp", REQUIRES, patience=1800)
-    code = "import json; from benchmarks.ope_reference import figures; print(json.dumps(figures(), indent=2))"
+    code = "import json; from tools.ope_reference import figures; print(json.dumps(figures(), indent=2))"
     done = subprocess.run([python, "-W", "ignore", "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)

@@ -1,4 +1,4 @@
-"""choose and update from a Python loop: everyone on the same problems, with the regret each reaches."""
+"""How long everything may take, and the largest part: choose and update from Python, everyone on the same problems."""
 
 from __future__ import annotations
 
@@ -11,14 +11,54 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks import problems
-from benchmarks.arena import Arena, Failed
-from benchmarks.contestants import NUMPY, OURS
-from benchmarks.findings import Plot, Section, Table, Target
-from benchmarks.jobs.case import Case
-from benchmarks.options import Options
-from benchmarks.report.plots import draw_regret, draw_times
-from benchmarks.timing import Spread, ratio
-from benchmarks.words import figures, times
+from benchmarks.contestants import NUMPY, OURS, Library
+from benchmarks.harness import Arena, Contestant, Failed
+from benchmarks.page import Plot, Section, Spread, Target, ratio
+from benchmarks.plots import draw_regret, draw_times
+from benchmarks.problems import Case
+from tools.pages.markdown import Table, figures, times
+
+
+@dataclass(frozen=True)
+class Options:
+    """The full run; `quick` has the same cases, made short."""
+
+    rounds: int = 5
+    own_rounds: int = 21  # without peers, which are slow: more rounds, for a machine that is not always as fast
+    horizon: int = 3000
+    contextual_horizon: int = 1000
+    at_least: float = 0.1  # seconds of steps a contestant is timed for in a round, as many runs as that takes
+    patience: float = 15.0  # seconds after which a run is stopped
+    enough: float = 60.0  # seconds of steps after which a slow contestant sits out the remaining rounds
+    batch: int = 1_000_000
+    decisions: int = 100_000
+    seeds: int = 20  # of a simulation in a round
+    largest: int = 1_000_000  # arms
+    growth_rounds: int = 9
+    peer_arms: int = 10_000  # arms for the peers' memory
+    cold_rounds: int = 9
+    thread_horizon: int = 100_000
+
+    @classmethod
+    def quick(cls) -> Options:
+        return cls(
+            rounds=3,
+            own_rounds=3,
+            horizon=2000,
+            contextual_horizon=300,
+            at_least=0.03,
+            patience=5.0,
+            enough=2.0,
+            batch=200_000,
+            decisions=20_000,
+            seeds=2,
+            largest=10_000,
+            growth_rounds=2,
+            peer_arms=1000,
+            cold_rounds=3,
+            thread_horizon=20_000,
+        )
+
 
 PLAYED = {
     "100 arms in 10 clusters": ("TS", "TSC"),
@@ -71,13 +111,13 @@ class Cell:
         return figures(mean) if np.isnan(error) else f"{figures(mean)} ± {figures(error, 2)}"
 
 
-def run(arena: Arena, options: Options) -> Section:
+def steps(arena: Arena, options: Options) -> Section:
     cells = [
-        Cell(problem, algorithm, who, contestant.offers()[algorithm])
+        Cell(problem, algorithm, who, _labels(contestant)[algorithm])
         for problem, algorithms in PLAYED.items()
         for algorithm in algorithms
         for who, contestant in arena.contestants.items()
-        if algorithm in contestant.offers()
+        if algorithm in _labels(contestant)
     ]
     with TemporaryDirectory() as folder:
         files = problems.write(Path(folder), horizon=options.horizon, contextual_horizon=options.contextual_horizon)
@@ -87,6 +127,12 @@ def run(arena: Arena, options: Options) -> Section:
         blind_regret = {problem: case.blind_regret() for problem, case in blind.items()}
         n_arms = {problem: case.n_arms for problem, case in blind.items()}
     return _section([cell for cell in cells if cell.seconds], horizons, blind_regret, n_arms)
+
+
+def _labels(contestant: Contestant) -> dict[str, str]:
+    """Algorithm -> what a contestant runs for it, in its own words."""
+    library: Library = contestant.load()
+    return {algorithm: offer.label for algorithm, offer in library.offers.items()}
 
 
 def _play(arena: Arena, options: Options, cells: list[Cell], files: dict[str, Path]) -> None:
@@ -100,7 +146,7 @@ def _play(arena: Arena, options: Options, cells: list[Cell], files: dict[str, Pa
             try:
                 answer = arena.ask(
                     cell.who,
-                    "steps",
+                    "benchmarks.jobs:steps",
                     algorithm=cell.algorithm,
                     case=str(files[cell.problem]),
                     seed=round_,

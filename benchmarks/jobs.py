@@ -1,24 +1,26 @@
-"""The loop that is timed: choose, play, update, the same for every contestant."""
+"""Jobs of any contestant, inside its worker: the loop that is timed, and the memory of many arms."""
 
 from __future__ import annotations
 
+import resource
+import sys
 from functools import lru_cache
+from pathlib import Path
 from time import perf_counter
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from benchmarks.contestants.agent import Agent, Setting
-from benchmarks.jobs.case import Case
+from benchmarks.contestants import Agent, Library, Setting
+from benchmarks.problems import Case
 
 CHUNK = 10  # steps between two looks at the clock
 
 read = lru_cache(maxsize=None)(Case.read)
 
 
-def run(
-    contestant: ModuleType, *, algorithm: str, case: str, seed: int, limit: float, at_least: float
+def steps(
+    contestant: Library, *, algorithm: str, case: str, seed: int, limit: float, at_least: float
 ) -> dict[str, Any]:
     """Whole runs, each with a fresh agent, until the clock has counted ``at_least`` seconds.
 
@@ -30,7 +32,7 @@ def run(
     tried: list[int] = []  # arms that a run played at least once
     while seconds < at_least:
         again = len(regrets)
-        agent = contestant.OFFERS[algorithm].make(
+        agent = contestant.offers[algorithm].make(
             Setting(problem.n_arms, problem.dim, problem.labels, 1000 * seed + again)
         )
         coins = np.random.default_rng((seed, again)).random(problem.horizon).tolist()
@@ -75,3 +77,30 @@ def contextual(agent: Agent, case: Case, coins: list[float], limit: float) -> tu
         if now - begin > limit:
             break
     return now - begin, played
+
+
+def memory(contestant: Library, *, n_arms: int) -> dict[str, Any]:
+    algorithm = next(iter(contestant.offers))
+    _decide(contestant, algorithm, 10)  # whatever the library loads late is in memory now
+    before = resident()
+    kept = _decide(contestant, algorithm, n_arms)
+    grown = resident() - before
+    return {"algorithm": algorithm, "bytes": grown / n_arms, "kept": len(kept)}
+
+
+def _decide(contestant: Library, algorithm: str, n_arms: int) -> list[Any]:
+    dim = 5 if algorithm.startswith("Lin") else None
+    labels = np.arange(n_arms) // max(1, round(n_arms**0.5))
+    agent = contestant.offers[algorithm].make(Setting(n_arms, dim, labels, 0))
+    x = [agent.context(np.ones(dim))] if dim else []
+    agent.update(agent.choose(*x), 1, *x)
+    return [agent]
+
+
+def resident() -> int:
+    """Bytes of this process in memory now; where that is not told, the most it ever had."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

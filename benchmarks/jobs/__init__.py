@@ -1,1 +1,0 @@
-"""What is measured, inside a worker: one module a job, each with ``run(contestant, **arguments) -> numbers``."""

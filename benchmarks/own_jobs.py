@@ -1,0 +1,238 @@
+"""Jobs of banditree alone, inside its worker: batches, whole runs, growth, threads and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import banditree as bt
+from benchmarks.contestants import Agent
+from benchmarks.ours import Nodes, beta_agent, linear_agent, ucb_agent
+
+# ---------------------------------------------------------------- trees
+
+
+def fan_out(n_arms: int, branching: int) -> bt.Tree:
+    """Arms 0, 1, ... in clusters of ``branching`` neighbours, those in clusters of ``branching``, up to the root."""
+    sizes = []
+    size = branching
+    while size < n_arms:
+        sizes.append(size)
+        size *= branching
+    sizes.reverse()
+    return bt.Tree.from_paths([(*(arm // size for size in sizes), arm) for arm in range(n_arms)])
+
+
+def clusters(n_arms: int, n_clusters: int) -> bt.Tree:
+    """Arms 0, 1, ... in so many clusters of neighbours."""
+    return bt.Tree.from_labels([arm * n_clusters // n_arms for arm in range(n_arms)])
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def arrays(contestant: object, *, n_arms: int) -> dict[str, float]:
+    labels = np.arange(n_arms) // max(1, round(n_arms**0.5))
+    begin = perf_counter()
+    tree = bt.Tree.from_labels(labels)
+    grown = perf_counter()
+    policy = bt.TSC(tree, rng=0)
+    policy.update(policy.choose(), 1)
+    ready = perf_counter()
+    shape = tree.shape
+    skeleton = sum(array.nbytes for array in (shape.start, shape.parent, shape.content, shape.node_of, shape.levels))
+    beliefs = sum(array.nbytes for array in policy._state.rows.native_arrays())
+    return {
+        "tree": skeleton / n_arms,
+        "beliefs": beliefs / n_arms,
+        "grow": grown - begin,
+        "policy": ready - grown,
+    }
+
+
+# ---------------------------------------------------------------- batches
+
+
+def batches(contestant: object, *, what: str, n: int, size: int, seed: int) -> dict[str, float]:
+    call = _update if what == "update" else _choose
+    return {"seconds": call(n, size, seed) / n}
+
+
+def _update(n: int, size: int, seed: int) -> float:
+    """Seconds to learn n rewards on 10,000 arms in 100 clusters, ``size`` of them in a call."""
+    rng = np.random.default_rng(seed)
+    policy = bt.TSC(bt.Tree.from_labels(np.arange(10_000) // 100), rng=seed)
+    arms, rewards = rng.integers(10_000, size=n), rng.integers(2, size=n).astype(float)
+    if size > 1:
+        batches = [(arms[at : at + size], rewards[at : at + size]) for at in range(0, n, size)]
+        begin = perf_counter()
+        for batch in batches:
+            policy.update_many(*batch)
+        return perf_counter() - begin
+    one_by_one = list(zip(arms.tolist(), rewards.tolist(), strict=True))
+    update_one = policy.update
+    begin = perf_counter()
+    for arm, reward in one_by_one:
+        update_one(arm, reward)
+    return perf_counter() - begin
+
+
+def _choose(n: int, size: int, seed: int) -> float:
+    """Seconds for n decisions of TSC on 1,000 arms in 32 clusters that have seen 3,000 rewards: one by one, or all."""
+    rng = np.random.default_rng(seed)
+    policy = bt.TSC(bt.Tree.from_labels(np.arange(1000) % 32), rng=seed)
+    policy.update_many(rng.integers(1000, size=3000), rng.integers(2, size=3000).astype(float))
+    choose_one = policy.choose
+    begin = perf_counter()
+    if size > 1:
+        policy.choose_many(n)
+    else:
+        for _ in range(n):
+            choose_one()
+    return perf_counter() - begin
+
+
+# ---------------------------------------------------------------- growth
+
+
+HORIZON = 3000
+FAN_OUT = 16
+
+
+def growth(contestant: object, *, policy: str, n_arms: int, seed: int, seeds: int) -> dict[str, float]:
+    """Seconds per step over ``seeds`` runs of 3,000 steps; building the tree and the policy is not counted."""
+    if policy == "category":
+        problem, factory = _category(n_arms), bt.ALGORITHMS["TSC"]
+    else:
+        problem, factory = _sorted(n_arms, policy), bt.ALGORITHMS[policy]
+    runs = bt.simulate({policy: factory}, problem, horizon=HORIZON, seeds=seeds, rng=seed, jobs=1, progress=False)
+    return {"seconds": runs.seconds[policy] / (seeds * HORIZON), "evaluations": float(runs.evaluations[policy].mean())}
+
+
+def _sorted(n_arms: int, policy: str) -> Any:
+    """Means from the best to the worst, so that neighbours are alike and the best arm is in a full cluster."""
+    means = np.sort(np.random.default_rng(0).uniform(0.1, 0.8, n_arms))[::-1]
+    return bt.problems.bernoulli(_tree(n_arms, policy == "HTS"), means)
+
+
+@cache  # a tree of a million arms takes seconds to build, and every round needs it
+def _tree(n_arms: int, deep: bool) -> bt.Tree:
+    """Fan-out 16, or sqrt N clusters."""
+    return fan_out(n_arms, FAN_OUT) if deep else clusters(n_arms, round(n_arms**0.5))
+
+
+def _category(n_arms: int) -> Any:
+    """Nineteen categories of 50 arms, and one of ``n_arms`` that is better than them all."""
+    tree = bt.Tree({"wide": list(range(n_arms)), **{f"c{i}": [f"{i}-{j}" for j in range(50)] for i in range(19)}})
+    rng = np.random.default_rng(0)
+    means = np.concatenate([rng.uniform(0.5, 0.8, n_arms), rng.uniform(0.1, 0.3, 19 * 50)])
+    return bt.problems.bernoulli(tree, means)
+
+
+# ---------------------------------------------------------------- simulate
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A policy on a problem, and the loop that does the same in NumPy on the tree cut at ``depth``."""
+
+    policy: Callable[..., Any]
+    problem: Callable[[], Any]
+    loop: Callable[[Nodes, int], Agent]
+    depth: int | None
+
+
+def _strong(n_arms: int, n_clusters: int) -> Any:
+    return bt.problems.strong_dominance(n_arms=n_arms, n_clusters=n_clusters, n_best=n_clusters)
+
+
+def _sorted_fan_out(n_arms: int, branching: int) -> Any:
+    means = np.sort(np.random.default_rng(0).uniform(0.1, 0.8, n_arms))
+    return bt.problems.bernoulli(fan_out(n_arms, branching), means)
+
+
+_small, _large = partial(_strong, 100, 10), partial(_strong, 1000, 32)
+_linear = partial(bt.problems.linear, n_arms=400, n_clusters=20, spread=0.5)
+_lints = partial(linear_agent, dim=5, v=1.0)
+
+CASES = {
+    "TS, 100 arms": Whole(bt.TS, _small, beta_agent, 0),
+    "TS, 1,000 arms": Whole(bt.TS, _large, beta_agent, 0),
+    "UCB1, 1,000 arms": Whole(bt.UCB1, _large, ucb_agent, 0),
+    "TSC, 1,000 arms in 32 clusters": Whole(bt.TSC, _large, beta_agent, 1),
+    "HTS, 4,096 arms, fan-out 16": Whole(bt.HTS, partial(_sorted_fan_out, 4096, 16), beta_agent, None),
+    "HTS, 1,024 arms, binary": Whole(bt.HTS, partial(bt.problems.hierarchical_dominance, 1024), beta_agent, None),
+    "LinTS, 400 arms, 5 features": Whole(partial(bt.LinTS, dim=5), _linear, _lints, 0),
+    "LinTSC, 400 arms in 20 clusters": Whole(partial(bt.LinTSC, dim=5), _linear, _lints, 1),
+}
+
+
+def simulate(contestant: object, *, case: str, how: str, seed: int, seeds: int = 1) -> dict[str, Any]:
+    """Seconds per step over ``seeds`` runs of 3,000 steps.
+
+    Building the policy is not counted, nor what all policies share: the instance, and with contexts the contexts and
+    the best arm's value in each.
+    """
+    whole = CASES[case]
+    if how == "native":
+        problem = whole.problem()
+        runs = bt.simulate(
+            {"policy": whole.policy}, problem, horizon=HORIZON, seeds=seeds, rng=seed, jobs=1, progress=False
+        )
+        regrets = runs.regret["policy"][:, -1].tolist()
+        return {
+            "seconds": runs.seconds["policy"] / (seeds * HORIZON),
+            "regrets": regrets,
+            "engine": runs.engine["policy"],
+        }
+    seconds, regret = _numpy_run(whole, seed)
+    return {"seconds": seconds / HORIZON, "regrets": [regret], "engine": "NumPy"}
+
+
+def _numpy_run(whole: Whole, seed: int) -> tuple[float, float]:
+    instance = whole.problem().instance(seed)
+    tree = instance.tree if whole.depth is None else instance.tree.cut(whole.depth)
+    agent = whole.loop(Nodes.of(tree), seed)
+    rng = np.random.default_rng(seed)
+    return (_flat_run if instance.theta is None else _contextual_run)(agent, instance, rng)
+
+
+def _flat_run(agent: Agent, instance: Any, rng: np.random.Generator) -> tuple[float, float]:
+    choose, update, random = agent.choose, agent.update, rng.random
+    means: list[float] = instance.means.tolist()
+    best, regret = max(means), 0.0
+    begin = perf_counter()
+    for _ in range(HORIZON):
+        arm = choose()
+        update(arm, 1 if random() < means[arm] else 0)
+        regret += best - means[arm]
+    return perf_counter() - begin, regret
+
+
+def _contextual_run(agent: Agent, instance: Any, rng: np.random.Generator) -> tuple[float, float]:
+    choose, update, random, theta, regret = agent.choose, agent.update, rng.random, instance.theta, 0.0
+    contexts = rng.standard_normal((HORIZON, theta.shape[1]))
+    best: list[float] = (contexts @ theta.T).max(axis=1).tolist()
+    begin = perf_counter()
+    for x, highest in zip(contexts, best, strict=True):
+        arm = choose(x)
+        expected = float(theta[arm] @ x)
+        update(arm, 2 * expected * random(), x)  # uniform between 0 and twice the mean
+        regret += highest - expected
+    return perf_counter() - begin, regret
+
+
+# ---------------------------------------------------------------- threads
+
+
+def threads(contestant: object, *, jobs: int, seeds: int, horizon: int, seed: int) -> dict[str, float]:
+    means = np.sort(np.random.default_rng(0).uniform(0.1, 0.8, 1000))
+    problem = bt.problems.bernoulli(clusters(1000, 32), means)
+    begin = perf_counter()
+    bt.simulate([bt.TSC], problem, horizon=horizon, seeds=seeds, rng=seed, jobs=jobs, progress=False)
+    return {"seconds": perf_counter() - begin}

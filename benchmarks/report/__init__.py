@@ -1,1 +1,0 @@
-"""From findings to a page with tables and pictures."""
