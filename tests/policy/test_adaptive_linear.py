@@ -323,3 +323,17 @@ def test_what_is_kept_between_decisions_is_what_the_readable_engine_computes_ane
             rows: list[Any] = [policy._state.rows for policy in policies]
             readable, native = (each.believed(nodes, x, copies, sharp=sharp) for each in rows)
             assert np.allclose(readable, native, rtol=1e-9, atol=1e-11), (step, copies, sharp)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("half_life", [None, 25.0])
+def test_what_remains_of_rewards_of_0_or_1_is_within_0_and_1(engine: str, half_life: float | None) -> None:
+    with engines.using(engine):
+        rates, amounts = (bt.LinATS(DEEP, dim=1, rng=1, half_life=half_life) for _ in range(2))
+    rng = np.random.default_rng(5)
+    for t in range(30):
+        arm, x, reward = DEEP.arms[t % 6], rng.standard_normal(1), float(rng.random() < 0.5)
+        rates.update(arm, reward, x)
+        amounts.update(arm, 10 * reward, x)
+    assert 0 < rates.remaining([8.0]).mean <= rates.remaining([8.0]).high <= 1
+    assert amounts.remaining([8.0]).high > 10  # amounts have no such bounds

@@ -40,6 +40,7 @@ def test_they_are_those_of_draws_from_the_beliefs(name: str, options: dict[str, 
     winners = np.bincount(means.argmax(axis=0), minlength=3) / 40_000
     assert list(chances.values()) == pytest.approx(winners, abs=4 * 0.5 / 200)  # four standard errors
     best = int(rows.mean(leaves, None if x is None else x[None])[:, 0].argmax())
+    means = rows.possible(means)
     gain = means.max(axis=0) - means[best]
     assert remaining.mean == pytest.approx(gain.mean(), abs=5 * gain.std() / np.sqrt(20_000))
     assert remaining.high == pytest.approx(np.quantile(gain, 0.95), rel=0.1, abs=1e-9)

@@ -584,6 +584,12 @@ class AdaptiveLinearRows(Rows):
                 parts.append(mean + sd * rng.standard_normal(mean.shape))
         return np.concatenate(parts, axis=1) + self.standard().origin
 
+    def possible(self, means: Floats) -> Floats:
+        """Return means within 0 and 1 if all rewards were, as far as the sums of the arms tell."""
+        squares, totals = self.squares[self.shape.node_of], self.moment[self.shape.node_of, 0]
+        rates = self.draws[0] > 0 and (squares <= totals * (1 + ROUNDING)).all()
+        return np.clip(means, 0.0, 1.0) if rates else means
+
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         """Average over the copies, negligible ones left out. Arms of one cluster without evidence are equal."""
         assert context is not None

@@ -190,6 +190,10 @@ class Rows(ABC):
         """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
         return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
 
+    def possible(self, means: Floats) -> Floats:
+        """Return drawn means within the bounds that expected rewards have, where draws may be outside."""
+        return means
+
     @property
     def winning(self) -> Any:
         """The module with the winning probabilities: native if the native engine walks these rows."""

@@ -161,7 +161,7 @@ def remaining(state: State, context: Floats | None) -> Remaining:
     block = max(1, BLOCK // len(leaves))
     gains = []
     for start in range(0, n_draws, block):
-        means = rows.draw_means(leaves, context, min(block, n_draws - start), rng)
+        means = rows.possible(rows.draw_means(leaves, context, min(block, n_draws - start), rng))
         gains.append(means.max(axis=0) - means[best])
     gain = np.concatenate(gains)
     return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))
