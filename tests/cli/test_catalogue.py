@@ -249,54 +249,6 @@ def test_the_script_itself(items: Path) -> None:
     assert "80 arms" in done.stdout
 
 
-# A log with contexts
-
-VISITS = ["--arm", "item", "--path", "kind", "--reward", "reward", "--context", "device,age"]
-
-
-@pytest.fixture
-def visits(tmp_path: Path) -> Path:
-    """Hats are for the old, shoes for the young."""
-    rng = np.random.default_rng(0)
-    lines = ["item,kind,device,age,reward"]
-    for _ in range(400):
-        kind, i, age = rng.choice(["hat", "shoe"]), rng.integers(3), rng.integers(18, 90)
-        reward = (1 if kind == "hat" else -1) * (age - 54) / 20 + 0.2 * i + rng.normal()
-        lines.append(f"{kind}{i},{kind},{rng.choice(['phone', 'desktop'])},{age},{reward:.3f}")
-    file = tmp_path / "visits.csv"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return file
-
-
-def test_the_commands_on_a_log_with_contexts(visits: Path, tmp_path: Path) -> None:
-    inspected = json.loads(call("inspect", visits, *VISITS, "--json").stdout)
-    shares = {row["part"]: row["share"] for row in inspected["parts"]}
-    assert max(shares, key=lambda part: shares[part]) == "visitor and category"
-    options = [*VISITS, "--horizon", "300", "--seeds", "4"]
-    page, runs = tmp_path / "advice.html", tmp_path / "runs.npz"
-    advised = call("advise", visits, *options, "--html", page)
-    assert (advised.exit_code, "knowing who asks pays off" in advised.stdout) == (0, True)
-    stands_alone(page.read_text(encoding="utf-8"))
-    assert call("simulate", visits, *options, "--save", runs).exit_code == 0
-    assert Runs.load(runs).policies == ("LinATS", "ATS", "LinTS")
-    assert call("advise", visits, *options, "--quiet").stdout == "LinATS\n"
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--plays", "age"], "--context goes with --reward"),
-        (["--policy", "TSC", "--horizon", "10"], "--policy is not used with --context"),
-        (["--context", "hour"], "hour"),
-    ],
-)
-def test_contexts_that_cannot_be_used(more: list[str], words: str, visits: Path) -> None:
-    command = "simulate" if "--horizon" in more else "inspect"
-    result = call(command, visits, *VISITS, *more)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert words in re.sub(r"[│\s]+", " ", result.stderr)
-
-
 # The page
 
 

@@ -43,6 +43,58 @@ def test_flags_are_shown_as_flags(command: list[str]) -> None:
     assert "BOOLEAN" not in shown
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["inspect", "items.csv", "--arm", "item"], "Missing option '--path'; see"),
+        (["inspect"], "Missing argument 'ITEMS'; see"),
+        (["simulate", "items.csv", *COUNTS, "--horizon", "x"], "'x' is not a whole number; write 100000 or 1e5; see"),
+        (["advise", "items.csv", *COUNTS, "--horizon", "9", "--context", "age"], "No such option: --context"),
+        (["evaluate", "log.csv", "--share", "2"], "--share"),
+        (["replay", "log.csv", "--orders", "0"], "0 is below 1; give at least 1; see"),
+        (["example", "x.csv", "--campaign", "children"], "children"),
+        (["reproduce", "2b", "--seeds", "0"], "--seeds"),
+        (["serve", "items.csv", "--port", "x"], "--port"),
+        (["adviser"], "No such command 'adviser'"),
+    ],
+)
+def test_one_wrong_input_gives_one_sentence(arguments: list[str], said: str, items: Path) -> None:
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: ")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["inspect", "simulate", "advise", "evaluate", "replay", "serve"])
+def test_the_help_keeps_its_boxes(command: str) -> None:
+    assert call(command, "--help").stdout.count("╭─") >= 3
+
+
+def test_every_option_is_written_in_the_source() -> None:
+    from typer.main import get_command
+
+    files = Path(cli_options.__file__).parent.glob("*.py")
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    commands = get_command(cli.application()).commands  # type: ignore[attr-defined]
+    options = {name for command in commands.values() for option in command.params for name in option.opts}
+    assert {name for name in options if name.startswith("--") and name not in source} == set()
+
+
+def test_serve_has_an_option_for_every_setting() -> None:
+    from dataclasses import fields
+    from inspect import signature
+
+    from banditree.cli.serve import serve_command
+    from banditree.service.settings import Settings, Source
+
+    options = signature(serve_command).parameters
+    described = [part for kind in (Source, Settings) for part in fields(kind) if part.metadata]
+    assert {part.name for part in described} <= set(options)
+    for part in described:
+        assert options[part.name].default == (None if part.default == () else part.default)
+
+
 @pytest.mark.parametrize("text", ["300", "3e2", "3E2", "300.0", "3_00"])
 def test_a_horizon_may_be_written_otherwise(text: str, items: Path) -> None:
     result = call("simulate", items, *COUNTS, "--horizon", text, "--seeds", "1e0", "--policy", "TS", "--json")

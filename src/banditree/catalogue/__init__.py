@@ -9,14 +9,6 @@ True
 
 from banditree.catalogue.advice import Advice, advise
 from banditree.catalogue.comparison import Difference, Overtaking
-from banditree.catalogue.contexts import (
-    ContextAdvice,
-    ContextInspection,
-    ContextModel,
-    advise_contexts,
-    inspect_contexts,
-    simulate_contexts,
-)
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
@@ -25,7 +17,6 @@ from banditree.data.problems import Problem as Defect
 from banditree.problems.real import write_example
 
 __all__ = [
-    "Advice", "Candidate", "Catalogue", "CatalogueError", "ContextAdvice", "ContextInspection", "ContextModel",
-    "Difference", "Estimate", "Inspection", "Overtaking", "Simulation", "Defect", "advise", "advise_contexts",
-    "inspect", "inspect_contexts", "read_catalogue", "simulate", "simulate_contexts", "write_example",
+    "Advice", "Candidate", "Catalogue", "CatalogueError", "Difference", "Estimate", "Inspection", "Overtaking",
+    "Simulation", "Defect", "advise", "inspect", "read_catalogue", "simulate", "write_example",
 ]  # fmt: skip

@@ -191,7 +191,14 @@ class WorldRuns:
         share = dict(zip(self.runs.policies, wins.tolist(), strict=True))
         columns = ("policy", "regret", "interval", "bad_run", "loss", *(["best"] if count_wins else []))
         rows = [
-            (row.policy, row.mean, row.interval, self.bad_run(row.policy), self.loss(row.policy), share[row.policy])
+            (
+                row.policy,
+                row.mean,
+                _not_negative(row.interval),
+                self.bad_run(row.policy),
+                self.loss(row.policy),
+                share[row.policy],
+            )
             for row in self.runs.table()
         ]
         return Table(columns, [row[: len(columns)] for row in rows])
@@ -205,6 +212,11 @@ class WorldRuns:
                 break
             first = int(self.runs.times[at])
         return first
+
+
+def _not_negative(interval: tuple[float, float]) -> tuple[float, float]:
+    """Regret is at least 0, and so are the ends of its interval."""
+    return max(interval[0], 0.0), max(interval[1], 0.0)
 
 
 def _above_luck(values: Floats) -> bool:

@@ -209,7 +209,7 @@ class Inspection(Result):
             "expected reward": lambda row: number(row.mean),
             "95% interval": _interval,
             "plays": lambda row: number(row.plays),
-            "rate so far": lambda row: number(row.rate),
+            "rate so far" if self.catalogue.prior is None else "mean so far": lambda row: number(row.rate),
             "is the best arm": lambda row: self._is_best(row.best),
         }
         return Section("The best arms", [Grid.of(self.top, columns, names=(0, 1), label="The best arms")])

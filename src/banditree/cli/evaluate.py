@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.options import Output, Rng, group_options, option, whole
+from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, whole
 from banditree.data.items import read_tree
 from banditree.data.log import ESTIMATED, Log, is_service_log, read_log
 from banditree.errors import InvalidValue
@@ -36,26 +36,80 @@ NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path C
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
-POLICY = option(None, "NAMES", f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context.")
+LOG = "Log"  # box of the help
+
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")]
+Arm = Annotated[
+    str | None,
+    typer.Option(
+        "--arm",
+        metavar="COLUMN",
+        help="Column of the arms, in the log and the items. Not needed for a log of the service.",
+        rich_help_panel=LOG,
+    ),
+]
+Reward = Annotated[
+    str | None,
+    typer.Option(
+        "--reward",
+        metavar="COLUMN",
+        help="Column of the rewards; cells are empty while none has arrived.",
+        rich_help_panel=LOG,
+    ),
+]
+Propensity = Annotated[
+    str | None,
+    typer.Option(
+        "--propensity",
+        metavar="COLUMN",
+        help="Column of the probability with which the arm was chosen; 'estimated' fits it to the log.",
+        rich_help_panel=LOG,
+    ),
+]
+ItemsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--items", metavar="FILE", help="The items in their categories: a CSV or Parquet file.", rich_help_panel=LOG
+    ),
+]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", rich_help_panel=LOG
+    ),
+]
+Context = Annotated[
+    list[str] | None,
+    typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.", rich_help_panel=LOG),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time", metavar="COLUMN", help="Column of the time. Default: rows are in order of time.", rich_help_panel=LOG
+    ),
+]
+PolicyNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="NAMES",
+        help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context.",
+    ),
+]
 
 
-@dataclass(kw_only=True)
-class Source:
+@dataclass(frozen=True)
+class LogOptions:
     """The log that a command is about, and the categories of its arms."""
 
-    title: ClassVar = "Log"
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")]
-    arm: str | None = option(
-        None, "COLUMN", "Column of the arms, in the log and the items. Not needed for a log of the service."
-    )
-    reward: str | None = option(None, "COLUMN", "Column of the rewards; cells are empty while none has arrived.")
-    propensity: str | None = option(
-        None, "COLUMN", "Column of the probability with which the arm was chosen; 'estimated' fits it to the log."
-    )
-    items: Path | None = option(None, "FILE", "The items in their categories: a CSV or Parquet file.")
-    path: list[str] | None = option(None, "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.")
-    context: list[str] | None = option(None, "COLUMNS", "Columns of the context: a,b,c.")
-    time: str | None = option(None, "COLUMN", "Column of the time. Default: rows are in order of time.")
+    log: Path
+    arm: str | None
+    reward: str | None
+    propensity: str | None
+    items: Path | None
+    path: list[str] | None
+    context: list[str] | None
+    time: str | None
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
@@ -81,21 +135,36 @@ class Source:
         )
 
 
-@group_options
 def evaluate_command(
     *,
-    source: Source,
-    policy: list[str] | None = POLICY,
-    target: list[str] | None = option(None, "NAMES", "Targets that do not learn: 'uniform', or 'item:ID'."),
-    adaptive: bool | None = option(
-        None,
-        None,
-        "Whether a learning policy wrote the log. Default: yes for a log of the service.",
-        "--adaptive/--not-adaptive",
-    ),
-    share: float = option(0.5, "SHARE", "Share of the log that policies learn from.", min=0.01, max=0.99),
+    log: LogFile,
+    arm: Arm = None,
+    reward: Reward = None,
+    propensity: Propensity = None,
+    items: ItemsFile = None,
+    path: Levels = None,
+    context: Context = None,
+    time: Time = None,
+    policy: PolicyNames = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
+    ] = None,
+    adaptive: Annotated[
+        bool | None,
+        typer.Option(
+            "--adaptive/--not-adaptive",
+            help="Whether a learning policy wrote the log. Default: yes for a log of the service.",
+        ),
+    ] = None,
+    share: Annotated[
+        float,
+        typer.Option("--share", metavar="SHARE", help="Share of the log that policies learn from.", min=0.01, max=0.99),
+    ] = 0.5,
     rng: Rng = 0,
-    output: Output,
+    html: HtmlFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Estimate what policies would have earned in place of the one that wrote a log.
 
@@ -109,16 +178,17 @@ def evaluate_command(
     Example: banditree evaluate log.csv    (a log that `banditree serve` wrote)
     """
     with exit_on_error():
-        output.check(source.log, curves=True)
-        log, tree = source.read()
+        output = Output(html, as_json, quiet)
+        output.check(log, curves=True)
+        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time).read()
         targets = {_target_name(name): name for name in split_names("--target", target)}
-        policies = _policies(policy, log, tree, none_by_default=bool(targets))
-        is_adaptive = log.learned_online if adaptive is None else adaptive
+        policies = _policies(policy, rows, tree, none_by_default=bool(targets))
+        is_adaptive = rows.learned_online if adaptive is None else adaptive
         if is_adaptive:
-            log.notes = (*log.notes, "a learning policy wrote this log: its rows are weighted for that")
+            rows.notes = (*rows.notes, "a learning policy wrote this log: its rows are weighted for that")
         result = contest(
             policies | targets,
-            log,
+            rows,
             tree=tree,
             share=share,
             adaptive=ESTIMATED if is_adaptive else False,
@@ -126,19 +196,33 @@ def evaluate_command(
             in_command=True,
         )
         output.show(result)
-        output.write_page(result, source.log)
+        output.write_page(result, log)
 
 
-@group_options
 def replay_command(
     *,
-    source: Source,
-    policy: list[str] | None = POLICY,
-    orders: int | None = option(
-        None, "N", "Orders of the rows: by time first, then random. Default: 1 to 20, by length.", parser=whole(1)
-    ),
+    log: LogFile,
+    arm: Arm = None,
+    reward: Reward = None,
+    propensity: Propensity = None,
+    items: ItemsFile = None,
+    path: Levels = None,
+    context: Context = None,
+    time: Time = None,
+    policy: PolicyNames = None,
+    orders: Annotated[
+        int | None,
+        typer.Option(
+            "--orders",
+            metavar="N",
+            help="Orders of the rows: by time first, then random. Default: 1 to 20, by length.",
+            parser=whole(1),
+        ),
+    ] = None,
     rng: Rng = 0,
-    output: Output,
+    html: HtmlFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Let policies learn from a log of random choices, as if they had been live.
 
@@ -147,11 +231,12 @@ def replay_command(
     Example: banditree replay log.csv --arm item --reward click --propensity pscore --items items.csv --path category
     """
     with exit_on_error():
-        output.check(source.log, curves=True)
-        log, tree = source.read()
-        result = replay(_policies(policy, log, tree), log, tree=tree, orders=orders, rng=rng)
+        output = Output(html, as_json, quiet)
+        output.check(log, curves=True)
+        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time).read()
+        result = replay(_policies(policy, rows, tree), rows, tree=tree, orders=orders, rng=rng)
         output.show(result)
-        output.write_page(result, source.log)
+        output.write_page(result, log)
 
 
 def _target_name(target: str) -> str:

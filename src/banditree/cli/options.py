@@ -1,46 +1,34 @@
-"""The options that several commands share, in groups: what to read, what to simulate, how to show the result."""
+"""The options that several commands share, each written once; reading a catalogue, and showing a result."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from copy import copy
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
-from typer.models import OptionInfo
 
 from banditree import plots
 from banditree.base.document import Document
 from banditree.base.files import write_whole
 from banditree.base.words import UNSEEN
-from banditree.catalogue.contexts import ContextModel
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Plan
-from banditree.cli.exits import can_write_unicode, check_outputs
-from banditree.data.items import read_tree
-from banditree.data.log import Log, read_log
+from banditree.cli.exits import STOPPED, USER_ERROR, can_write_unicode, check_outputs, exit_with
 from banditree.errors.checks import split_names
 from banditree.report import html
 from banditree.report.text import brief_lines, styled_lines
 from banditree.simulation.progress import LONG_SECONDS, Progress, ProgressLines, say
 
 STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "code": "cyan", "note": "dim"}
-
-
-def option(default: Any, metavar: str | None, text: str, *names: str, **more: Any) -> Any:
-    """Describe an option of a command, for `group_options`. With ``...`` as its default, it is required."""
-    described = {"metavar": metavar, "help": text, "names": names, **more}
-    return field(metadata=described) if default is ... else field(default=default, metadata=described)
+CATALOGUE, SIMULATION, OUTPUT = "Catalogue", "Simulation", "Output"  # boxes of the help
 
 
 def whole(low: int) -> Callable[[Any], int]:
@@ -63,88 +51,164 @@ def whole(low: int) -> Callable[[Any], int]:
     return parse
 
 
-Rng = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed; the same seed gives the same result.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar, and only the essential lines.")]
+# The catalogue
+
+Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")]
+Arm = Annotated[
+    str,
+    typer.Option(
+        "--arm",
+        metavar="COLUMNS",
+        help="Column of the items; the values of several, a,b, are joined.",
+        rich_help_panel=CATALOGUE,
+    ),
+]
+Levels = Annotated[
+    list[str],
+    typer.Option(
+        "--path",
+        metavar="COLUMNS",
+        help="Columns of the categories, coarse to fine: a,b,c.",
+        rich_help_panel=CATALOGUE,
+    ),
+]
+Plays = Annotated[
+    str | None,
+    typer.Option(
+        "--plays", metavar="COLUMN", help="Column of past plays (views, impressions).", rich_help_panel=CATALOGUE
+    ),
+]
+Successes = Annotated[
+    str | None,
+    typer.Option(
+        "--successes", metavar="COLUMN", help="Column of past successes (clicks, sales).", rich_help_panel=CATALOGUE
+    ),
+]
+Mean = Annotated[
+    str | None,
+    typer.Option(
+        "--mean", metavar="COLUMN", help="Column of known means, instead of counts.", rich_help_panel=CATALOGUE
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        metavar="COLUMN",
+        help="Column of weights, to average repeated means.",
+        rich_help_panel=CATALOGUE,
+    ),
+]
+RewardMean = Annotated[
+    str | None,
+    typer.Option(
+        "--reward-mean",
+        metavar="COLUMN",
+        help="Column of mean rewards that are not rates (revenue, ratings).",
+        rich_help_panel=CATALOGUE,
+    ),
+]
+RewardSd = Annotated[
+    str | None,
+    typer.Option(
+        "--reward-sd",
+        metavar="COLUMN",
+        help="Column of the standard deviations of rewards.",
+        rich_help_panel=CATALOGUE,
+    ),
+]
+Reward = Annotated[
+    str | None,
+    typer.Option(
+        "--reward",
+        metavar="COLUMN",
+        help="Column of rewards, in a log with one row per event.",
+        rich_help_panel=CATALOGUE,
+    ),
+]
+MaxBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--max-bytes",
+        metavar="N",
+        help="Largest size to decompress a gzipped file to. Default: 5e8.",
+        parser=whole(1),
+        rich_help_panel=CATALOGUE,
+    ),
+]
 
 
-@dataclass(kw_only=True)
-class Source:
-    """The catalogue that a command is about."""
-
-    title: ClassVar = "Catalogue"
-    items: Annotated[
-        Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")
-    ]
-    arm: str = option(..., "COLUMNS", "Column of the items; the values of several, a,b, are joined.")
-    path: list[str] = option(..., "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.")
-    plays: str | None = option(None, "COLUMN", "Column of past plays (views, impressions).")
-    successes: str | None = option(None, "COLUMN", "Column of past successes (clicks, sales).")
-    mean: str | None = option(None, "COLUMN", "Column of known means, instead of counts.")
-    weight: str | None = option(None, "COLUMN", "Column of weights, to average repeated means.")
-    reward_mean: str | None = option(None, "COLUMN", "Column of mean rewards that are not rates (revenue, ratings).")
-    reward_sd: str | None = option(None, "COLUMN", "Column of the standard deviations of rewards.")
-    reward: str | None = option(None, "COLUMN", "Column of rewards, in a log with one row per event.")
-    context: list[str] | None = option(None, "COLUMNS", "Columns of the context, in a log with --reward: a,b,c.")
-    max_bytes: int | None = option(
-        None, "N", "Largest size to decompress a gzipped file to. Default: 5e8.", parser=whole(1)
-    )
-
-    def read(self) -> Catalogue:
-        """Read the catalogue."""
-        columns = {what for way in WAYS for what in way}
-        named = {what: column for what, column in vars(self).items() if what in columns and column is not None}
-        if not named or tuple(named) not in WAYS:
-            ways = "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward"
-            got = ", ".join(f"--{what.replace('_', '-')}" for what in named) or "none of them"
-            averaged = "; --weight goes with --mean" if "weight" in named else ""
-            raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
-        limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
-        arm, path = split_names("--arm", self.arm), split_names("--path", self.path)
-        return read_catalogue(self.items, arm=arm, path=path, **named, **limit)
-
-    def fit(self) -> tuple[Log, ContextModel]:
-        """Read a log with contexts, and fit a model to it."""
-        others = ("plays", "successes", "mean", "weight", "reward_mean", "reward_sd")
-        if self.reward is None or any(getattr(self, name) is not None for name in others):
-            raise typer.BadParameter("--context goes with --reward, in a log with one row per event, and nothing else")
-        limit: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
-        arm, path = split_names("--arm", self.arm), split_names("--path", self.path)
-        if len(arm) > 1:
-            raise typer.BadParameter("--arm names one column where there is a --context")
-        columns = split_names("--context", self.context)
-        log = read_log(self.items, arm=arm[0], reward=self.reward, context=columns, **limit)
-        return log, ContextModel.fit(log, read_tree(self.items, arm=arm, path=path, **limit))
+def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, **columns: str | None) -> Catalogue:
+    """Read the catalogue from the columns that were named."""
+    named: dict[str, Any] = {what: column for what, column in columns.items() if column is not None}
+    if not named or tuple(named) not in WAYS:
+        ways = "--plays and --successes, or --mean, or --plays with --reward-mean and --reward-sd, or --reward"
+        got = ", ".join(f"--{what.replace('_', '-')}" for what in named) or "none of them"
+        averaged = "; --weight goes with --mean" if "weight" in named else ""
+        raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
+    limit: dict[str, Any] = {} if max_bytes is None else {"max_bytes": max_bytes}
+    levels = split_names("--path", path)
+    return read_catalogue(items, arm=split_names("--arm", arm), path=levels, **named, **limit)
 
 
-@dataclass(kw_only=True)
-class Simulated:
-    """What a command simulates."""
+# The simulation
 
-    title: ClassVar = "Simulation"
-    horizon: int = option(..., "T", "How many decisions will be made.", parser=whole(1))
-    policy: list[str] | None = option(
-        None, "NAMES", "Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth."
-    )
-    quick: bool = option(False, None, "Simulate fewer worlds, for a first answer.")
-    rng: Rng = 0
-    jobs: int = option(-1, "N", "Threads; -1 for all cores. Results do not depend on it.")
+Horizon = Annotated[
+    int,
+    typer.Option(
+        "--horizon",
+        metavar="T",
+        help="How many decisions will be made.",
+        parser=whole(1),
+        rich_help_panel=SIMULATION,
+    ),
+]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="NAMES",
+        help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth.",
+        rich_help_panel=SIMULATION,
+    ),
+]
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Simulate fewer worlds, for a first answer.", rich_help_panel=SIMULATION),
+]
+Rng = Annotated[
+    int, typer.Option("--rng", min=0, metavar="N", help="Random seed; the same seed gives the same result.")
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Threads; -1 for all cores. Results do not depend on it.",
+        rich_help_panel=SIMULATION,
+    ),
+]
 
-    def size(self, *, has_contexts: bool) -> dict[str, Any]:
-        """What to simulate, as the functions take it; with contexts they choose the policies themselves."""
-        if has_contexts and self.policy:
-            raise typer.BadParameter("--policy is not used with --context: LinATS, ATS and LinTS are compared")
-        policies = {} if has_contexts else {"policies": split_names("--policy", self.policy) or None}
-        return {"horizon": self.horizon, "quick": self.quick, **policies}
+# The output
+
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write everything as one web page.", rich_help_panel=OUTPUT),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Show no progress bar, and only the essential lines.", rich_help_panel=OUTPUT),
+]
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True)
 class Output:
-    """How a command shows its result."""
+    """Shows the result of a command as these options ask."""
 
-    title: ClassVar = "Output"
-    html: Path | None = option(None, "FILE", "Write everything as one web page.")
-    as_json: bool = option(False, None, "Print JSON instead of text.", "--json")
-    quiet: Quiet = False
+    html: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
 
     @property
     def progress(self) -> Progress:
@@ -194,54 +258,6 @@ class Output:
             typer.echo(f"Wrote {file}", err=True)
 
 
-def group_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function whose parameters, all keyword-only, have an `option` as a default.
-
-    A parameter that is annotated with a dataclass stands for its fields, which the help shows in a box of their own,
-    with the ``title`` of that class. In each box, required options come first.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    given = signature(command).parameters
-    groups = {name: hints[name] for name in given if is_dataclass(hints[name])}
-    options: list[Parameter] = []
-    for name, parameter in given.items():
-        if name in groups:
-            types = get_type_hints(groups[name], include_extras=True)
-            for part in fields(groups[name]):
-                options.append(_in_box(groups[name].title, _parameter(part.name, types[part.name], part)))
-        else:
-            options.append(_parameter(name, hints[name], parameter.default))
-    options.sort(key=lambda option: option.default is not Parameter.empty)
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{part.name: values.pop(part.name) for part in fields(group)})
-        command(**values)
-
-    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    run.__annotations__ = {option.name: option.annotation for option in options}
-    return run
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
-    """Make a parameter as Typer has it, of one whose default may be an `option`."""
-    if isinstance(default, Field):
-        if described := dict(default.metadata):
-            names = described.pop("names", ()) or [f"--{name.replace('_', '-')}"]
-            annotation = Annotated[annotation, typer.Option(*names, **described)]
-        default = Parameter.empty if default.default is MISSING else default.default
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _in_box(title: str, parameter: Parameter) -> Parameter:
-    """Show an option in the box of the help with this title; arguments stay in theirs."""
-    described = copy(parameter.annotation.__metadata__[0])
-    if isinstance(described, OptionInfo):
-        described.rich_help_panel = title
-    return parameter.replace(annotation=Annotated[parameter.annotation.__origin__, described])
-
-
 class _PlainFlags:
     """Shows flags in the help as ``--json``, not as ``--json <bool>``."""
 
@@ -258,4 +274,25 @@ class PlainCommand(_PlainFlags, TyperCommand):
 
 
 class PlainGroup(_PlainFlags, TyperGroup):
-    """The command line itself, which is a group of commands."""
+    """The command line itself, a group of commands. A usage error is one sentence on stderr, and exit code 2."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        given = sys.argv[1:] if args is None else args
+        try:
+            result = super().main(args if given else ["--help"], *more, standalone_mode=False, **options)
+        except typer.Abort:
+            exit_with("Stopped.", STOPPED)
+        except Exception as error:
+            if not standalone_mode or not hasattr(error, "format_message"):  # Typer has no public name for its errors
+                raise
+            exit_with(_usage_error(error), USER_ERROR)
+        if standalone_mode:
+            raise SystemExit(result if isinstance(result, int) else 0)
+        return result
+
+
+def _usage_error(error: Any) -> str:
+    """Say what is wrong with the options, and where they are explained."""
+    context = getattr(error, "ctx", None)
+    where = f"; see {context.command_path} --help" if context is not None else ""
+    return f"Error: {error.format_message().strip().rstrip('.')}{where}"
