@@ -167,8 +167,8 @@ class Advice(Result):
         where = f"in {count(worlds, 'world')} consistent with the data, {runs} in each"
         where = "on the means given" if catalogue.means is not None else where
         about = (
-            f"{LOST}, in {worlds * runs} runs of each policy {where}; less is better. A bad run is one that only one "
-            f"run in twenty exceeds. {start_sentence(catalogue)}"
+            f"{LOST}, in {worlds * runs} runs of each policy {where}; less is better. One run in twenty is worse than "
+            f"the bad run. {start_sentence(catalogue)}"
         )
         parts: list[Part] = [
             *rest,
