@@ -271,9 +271,9 @@ ENVIRONMENTS = (
         True,
     ),
     Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit("all"), 10_000, True),
-    Environment("open bandit, men", "its campaign for men: 34 items, no contexts", _open_bandit("men"), 10_000, True),
+    Environment("open bandit men", "its campaign for men: 34 items, no contexts", _open_bandit("men"), 10_000, True),
     Environment(
-        "open bandit, women", "its campaign for women: 46 items, no contexts", _open_bandit("women"), 10_000, True
+        "open bandit women", "its campaign for women: 46 items, no contexts", _open_bandit("women"), 10_000, True
     ),
     Environment(
         "shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 10_000, True

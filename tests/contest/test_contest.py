@@ -37,6 +37,10 @@ def test_a_world_is_a_function_of_its_seed_and_survives_a_file(environment: Envi
     assert differs or not np.array_equal(first.draws, other.draws)
 
 
+def test_every_environment_can_be_named_in_a_list_with_commas() -> None:
+    assert not [environment.name for environment in ENVIRONMENTS if "," in environment.name]
+
+
 def test_rewards_are_around_their_means() -> None:
     for name in ("mixed 20", "shop 300"):
         world = next(e for e in ENVIRONMENTS if e.name == name).world(3, horizon=2000)
