@@ -1,4 +1,4 @@
-"""The numbers of ATS and LinATS: few, explained, fixed, and printed."""
+"""The numbers of ATS: few, explained, fixed, and printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_number_has_a_sentence_and_there_are_few() -> None:
 
 
 def test_policies_tell_the_law_that_their_beliefs_go_by() -> None:
-    for policy in (bt.ATS(TREE), bt.LinATS(TREE, dim=2)):
-        assert policy.law is policy._state.rows.law
-        with pytest.raises(FrozenInstanceError):
-            policy.law.strays = 1.0  # type: ignore[misc]
+    policy = bt.ATS(TREE)
+    assert policy.law is policy._state.rows.law
+    with pytest.raises(FrozenInstanceError):
+        policy.law.fall = 1.0  # type: ignore[misc]

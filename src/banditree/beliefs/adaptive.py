@@ -22,12 +22,6 @@ from banditree.tree.shape import Shape
 # The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds.
 RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
-FALL = 0.3  # the log prior of a copy falls by this much with each step of the concentration
-FALL_OF_FEW = 3.0  # and by at least so much, divided by the number of arms: little is gained by betting on few arms
-INTERVAL_FALL = 2.0  # and by so much more for intervals: draws may bet that siblings are alike, intervals may not
-FINEST = 6.0  # steps beyond which siblings are hardly ever as alike
-SHARED = 2.0  # how much more the uncertainty counts in draws that all arms of a cluster share
-MOST_STRAY = 0.1  # the largest chance that an arm does not follow its cluster, before its own rewards are considered
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
@@ -126,18 +120,18 @@ class AdaptiveRows(Rows):
         numbers = [
             self.fall(),
             self.BELOW,
-            FINEST,
+            self.law.finest,
             self.HINT,
             self.sharpest(),
             self.LOOSE,
-            SHARED,
+            self.law.shared,
             self.STRAY_HINT,
             self.STRAY_SHARPEST,
             self.STRAYS,
             self.SOONER,
             self.GROWTH,
         ]
-        numbers += [MOST_STRAY, LARGEST_FACTOR, FADED_STEP]
+        numbers += [self.law.most_stray, LARGEST_FACTOR, FADED_STEP]
         return [self.height.astype(np.float64), self.concentration, self.steps, np.array(numbers)]
 
     # What kinds of rewards differ in
@@ -253,7 +247,7 @@ class AdaptiveRows(Rows):
         What counts is how far siblings differ compared with the rewards of one of them, hence the shift.
         """
         steps = self.steps + self.shift()
-        beyond = np.maximum(-steps, 0.0) + np.maximum(steps - FINEST, 0.0)
+        beyond = np.maximum(-steps, 0.0) + np.maximum(steps - self.law.finest, 0.0)
         return np.asarray(-self.fall() * np.maximum(steps, 0.0) - self.BELOW * beyond)
 
     def fall(self) -> float:
@@ -263,7 +257,7 @@ class AdaptiveRows(Rows):
         many arms that bet saves trying all of them; with two or three it saves nothing, and it takes longer to find out
         how they differ.
         """
-        return max(FALL, FALL_OF_FEW / max(len(self.shape.node_of), 1))
+        return max(self.law.fall, self.law.fall_of_few / max(len(self.shape.node_of), 1))
 
     def in_units(self, difference: Floats) -> Floats:
         """Return differences of rewards in units of ``self.sd_unit``, the largest ones cut."""
@@ -329,7 +323,7 @@ class AdaptiveRows(Rows):
         k = self.concentration[0][copies]
         if self.sharpened:
             alone = 1 / (k + plays + self.ONE)
-            variance = alone + SHARED * (variance - alone)
+            variance = alone + self.law.shared * (variance - alone)
         return Arms(mean, variance, plays / (k + plays), odds / (1 + odds), stray_mean, 1 / (n + self.ONE))
 
     def strays(self, copies: Any) -> Strays:
@@ -338,7 +332,7 @@ class AdaptiveRows(Rows):
         mean, plays = self.expected_strays(root, copies)
         tried = self.SOONER * self.plays_per_arm() / (plays + self.ONE)
         expected = self.STRAYS * (np.minimum(tried, 1.0) + self.GROWTH * tried)
-        return Strays(mean, plays, np.minimum(expected / max(len(self.shape.node_of), 2), MOST_STRAY))
+        return Strays(mean, plays, np.minimum(expected / max(len(self.shape.node_of), 2), self.law.most_stray))
 
     def plays_per_arm(self) -> float:
         plays = self.plays(np.array([0]))[0]
@@ -466,7 +460,7 @@ class AdaptiveRows(Rows):
         centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
         steps = np.maximum(self.steps + self.shift(), 0.0)
         weight_of_steps, steps = (part.reshape(len(RATIOS), -1) for part in (weight, steps))
-        wider = weights_for_intervals(weight_of_steps, steps, INTERVAL_FALL)
+        wider = weights_for_intervals(weight_of_steps, steps, self.law.interval_fall)
         variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * wider.ravel()).sum(axis=1)
         return centre, self.sd_unit * np.sqrt(variance)
 

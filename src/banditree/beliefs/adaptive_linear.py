@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from banditree.base.intervals import normal_interval
 from banditree.beliefs.adaptive import heights_of, weights_for_intervals
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
-from banditree.beliefs.law import LAW
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
@@ -199,7 +198,6 @@ class AdaptiveLinearRows(Rows):
 
     native = "AdaptiveLinear"
     joint = True
-    law = LAW
     LAZY = True
     EVIDENCE = ("draws", "squares", "gram", "moment")
     NON_NEGATIVE = ("draws", "squares")

@@ -1,4 +1,4 @@
-"""The numbers of ATS and LinATS that were chosen rather than derived, each with a sentence. Come here to change one."""
+"""Numbers of ATS that were chosen rather than derived, each with a sentence. Come here to change one."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ def _chosen(value: float, why: str) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Law:
-    """What ATS and LinATS go by. The engines read these fields by name; docs/adaptive.md has them as a table.
+    """Numbers that the beliefs of ATS go by. Those of its draws are still constants of the kinds of rewards.
 
     >>> print(repr(Law()).splitlines()[1])
-        strays=4.0,  # Arms that are expected not to follow their cluster, before any reward.
+        fall=0.3,  # The log prior of a copy falls by this with each step towards siblings that are alike.
     """
 
-    strays: float = _chosen(4.0, "Arms that are expected not to follow their cluster, before any reward.")
-    stray_width: float = _chosen(1.0, "Standard deviation of a stray: in log odds, or in standard deviations of arms.")
-    stray_lift: float = _chosen(2.0, "How far above the mean of all arms a stray of normal rewards is expected.")
     fall: float = _chosen(0.3, "The log prior of a copy falls by this with each step towards siblings that are alike.")
     fall_of_few: float = _chosen(3.0, "And by at least this over the number of arms: few arms gain little by the bet.")
-    interval_fall: float = _chosen(2.0, "And by this much more for intervals, which may not bet that arms are alike.")
+    finest: float = _chosen(6.0, "Steps beyond which siblings are hardly ever as alike.")
+    interval_fall: float = _chosen(
+        2.0, "How much faster it falls for intervals, which may not bet that arms are alike."
+    )
+    shared: float = _chosen(2.0, "How much more the doubt counts in draws that all arms of a cluster share.")
+    most_stray: float = _chosen(0.1, "The largest chance of a stray, before the rewards of the arm are considered.")
 
     def rows(self) -> list[tuple[str, float, str]]:
         """Return name, value and sentence of every number."""

@@ -111,7 +111,7 @@ class ATS(Policy):
 
     @property
     def law(self) -> Law:
-        """The numbers that were chosen rather than derived, each with a sentence."""
+        """Numbers that its beliefs go by and that were chosen rather than derived, each with a sentence."""
         return LAW
 
 
@@ -147,11 +147,6 @@ class LinATS(Policy):
         length = _length(self, dim, options, needed=prior is None)
         belief = AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
         super().__init__(tree, belief=belief, rule=Thompson(), **options)
-
-    @property
-    def law(self) -> Law:
-        """The numbers that were chosen rather than derived, each with a sentence: those of `ATS`."""
-        return LAW
 
 
 class UCB1(Policy):
