@@ -50,8 +50,17 @@ def application() -> typer.Typer:
         """Bandits on trees of arms: the paper's figures, and policies for your own catalogue."""
 
     app.callback(cls=PlainGroup)(banditree)
-    commands: list[Callable[..., None]] = [reproduce_command, inspect_command, simulate_command, advise_command]
-    for command in [*commands, example_command, evaluate_command, replay_command, serve_command]:
+    commands: list[Callable[..., None]] = [
+        reproduce_command,
+        inspect_command,
+        simulate_command,
+        advise_command,
+        example_command,
+        evaluate_command,
+        replay_command,
+        serve_command,
+    ]
+    for command in commands:
         app.command(command.__name__.removesuffix("_command"), cls=PlainCommand)(command)
     return app
 

@@ -276,10 +276,10 @@ class PlainCommand(_PlainFlags, TyperCommand):
 class PlainGroup(_PlainFlags, TyperGroup):
     """The command line itself, a group of commands. A usage error is one sentence on stderr, and exit code 2."""
 
-    def main(self, args: Sequence[str] | None = None, *more: Any, standalone_mode: bool = True, **options: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *_: Any, standalone_mode: bool = True, **options: Any) -> Any:
         given = sys.argv[1:] if args is None else args
         try:
-            result = super().main(args if given else ["--help"], *more, standalone_mode=False, **options)
+            result = super().main(args if given else ["--help"], standalone_mode=False, **options)
         except typer.Abort:
             exit_with("Stopped.", STOPPED)
         except Exception as error:
