@@ -92,7 +92,7 @@ def test_a_few_heavy_rows_withhold_the_verdict() -> None:
 
 
 def test_a_verdict_that_rests_on_a_few_rewards_is_withheld(tmp_path: Path) -> None:
-    """42 clicks of a shop's own policy say that a random one is worse, by an interval that few clicks carry.
+    """42 clicks of a shop's own policy say that a random one is worse, if one believes the standard error.
 
     The random policy's own log says 0.0038 per decision, which is not told apart from 0.0042.
     """
@@ -101,9 +101,9 @@ def test_a_verdict_that_rests_on_a_few_rewards_is_withheld(tmp_path: Path) -> No
     tree = bt.problems.open_bandit().instance(0).tree
     result = bt.evaluate(log, np.full(80, 1 / 80), tree=tree)
     assert result.difference is not None
-    assert result.difference.interval[1] < 0
+    assert result.difference.value + 1.96 * result.difference.se < 0 < result.difference.interval[1]
     assert result.answer == "cannot tell"
-    assert "that depends on about 2.9 rows" in result.verdict
+    assert "too few rewards to tell: 42, about" in result.verdict
 
 
 def test_propensities_that_cannot_be_are_noticed() -> None:
@@ -264,7 +264,6 @@ def test_models_of_every_kind_give_the_same_answer(model: Any) -> None:
     result = bt.evaluate(log, target, tree=TREE, model=model, estimators=["dr", "sndr", "dm"])
     for name in ("dr", "sndr"):
         assert abs(result[name].value - truth) < 4 * result[name].se
-    assert math.isfinite(result["dm"].se)  # contexts matter to the target
 
 
 def test_a_model_that_sees_contexts_makes_dr_surer() -> None:

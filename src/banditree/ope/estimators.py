@@ -87,6 +87,7 @@ class Estimator:
 
     name: ClassVar[str]
     valid_interval: ClassVar[bool] = True  # False if its interval ignores a bias
+    self_normalised: ClassVar[bool] = False  # whether weights are divided by their sum
     needs_model: ClassVar[bool] = False
     needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
     rank: ClassVar[int] = 100  # the verdict uses the estimate with the lowest; a user's own only if there is no other
@@ -134,6 +135,7 @@ class SNIPS(Estimator):
 
     name = "snips"
     rank = 3
+    self_normalised = True
 
     def scores(self, rows: Rows) -> Floats:
         return _normalise(rows.rewards, rows.weights, rows.scale)
@@ -176,6 +178,7 @@ class SNDR(DR):
 
     name = "sndr"
     rank = 2
+    self_normalised = True
 
     def scores(self, rows: Rows) -> Floats:
         return rows.direct + _normalise(rows.rewards - rows.predicted, rows.weights, rows.scale)

@@ -13,7 +13,7 @@ import numpy as np
 
 from banditree.base import words
 from banditree.base.document import Bullets, Columns, Document, Grid, Part, Picture
-from banditree.base.intervals import Z95, normal_interval, wilson_interval
+from banditree.base.intervals import Z95, wilson_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table
 from banditree.base.words import count, number
@@ -32,6 +32,7 @@ from banditree.ope.estimators import (
     slope,
 )
 from banditree.ope.models import fit_model
+from banditree.ope.rare import MANY_EVENTS, effective, rare_events, widen
 from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
 from banditree.stream import Seed
 from banditree.tree import Tree
@@ -56,12 +57,14 @@ class Estimate:
     largest: float  # largest weight of a row
     scores: Floats = field(repr=False, compare=False)  # (n,)
     least: float = 0.0  # what the standard error is at least, where all rewards that count are equal
+    # With rare rewards (`banditree.ope.rare`): (n,) how much the value grows with each reward, and (n,) these rewards.
+    multipliers: Floats | None = field(default=None, repr=False, compare=False)
+    events: Floats | None = field(default=None, repr=False, compare=False)
 
-    @property
+    @cached_property
     def interval(self) -> tuple[float, float]:
-        """The 95% interval: value ± 1.96 se."""
-        low, high = normal_interval(self.value, self.se)
-        return low, high
+        """The 95% interval: value ± 1.96 se, or wider where only few rows have a reward."""
+        return widen(self.value, self.se, 0.95, self.multipliers, self.events)
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,21 @@ class Difference:
     se: float
     confidence: float = 0.95
     contributions: float = math.inf  # effective number of rows that determine the standard error
+    multipliers: Floats | None = field(default=None, repr=False, compare=False)  # as those of an estimate
+    events: Floats | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The interval: value ± reach · se, or wider where only few rows have a reward."""
+        return widen(self.value, self.se, self.confidence, self.multipliers, self.events)
 
     @property
-    def interval(self) -> tuple[float, float]:
-        reach = self.reach * self.se
-        return self.value - reach, self.value + reach
+    def n_events(self) -> int | None:
+        """The number of rare rewards that the interval is based on; None where they are many."""
+        if self.multipliers is None or self.events is None:
+            return None
+        is_few = effective(self.multipliers * self.events) < MANY_EVENTS
+        return int(np.count_nonzero(self.events)) if is_few else None
 
     @property
     def reach(self) -> float:
@@ -159,7 +172,8 @@ class Evaluation(Result):
     @property
     def caveat(self) -> tuple[str, ...]:
         """A warning about intervals that ignore a bias, if there are any."""
-        names = [one.estimator.name for one in self.estimates if not one.estimator.valid_interval]
+        estimates = [one for one in self.estimates if not math.isnan(one.se)]
+        names = [one.estimator.name for one in estimates if not one.estimator.valid_interval]
         if not names:
             return ()
         biases = "the model's error, or differences between the arms of a cluster"
@@ -268,7 +282,9 @@ def draw_intervals(
         values, errors = [estimate.value for estimate in estimates], [estimate.se for estimate in estimates]
         ax = plots.sheet(height=1.2 + 0.3 * len(labels))
         reference = (logging.value, logging.se)
-        return plots.svg(plots.intervals(labels, values, errors, reference=reference, faint=is_faint, ax=ax))
+        spans = [estimate.interval for estimate in estimates]
+        drawn = plots.intervals(labels, values, errors, reference=reference, spans=spans, faint=is_faint, ax=ax)
+        return plots.svg(drawn)
 
     return Picture(draw, caption, alt)
 
@@ -354,8 +370,7 @@ def evaluate(
         )
         how = 'give its probabilities as behaviour= and set adaptive=True, or use adaptive="estimated"'
         notes.append(Hint(f"{learned} too narrow; {how}", f"{learned} too narrow; use --adaptive"))
-    same_predictions = log.contexts is None or (rows.target.constant and model is None)
-    estimates = tuple(_estimate(estimator, rows, same_predictions=same_predictions) for estimator in wanted)
+    estimates = tuple(_estimate(estimator, rows) for estimator in wanted)
     missing, unsupported = rows.unsupported()
     _check_weights(rows, unsupported, notes)
     return Evaluation(
@@ -403,22 +418,23 @@ def _check_weights(rows: Rows, unsupported: float, notes: list[str]) -> None:
         )
 
 
-def _estimate(estimator: Estimator, rows: Rows, *, same_predictions: bool) -> Estimate:
-    """Compute an estimate; SLOPE chooses the setting if it is not given.
-
-    ``same_predictions``: predictions do not depend on the row, so their spread says nothing about the error of dm.
-    """
+def _estimate(estimator: Estimator, rows: Rows) -> Estimate:
+    """Compute an estimate; SLOPE chooses the setting if it is not given."""
     if None in astuple(estimator):
         choices = estimator.choices(rows)
         estimator = choices[slope(mean_and_error(choice.scores(rows), rows.scale) for choice in choices)]
     scores, weights = estimator.scores(rows), estimator.weights(rows)
     value, se = mean_and_error(scores, rows.scale)
-    if isinstance(estimator, DM) and same_predictions:
+    if isinstance(estimator, DM):  # the spread of predictions says nothing about the model's bias
         se = math.nan
     scaled = weights if rows.scale is None else weights * rows.scale
     ess = effective_sample_size(scaled)
     least = _least_error(rows.rewards, weights, ess)
-    return Estimate(estimator, value, max(se, least), ess, float(weights.max()), scores, least)
+    events = rare_events(rows.rewards) if estimator.valid_interval else None
+    total = scaled.sum() if estimator.self_normalised else len(scaled) if rows.scale is None else rows.scale.sum()
+    multipliers = None if events is None or not total > 0 else scaled / total
+    se = max(se, least)
+    return Estimate(estimator, value, se, ess, float(weights.max()), scores, least, multipliers, events)
 
 
 def _least_error(rewards: Floats, weights: Floats, ess: float) -> float:
@@ -439,7 +455,9 @@ def _logging(rows: Rows) -> Estimate:
     value, se = mean_and_error(rows.rewards)
     n = float(len(rows.rewards))
     least = _least_error(rows.rewards, np.ones(len(rows.rewards)), n)
-    return Estimate(IPS(), value, max(se, least), n, 1.0, rows.rewards, least)
+    events = rare_events(rows.rewards)
+    multipliers = None if events is None else np.full(len(events), 1 / n)
+    return Estimate(IPS(), value, max(se, least), n, 1.0, rows.rewards, least, multipliers, events)
 
 
 # ---------------------------------------------------------------- the verdict
@@ -451,10 +469,15 @@ def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: 
     squares = (by_row - by_row.mean()) ** 2
     contributions = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
     is_logged = math.isclose(estimate.largest, 1) and math.isclose(other.largest, 1)  # both show what the log shows
+    rare = None
+    if estimate.multipliers is not None and other.multipliers is not None:
+        rare = estimate.multipliers - other.multipliers
     if adaptive or math.isnan(estimate.se):
-        return Difference(estimate.value - other.value, math.hypot(estimate.se, other.se), confidence, contributions)
-    value, se = mean_and_error(by_row)
-    return Difference(value, se if is_logged else max(se, estimate.least, other.least), confidence, contributions)
+        value, se = estimate.value - other.value, math.hypot(estimate.se, other.se)
+    else:
+        value, se = mean_and_error(by_row)
+        se = se if is_logged else max(se, estimate.least, other.least)
+    return Difference(value, se, confidence, contributions, rare, estimate.events)
 
 
 def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float = 0.95) -> Judgement:
@@ -475,10 +498,9 @@ def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float
         return _cannot_tell(
             name, f"{estimate.estimator.name} has no standard error here; ask for dr, snips or ips", None
         )
-    if apart.se == 0 and apart.value == 0:
-        return Judgement(
-            "same", f"{name} earns the same as the logging policy: {logging.value:.4g} per decision.", apart
-        )
+    if np.allclose(evaluation.inputs.weights, 1, rtol=1e-9, atol=0):
+        same = f"{name} earns the same as the logging policy: {logging.value:.4g} per decision."
+        return Judgement("same", same, Difference(0.0, 0.0, confidence))
     if estimate.ess < MIN_EFFECTIVE_ROWS:
         why = (
             f"its weights reduce {n:,} rows to the worth of {estimate.ess:.3g} (the largest is {estimate.largest:.3g})"
@@ -496,7 +518,11 @@ def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float
     if abs(apart.value) <= SMALLEST_SHARE * abs(logging.value):
         why = f"{against}, {reach}; if there is a difference, it is too small to detect"
         return _cannot_tell(name, why, apart)
-    needed = max(n * ((apart.reach + POWER) * apart.se / apart.value) ** 2, enough)
+    error = max(apart.value - low, high - apart.value) / apart.reach
+    needed = max(n * ((apart.reach + POWER) * error / apart.value) ** 2, enough)
+    if apart.n_events is not None:
+        more = f"about {_round(max(needed / n * apart.n_events, 2)):,} would show a difference as large as this"
+        return _cannot_tell(name, f"{against}, {reach}; too few rewards to tell: {apart.n_events:,}, {more}", apart)
     more = f"about {_round(max(needed - n, 0.1 * n)):,} more rows like these would show a difference as large as this"
     return _cannot_tell(name, f"{against}, {reach}; {more}", apart)
 

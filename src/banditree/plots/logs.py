@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditree.base.intervals import Z95, normal_interval
+from banditree.base.intervals import normal_interval
 from banditree.base.words import count
 from banditree.plots.lines import add_legend, draw_mean, labels, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
@@ -39,12 +39,14 @@ def intervals(
     errors: Sequence[float],
     *,
     reference: tuple[float, float] | None = None,
+    spans: Sequence[tuple[float, float]] | None = None,
     faint: Sequence[bool] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw values with 95% intervals, one per name from top to bottom. Returns the Axes.
 
     ``reference`` is the value and the standard error of what they are compared with, drawn as a line and a band.
+    ``spans`` are the ends of the intervals where they are not 1.96 standard errors to either side.
     ``faint`` marks the values whose interval understates the uncertainty, which are drawn as open circles.
     """
     with house_style():
@@ -55,10 +57,14 @@ def intervals(
             ax.axvspan(*normal_interval(value, error), color=GREY, alpha=0.18, linewidth=0)
             ax.axvline(value, color=GREY, linewidth=1.2, linestyle="--", label="logging policy")
         known = np.isfinite(errors)
-        reach = np.where(known, Z95 * np.nan_to_num(np.asarray(errors, float)), 0.0)
+        middle = np.asarray(values, float)
+        ends = np.array(
+            normal_interval(middle, np.asarray(errors, float)) if spans is None else list(zip(*spans, strict=True))
+        )
+        reach = np.where(known, np.nan_to_num(np.abs(ends - middle)), 0.0)  # (2, names) to the left and to the right
         open_ones = np.zeros(len(names), bool) if faint is None else np.asarray(faint, bool)
         for some, fill in ((~open_ones, BLUE), (open_ones, "white")):
-            ax.errorbar(np.asarray(values)[some], at[some], xerr=reach[some], fmt="o", color=BLUE, capsize=3,
+            ax.errorbar(np.asarray(values)[some], at[some], xerr=reach[:, some], fmt="o", color=BLUE, capsize=3,
                         markerfacecolor=fill, elinewidth=1.4, markersize=5)  # fmt: skip
         ax.set_yticks(at, labels(names))
         ax.set_ylim(-0.6, len(names) - 0.4)
