@@ -157,7 +157,6 @@ MODULES = (
     "plots",
     "problems",
     "report",
-    "tables",
     "testing",
     "theory",
 )
