@@ -209,18 +209,6 @@ def rewritten(path: Path, **changes: Any) -> None:
     path.write_bytes(together(header, {name: array for name, array in left.items() if array is not None}))
 
 
-def test_a_file_of_version_0_2_is_read_without_what_it_derived(engine: str, tmp_path: Path) -> None:
-    policy, rewards = trained(engine=engine)
-    policy.save(tmp_path / "old")
-    header, arrays = apart((tmp_path / "old").read_bytes())
-    derived = {"rows.inverse": np.full((6, 3, 3), np.nan), "rows.coefficients": np.ones((6, 3))}
-    derived |= {"rows.exact": np.ones((1, 1, 4, 3)), "rows.exact_nodes": np.array([0])}
-    (tmp_path / "old").write_bytes(together(header, arrays | derived))
-    again = bt.load(tmp_path / "old", rng=1)
-    check(again, rewards, 1.0, np.eye(3))
-    again.update("a1", 1.0, np.full(3, 1e9))
-
-
 @needs_native
 @pytest.mark.parametrize("scale", [1e5, 1e9])
 @pytest.mark.parametrize("name", ["LinTSC", "LinUCBC", "LinHTS"])
