@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from banditree import adapters, catalogue, ope, plots, problems, report, testing, theory
     from banditree.catalogue import Catalogue, advise, read_catalogue
     from banditree.ope import evaluate, read_log, replay
+    from banditree.policy.citations import cite
     from banditree.policy.saving import from_bytes, load
     from banditree.simulation import Runs, Sweep, on, simulate, sweep
     from banditree.tree import clustering
@@ -50,6 +51,7 @@ _MODULES = ("adapters", "catalogue", "ope", "plots", "problems", "report", "test
 _NAMES = {
     "catalogue": ("Catalogue", "advise", "read_catalogue"),
     "ope": ("evaluate", "read_log", "replay"),
+    "policy.citations": ("cite",),
     "policy.saving": ("from_bytes", "load"),
     "simulation": ("Runs", "Sweep", "on", "simulate", "sweep"),
 }
@@ -75,6 +77,6 @@ __all__ = [
     "ALGORITHMS", "HTS", "TS", "ATS", "TSC", "UCB", "UCB1", "UCBC", "UCT", "Belief", "BestArm", "Beta", "Catalogue",
     "Counts", "Decision", "Features", "Gaussian", "LinATS", "LinHTS", "LinTS", "LinTSC", "LinUCB", "LinUCBC", "LinUCT",
     "Linear", "Policy", "Rule", "Runs", "Sweep", "TSMax", "Thompson", "Tree", "View", "adapters", "advise", "catalogue",
-    "clustering", "engine", "errors", "evaluate", "from_bytes", "load", "on", "ope", "plots", "problems",
+    "cite", "clustering", "engine", "errors", "evaluate", "from_bytes", "load", "on", "ope", "plots", "problems",
     "read_catalogue", "read_log", "replay", "report", "simulate", "sweep", "testing", "theory",
 ]  # fmt: skip

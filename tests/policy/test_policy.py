@@ -225,3 +225,33 @@ def test_nothing_is_learned_from_nothing(engine: str, name: str) -> None:
     policy.update_many([], [], contexts=contexts)
     assert len(policy.choose_many(0, contexts=contexts)) == 0
     assert policy.table()[0].plays == 0
+
+
+def test_what_a_policy_says_of_itself(engine: str) -> None:
+    policy = bt.TSC(bt.Tree({"x": ["a", "b"], "y": ["c", "d"]}), rng=1)
+    assert (policy.support, policy.evaluations) == ((0.0, 1.0), 0)
+    policy.choose()
+    assert policy.evaluations == 4
+    assert policy.row("a") == policy["a"]
+    linear = bt.LinTS(bt.Tree(["a", "b"]), dim=2, rng=1)
+    linear.update("a", 1.0, [1.0, 0.0])
+    assert linear.row("a", context=[1.0, 0.0]) == linear.table(context=[1.0, 0.0])[1]
+    assert linear.row("a", context=[1.0, 0.0]).mean == pytest.approx(0.5)
+
+
+def test_a_seed_is_called_rng() -> None:
+    with pytest.raises(InvalidType, match=r"ATS has no parameter 'seed'; the seed is called rng: ATS\(tree, rng=7\)"):
+        bt.ATS(bt.Tree(3), seed=7)  # type: ignore[call-arg]
+    with pytest.raises(InvalidType, match="TS has no parameter 'horizon'"):
+        bt.TS(bt.Tree(3), horizon=7)  # type: ignore[call-arg]
+
+
+def test_every_algorithm_can_be_cited() -> None:
+    for name, kind in bt.ALGORITHMS.items():
+        assert bt.cite(kind) == bt.cite(name)
+        assert bt.cite(kind).startswith("@")
+    assert "10.24963/ijcai.2021/305" in bt.cite(bt.TSC)
+    assert "pandey2007" in bt.cite(bt.UCBC)
+    assert "bouneffouf2019" in bt.cite(bt.UCBC)
+    with pytest.raises(InvalidType, match="is not an algorithm"):
+        bt.cite(7)  # type: ignore[arg-type]

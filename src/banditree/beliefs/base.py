@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -177,6 +178,13 @@ class Rows(ABC):
     @abstractmethod
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Return the ends of a 95% interval for the expected reward: (k,) each."""
+
+    def quantile(self, nodes: Nodes, contexts: Floats | None, level: float) -> Floats:
+        """Return the expected reward that a node exceeds with probability 1 - level: (k, 1) or (k, m).
+
+        Here by a normal distribution; beliefs that know better override it.
+        """
+        return self.mean(nodes, contexts) + NormalDist().inv_cdf(level) * self.spread(nodes, contexts)
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""

@@ -110,6 +110,11 @@ class BetaRows(Rows):
         a, b = (np.ascontiguousarray(part[:, 0]) for part in self.posterior(nodes))
         return np.asarray(self.winning.beta_wins(a, b))
 
+    def quantile(self, nodes: Nodes, contexts: Floats | None, level: float) -> Floats:
+        if self.joint:  # an adaptive belief is not Beta(a, b) of its own rewards
+            return super().quantile(nodes, contexts, level)
+        return quantiles(*self.posterior(nodes), (level,))
+
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         """Return the ends of the central 95% of the posterior."""
         a, b = self.posterior(nodes)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE_INCHES = (6.4, 3.8)  # inches
-BANDS = {"sd": "1 sd", "se": "1 se"}
+BANDS = {"sd": "1 sd", "se": "1 se", "interval": "95% interval"}  # what is said of a band after "mean ±"
 LEGENDS = "beside", "below"
 MAX_LABEL = 24  # columns of a name, of which a wide character takes two
 
@@ -43,7 +43,7 @@ def regret(
     ax
         The Axes to draw on; without it a new figure is made.
     band
-        "sd" or "se" over seeds, or None.
+        "sd" or "se" over seeds, "interval" for a 95% interval of the mean, or None.
     log_time
         Whether the time axis is logarithmic.
     bounds
@@ -66,7 +66,7 @@ def regret(
             # Ten markers per line, shifted from line to line so that they do not hide each other.
             every = max(1, len(runs.times) // 10)
             markers = {"marker": look.marker, "markevery": (i * every // max(1, len(order)), every)}
-            spread = None if band is None or over.seeds == 1 else over.se if band == "se" else over.sd
+            spread = None if band is None or over.seeds == 1 else over.half_width(band)
             draw_mean(ax, short, look, runs.times, over.mean, spread, **markers)
         for (name, curve), dashes in zip(curves.items(), ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1))), strict=False):
             ax.plot(runs.times, curve, linestyle=dashes, color=GREY, label=name)
@@ -96,13 +96,15 @@ def sweep(
     ax: Any = None,
     title: str | None = None,
     ordered: bool = False,
+    band: str | None = "sd",
+    log: bool = False,
 ) -> Any:
-    """Draw lines with error bars of one standard deviation. Returns the Axes.
+    """Draw lines with error bars. Returns the Axes.
 
     Parameters
     ----------
     series
-        ``{name: (x, mean, sd)}``.
+        ``{name: (x, mean, half the length of the bar)}``.
     x_label, y_label, title
         Texts of the picture.
     seeds
@@ -111,7 +113,13 @@ def sweep(
         The Axes to draw on; without it a new figure is made.
     ordered
         Whether the names are sizes rather than policies; lines are then shaded from dark to light.
+    band
+        What the bars show, for the legend: "sd", "se", "interval", or None for no bars.
+    log
+        Whether the horizontal axis is logarithmic.
     """
+    if band is not None:
+        choice("band", band, tuple(BANDS))
     with house_style() as matplotlib:
         ax = new_axes() if ax is None else ax
         styles = _shades(matplotlib, list(series)) if ordered else looks(series)
@@ -122,13 +130,17 @@ def sweep(
         shown = labels(list(series))
         for i, (name, (xs, mean, sd)) in enumerate(series.items()):
             look, shift = styles[name], (i - (len(series) - 1) / 2) * apart
-            ax.errorbar(np.asarray(xs) + shift, mean, yerr=sd, color=look.color, marker=look.marker,
+            at = np.asarray(xs) if log else np.asarray(xs) + shift
+            ax.errorbar(at, mean, yerr=None if band is None else sd, color=look.color, marker=look.marker,
                         linestyle=look.dashes, label=shown[i], capsize=2.5, elinewidth=1.0)  # fmt: skip
         _start_at_zero(ax, series.values())
         ax.set(xlabel=x_label, ylabel=y_label, **({} if title is None else {"title": title}))
+        if log:
+            ax.set_xscale("log")
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        add_legend(ax, title=f"mean ± 1 sd,\n{count(seeds, 'seed')}", reverse=ordered)
+        shown = f"mean ± {BANDS[band]}" if band else "mean"
+        add_legend(ax, title=f"{shown},\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
 
 
@@ -159,7 +171,8 @@ def panels(
     -------
     The Axes, or an array of them.
     """
-    rows, columns = -(-len(series) // 3), min(len(series), 3)
+    columns = 2 if len(series) == 4 else min(len(series), 3)
+    rows = -(-len(series) // columns)
     size = SIZE_INCHES if len(series) == 1 else (SIZE_INCHES[0] * columns * 0.8, SIZE_INCHES[1] * rows)
     with house_style():
         grid = _new_figure(size, in_window=in_window).subplots(rows, columns, sharey=True, squeeze=False)

@@ -116,12 +116,12 @@ def html(policy: Policy) -> str:
     return Document(repr(policy), (table.grid(),)).to_fragment(f"{policy!r}\n{table}")
 
 
-def row(state: State, key: object, features: Features | None) -> Row:
+def row(state: State, key: object, context: Floats | None, features: Features | None) -> Row:
     """Return the row of an arm, or of the node at a path."""
     from banditree.base.tables import Row
 
     node = _node(state, key)
-    columns = _columns(state, np.array([node]), None, features)
+    columns = _columns(state, np.array([node]), context, features)
     values = (state.tree.nodes.path(node), *(column[0] for column in columns))
     return Row(zip(_names(columns), values, strict=True))
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,12 @@ class Policy:
         half_life: float | None = None,
         features: Features | None = None,
         rng: Seed = None,
+        **unknown: Never,
     ) -> None:
+        for option in unknown:  # an algorithm passes on all that it does not know itself
+            hint = f"the seed is called rng: {type(self).__name__}(tree, rng=7)"
+            hint = hint if option in ("seed", "random_state", "random_seed") else "its documentation lists those it has"
+            raise InvalidType(f"{type(self).__name__} has no parameter {option!r}; {hint}")
         _check_tree(tree)
         self.belief, own = parts(belief)
         if not isinstance(rule, Rule):
@@ -135,6 +140,16 @@ class Policy:
     def engine(self) -> str:
         """The engine that walks: "native" or "readable"."""
         return "readable" if isinstance(self._state.walk, descent.Walk) else "native"
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The lowest and the highest reward that the beliefs allow."""
+        return self._state.rows.support
+
+    @property
+    def evaluations(self) -> int:
+        """How many children have been scored so far: the paper's computational cost."""
+        return self._state.walk.evaluations
 
     # Choosing
 
@@ -381,10 +396,18 @@ class Policy:
             vector = None if context is None else self._contexts.one(context)
             return answers.table(state, vector, self.features)
 
-    def __getitem__(self, node: object) -> Row:
-        """One row of `table`: of an arm, or of what is at a path such as ("clothes", "hats")."""
+    def row(self, node: object, context: object = None) -> Row:
+        """Return one row of `table`: of an arm, or of what is at a path such as ("clothes", "hats").
+
+        With linear beliefs, mean and interval are for ``context``, as in `table`.
+        """
         with hold(self, changes=False) as state:
-            return answers.row(state, node, self.features)
+            vector = None if context is None else self._contexts.one(context)
+            return answers.row(state, node, vector, self.features)
+
+    def __getitem__(self, node: object) -> Row:
+        """One row of `table`, as `row` returns it."""
+        return self.row(node)
 
     def best(self, context: object = None) -> Name:
         """The arm with the highest expected reward among those tried."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType
+from banditree.errors.checks import real
 from banditree.tree.shape import Indices
 
 
@@ -38,6 +39,10 @@ class View:
     def spread(self) -> Floats:
         """Return the uncertainty of each child's mean."""
         return self.rows.spread(self.children, self.contexts)
+
+    def quantile(self, level: float) -> Floats:
+        """Return the quantile of each child's belief at a level between 0 and 1, such as 0.95."""
+        return self.rows.quantile(self.children, self.contexts, real("level", level, 1e-12, 1 - 1e-12))
 
     def sample(self, nodes: Indices | None = None) -> Floats:
         """Draw from each child's belief (or from those of the given nodes instead) for each decision: (k, m)."""

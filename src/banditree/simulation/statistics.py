@@ -26,6 +26,10 @@ class OverSeeds:
         """The ends of a 95% interval for the mean, by Student's t."""
         return student_interval(self.mean, self.se, self.seeds)
 
+    def half_width(self, band: str) -> Any:
+        """Return half the width of a band around the mean: "sd", "se", or that of the 95% "interval"."""
+        return self.interval[1] - self.mean if band == "interval" else self.se if band == "se" else self.sd
+
 
 def over_seeds(values: NDArray[np.float64]) -> OverSeeds:
     """Summarise an array with one row per seed: (seeds, ...).

@@ -137,14 +137,18 @@ class Sweep(Result):
         except files.DAMAGES as error:
             raise BadFile(f"{path} is damaged: {error}") from None
 
-    def plot(self, x: str | None = None, **options: Any) -> Any:
-        """Plot regret at the horizon against a parameter: one line per policy, bars of one standard deviation.
+    def plot(self, x: str | None = None, *, band: str | None = "sd", log: bool = False, **options: Any) -> Any:
+        """Plot regret at the horizon against a parameter: one line per policy, with error bars.
 
         Parameters
         ----------
         x
             The parameter on the horizontal axis; the first one by default. Values that are not numbers are drawn in
             the order given.
+        band
+            The bars: "sd" or "se" over seeds, "interval" for a 95% interval of the mean, or None.
+        log
+            Whether the horizontal axis is logarithmic.
         options
             Those of `banditree.plots.sweep`, such as ``y_label``.
 
@@ -162,7 +166,9 @@ class Sweep(Result):
         panels: dict[tuple[Any, ...], dict[str, Line]] = {}
         for point, policy, final in self._finals():
             lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
-            add_point(lines, policy, float(point[x]) if ticks is None else float(ticks.index(str(point[x]))), final)
+            add_point(
+                lines, policy, float(point[x]) if ticks is None else float(ticks.index(str(point[x]))), final, band
+            )
         others = [name for name in self.grid if name != x]
         titles = [
             ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True)) for values in panels
@@ -171,6 +177,8 @@ class Sweep(Result):
             "x_label": x,
             "y_label": f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
             "seeds": len(self.runs[0].seeds),
+            "band": band,
+            "log": log,
         }
         return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words, **options)
 
@@ -198,12 +206,12 @@ class Sweep(Result):
                 yield point, policy, over_seeds(regret[:, -1])
 
 
-def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds) -> None:
+def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds, band: str | None = "sd") -> None:
     """Add a point to the line of this name; a single seed has no spread, and is drawn with 0."""
     xs, means, sds = lines.setdefault(name, ([], [], []))
     xs.append(x)
     means.append(final.mean)
-    sds.append(final.sd if final.seeds > 1 else 0.0)
+    sds.append(final.half_width(band or "sd") if final.seeds > 1 else 0.0)
 
 
 def _read_grid(grid: Any) -> dict[str, list[Any]]:
