@@ -139,8 +139,8 @@ def sweep(
             ax.set_xscale("log")
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        shown = f"mean ± {BANDS[band]}" if band else "mean"
-        add_legend(ax, title=f"{shown},\n{count(seeds, 'seed')}", reverse=ordered)
+        measure = f"mean ± {BANDS[band]}" if band else "mean"
+        add_legend(ax, title=f"{measure},\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
 
 

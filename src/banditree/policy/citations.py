@@ -104,7 +104,7 @@ def cite(policy: type[Policy] | Policy | str) -> str:
     kind = type(policy) if isinstance(policy, Policy) else policy
     if isinstance(kind, str):
         kind = parse_policy(kind).kind
-    if not isinstance(kind, type) or not issubclass(kind, Policy):
+    if not (isinstance(kind, type) and issubclass(kind, Policy)):
         raise InvalidType(f"{policy!r:.60} is not an algorithm; give a class such as bt.TSC, or its name")
     known = next((base.__name__ for base in kind.__mro__ if base.__name__ in PAPERS), None)
     return SOFTWARE if known is None else "\n\n".join(ENTRIES[key] for key in PAPERS[known])
