@@ -73,8 +73,8 @@ def test_lines_are_means_and_the_legend_is_in_their_order(runs: bt.Runs) -> None
     assert ax.get_ylabel() == "cumulative regret (reward)"
 
 
-@pytest.mark.parametrize(("band", "scale"), [("sd", 1.0), ("se", 0.5)])
-def test_bands_are_one_deviation_or_one_error(runs: bt.Runs, band: str, scale: float) -> None:
+@pytest.mark.parametrize(("band", "scale"), [("sd", 1.0), ("se", 0.5), ("interval", 3.182446 / 2)])
+def test_bands_are_one_deviation_or_one_error_or_an_interval(runs: bt.Runs, band: str, scale: float) -> None:
     ax = runs.plot(band=band)
     order = legend(ax)
     for name, area in zip(order, ax.collections, strict=True):
@@ -201,6 +201,25 @@ def test_sweep_draws_means_and_error_bars_of_one_deviation() -> None:
     assert below.get_ylim()[0] < -1
 
 
+@pytest.mark.parametrize("band", ["sd", "se", "interval", None])
+def test_bars_of_a_sweep_are_chosen_and_its_axis_may_be_logarithmic(band: str | None) -> None:
+    made = bt.sweep({"n": [2, 20, 200]}, lambda n: bt.problems.bernoulli(bt.Tree(n), [0.5, 0.4] * (n // 2)),
+                    [bt.TS], horizon=50, seeds=4)  # fmt: skip
+    ax = made.plot(band=band, log=True)
+    assert ax.get_xscale() == "log"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["2", "20", "200"]
+    (bars,) = ax.containers
+    if band is None:
+        assert not bars.has_yerr
+        return
+    scale = {"sd": 1.0, "se": 0.5, "interval": 3.182446 / 2}[band]
+    final = made.runs[-1].regret["TS"][:, -1]
+    low, high = bars[2][0].get_segments()[-1][:, 1]
+    assert (high - low) / 2 == pytest.approx(scale * final.std(ddof=1))
+    with pytest.raises(InvalidValue, match="band"):
+        made.plot(band="bootstrap")
+
+
 def overlaps(ax: Any) -> list[str]:
     """What covers something else, or sticks out of the picture."""
     figure = ax.get_figure()
@@ -211,16 +230,40 @@ def overlaps(ax: Any) -> list[str]:
     texts = [ax.xaxis.label, ax.yaxis.label, ax._left_title]
     texts += ax.get_legend().get_texts() if ax.get_legend() else []
     page = figure.bbox.padded(1.0)
-    for text in texts:
+    for text in filter(lambda text: text.get_text(), texts):
         box = text.get_window_extent()
         if not (page.contains(box.x0, box.y0) and page.contains(box.x1, box.y1)):
             result.append(f"{text.get_text()!r} sticks out")
     for axis in (ax.xaxis, ax.yaxis):
         low, high = sorted(axis.get_view_interval())
         ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
-        boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_text()]
+        boxes = [t.label1.get_window_extent() for t in ticks if t.label1.get_visible() and t.label1.get_text()]
         result += [f"tick labels of {axis.axis_name}" for a, b in pairwise(boxes) if a.overlaps(b)]
     return result
+
+
+@pytest.mark.parametrize("size", [(3.25, 2.4), (3.25, 3.2), (6.4, 3.8)])
+def test_nothing_overlaps_in_the_column_of_a_paper(size: tuple[float, float]) -> None:
+    names = ["TS", "TSC", "HTS", "UCB1", "UCBC", "ATS"]
+    ax = plots.regret(made_up(names, horizon=1000), ax=plots.sheet(*size), band="interval")
+    assert overlaps(ax) == []
+    box = ax.get_window_extent()
+    assert box.width > 0.55 * ax.figure.bbox.width
+    assert box.height > 0.4 * ax.figure.bbox.height
+
+
+@pytest.mark.parametrize(("n_panels", "size"), [(1, (3.25, 2.4)), (2, None), (4, (3.25, 3.4)), (4, None), (5, None)])
+def test_panels_of_a_sweep_do_not_collide(n_panels: int, size: tuple[float, float] | None) -> None:
+    line = ([20.0, 40.0, 80.0], [50.0, 80.0, 160.0], [5.0, 8.0, 20.0])
+    words = {"x_label": "n_arms", "y_label": "cumulative regret at T = 500 (reward)"}
+    titles = [f"distance = 0.{i}" for i in range(n_panels)]
+    drawn = plots.panels([{"TS": line, "TSC": line}] * n_panels, titles=titles, seeds=5, figsize=size, **words)
+    axes = np.atleast_1d(drawn)
+    figure = axes[0].get_figure()
+    assert [item for ax in axes for item in overlaps(ax)] == []
+    boxes = [ax.get_tightbbox() for ax in axes] + [legend.get_window_extent() for legend in figure.legends]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert all(ax.get_window_extent().width > 0.2 * figure.bbox.width for ax in axes)
 
 
 @pytest.mark.parametrize(("name", "variant"), ALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from os.path import commonprefix
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,9 @@ SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se", "interval": "95% interval"}  # what is said of a band after "mean ±"
 LEGENDS = "beside", "below"
 MAX_LABEL = 24  # columns of a name, of which a wide character takes two
+NARROW_INCHES = 3.6  # axes narrower than this, such as those of a paper's column, have small type and the legend below
+SMALL_POINTS = 8.0
+SMALL_LEGEND = {"fontsize": SMALL_POINTS, "title_fontsize": SMALL_POINTS, "handlelength": 1.5}
 
 
 def regret(
@@ -32,7 +36,7 @@ def regret(
     log_time: bool = False,
     bounds: bool = False,
     title: str | None = None,
-    legend: str = "beside",
+    legend: str | None = None,
 ) -> Any:
     """Draw mean cumulative regret over time for every policy, as `Runs.plot` does. Returns the Axes.
 
@@ -51,9 +55,10 @@ def regret(
     title
         Above the axes.
     legend
-        "beside" or "below" the axes.
+        "beside" or "below" the axes; by default below those that are narrow, as in a paper's column.
     """
-    choice("legend", legend, LEGENDS)
+    if legend is not None:
+        choice("legend", legend, LEGENDS)
     if band is not None:
         choice("band", band, tuple(BANDS))
     curves = _bounds(runs) if bounds else {}
@@ -74,7 +79,7 @@ def regret(
             ax.set_xscale("log")
         else:
             ax.set_xlim(0, runs.times[-1])
-            ax.locator_params(axis="x", nbins=6)  # leaves room for labels such as 17,500
+            ax.locator_params(axis="x", nbins=min(6, max(2, int(1.7 * _inches(ax)))))  # room for labels such as 17,500
             ax.xaxis.set_major_formatter(_tick)
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter(_tick)
@@ -83,7 +88,7 @@ def regret(
         )
         shown = "" if len(runs.seeds) == 1 else f"mean ± {BANDS[band]},\n" if band else "mean,\n"
         shown += count(len(runs.seeds), "seed") + ("; bounds\nare for large t" if curves else "")
-        add_legend(ax, legend, title=shown if legend == "beside" else shown.replace("\n", " "))
+        add_legend(ax, legend, title=shown)
     return ax
 
 
@@ -137,6 +142,8 @@ def sweep(
         ax.set(xlabel=x_label, ylabel=y_label, **({} if title is None else {"title": title}))
         if log:
             ax.set_xscale("log")
+            ax.set_xticks(positions, map(_tick, positions))
+            ax.minorticks_off()
         if ordered:
             ax.xaxis.get_major_locator().set_params(integer=True)
         measure = f"mean ± {BANDS[band]}" if band else "mean"
@@ -150,6 +157,7 @@ def panels(
     titles: Sequence[str],
     ticks: Sequence[str] | None = None,
     in_window: bool = True,
+    figsize: tuple[float, float] | None = None,
     **words: Any,
 ) -> Any:
     """Draw several `sweep` pictures side by side on one scale, which holds the data of all of them.
@@ -164,6 +172,8 @@ def panels(
         Labels of x = 0, 1, ...
     in_window
         Whether notebooks and ``pyplot.show`` show the figure; otherwise it is only written to a file.
+    figsize
+        Width and height of the whole figure in inches.
     words
         The other options of `sweep`.
 
@@ -173,22 +183,37 @@ def panels(
     """
     columns = 2 if len(series) == 4 else min(len(series), 3)
     rows = -(-len(series) // columns)
-    size = SIZE_INCHES if len(series) == 1 else (SIZE_INCHES[0] * columns * 0.8, SIZE_INCHES[1] * rows)
+    usual = SIZE_INCHES if len(series) == 1 else (SIZE_INCHES[0] * columns * 0.8, SIZE_INCHES[1] * rows)
     with house_style():
-        grid = _new_figure(size, in_window=in_window).subplots(rows, columns, sharey=True, squeeze=False)
+        figure = _new_figure(figsize or usual, in_window=in_window)
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for ax in grid.flat[len(series) :]:
         ax.set_visible(False)
     axes = list(grid.flat[: len(series)])
     for ax, lines, title in zip(axes, series, titles, strict=True):
         sweep(lines, ax=ax, **({"title": title or None} | words))
+        if ticks is not None:
+            ax.set_xticks(range(len(ticks)), ticks)
     axes[0].autoscale(axis="y")  # `sweep` has set the lower end, and with it the upper one for all
     _start_at_zero(axes[0], [line for lines in series for line in lines.values()])
-    for ax in axes[:-1]:  # one legend serves all
-        ax.get_legend().remove()
-    if ticks is not None:
-        for ax in axes:
-            ax.set_xticks(range(len(ticks)), ticks)
+    if len(axes) > 1:  # one legend and one name of each axis serve all
+        _share_words(figure, axes, words["y_label"])
     return axes[0] if len(axes) == 1 else np.array(axes, object)
+
+
+def _share_words(figure: Any, axes: Sequence[Any], y_label: str) -> None:
+    """Give the panels one legend and one name of the vertical axis, and name horizontal axes only below."""
+    handles, names = axes[-1].get_legend_handles_labels()
+    title = axes[-1].get_legend().get_title().get_text()
+    options: dict[str, Any] = {"loc": "outside right upper"}
+    if _is_narrow(axes[0]):
+        title = title.replace("\n", " ")
+        options = {"loc": "outside lower left", "ncols": _legend_columns(figure.get_figwidth(), names)} | SMALL_LEGEND
+    for ax in axes:
+        ax.get_legend().remove()
+        ax.set(ylabel="", **({} if ax.get_subplotspec().is_last_row() else {"xlabel": ""}))
+    figure.supylabel(y_label, fontsize=SMALL_POINTS if _is_narrow(axes[0]) else "medium")
+    figure.legend(handles, names, title=title, alignment="left", frameon=False, **options)
 
 
 def _start_at_zero(ax: Axes, lines: Iterable[tuple[Sequence[float], Sequence[float], Sequence[float]]]) -> None:
@@ -218,16 +243,45 @@ def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Any:
         return _new_figure((width, height), in_window=False).subplots()
 
 
-def add_legend(ax: Any, where: str = "beside", **options: Any) -> None:
-    """Put the legend beside or below the axes if the layout makes room for it, else where it covers least."""
+def add_legend(ax: Any, where: str | None = None, *, title: str | None = None, **options: Any) -> None:
+    """Put the legend beside or below the axes if the layout makes room for it, else where it covers least.
+
+    Without ``where`` it is below narrow axes, which also get small type.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    narrow, figure = _is_narrow(ax), ax.get_figure()
+    where = where or ("below" if narrow else "beside")
     place: dict[str, Any] = {"loc": "best"}
-    if ax.get_figure().get_layout_engine() is not None:
-        is_narrow = all(cell_width(text) <= MAX_LABEL // 2 for text in ax.get_legend_handles_labels()[1])
-        below = {"bbox_to_anchor": (0.0, -0.17), "ncols": 2 if is_narrow else 1}
-        place = {"loc": "upper left", "borderaxespad": 0.0} | (
-            below if where == "below" else {"bbox_to_anchor": (1.01, 1.0)}
-        )
-    ax.legend(**place, **options, alignment="left")
+    if figure.get_layout_engine() is not None:
+        place = {"loc": "upper left", "borderaxespad": 0.0, "bbox_to_anchor": (1.01, 1.0)}
+        if where == "below":  # as far down as ticks and the name of the axis reach, however high the axes are
+            down = ScaledTranslation(0.0, -0.42 if narrow else -0.5, figure.dpi_scale_trans)
+            columns = _legend_columns(_inches(ax), ax.get_legend_handles_labels()[1])
+            place |= {"bbox_to_anchor": (0.0, 0.0), "bbox_transform": ax.transAxes + down, "ncols": columns}
+            title = title and title.replace("\n", " ")
+    if narrow:
+        options |= SMALL_LEGEND
+        ax.tick_params(labelsize=SMALL_POINTS)
+        ax.xaxis.label.set_fontsize(SMALL_POINTS)
+        letters = int(0.75 * ax.get_position().height * figure.get_figheight() / (0.6 * SMALL_POINTS / 72))
+        ax.set_ylabel(fill(ax.get_ylabel(), max(10, letters)), fontsize=SMALL_POINTS)
+        ax.set_title(ax.get_title(loc="left"), loc="left", fontsize=SMALL_POINTS)
+    ax.legend(**place, **options, title=title, alignment="left")
+
+
+def _legend_columns(inches: float, names: Sequence[str]) -> int:
+    """Return how many columns of a legend fit into this width; there are at most three."""
+    return max(1, min(3, int(inches / (0.48 + 0.07 * max(map(cell_width, names), default=0)))))
+
+
+def _inches(ax: Any) -> float:
+    """Return the width of axes in inches, as it is before the layout makes room for words."""
+    return float(ax.get_position().width * ax.get_figure().get_figwidth())
+
+
+def _is_narrow(ax: Any) -> bool:
+    return _inches(ax) < NARROW_INCHES
 
 
 def _tick(value: float, _: int | None = None) -> str:

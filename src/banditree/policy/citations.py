@@ -101,9 +101,8 @@ def cite(policy: type[Policy] | Policy | str) -> str:
     >>> print(bt.cite(bt.UCB1).splitlines()[0])
     @article{auer2002,
     """
-    kind = type(policy) if isinstance(policy, Policy) else policy
-    if isinstance(kind, str):
-        kind = parse_policy(kind).kind
+    kind: object = parse_policy(policy).kind if isinstance(policy, str) else policy
+    kind = type(kind) if isinstance(kind, Policy) else kind
     if not (isinstance(kind, type) and issubclass(kind, Policy)):
         raise InvalidType(f"{policy!r:.60} is not an algorithm; give a class such as bt.TSC, or its name")
     known = next((base.__name__ for base in kind.__mro__ if base.__name__ in PAPERS), None)
