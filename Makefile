@@ -127,7 +127,7 @@ constraints: test-newest ## take the newest versions, now tested, into constrain
 	  .venv-newest/bin/python -m pip freeze --exclude banditree; } > constraints.txt
 
 clean: ## remove .venv and everything built
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-sanitize build dist reproduction htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) .venv-* build dist reproduction htmlcov .coverage .coverage.* \
 	  .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
