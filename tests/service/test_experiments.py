@@ -779,3 +779,27 @@ def test_options_about_late_rewards_need_a_window() -> None:
     for late in ({"learn_late": True}, {"default_reward": 0.0}):
         with pytest.raises(InvalidValue, match="--reward-window"):
             Settings(**late)
+
+
+def test_an_experiment_has_a_stream_of_its_own_events(tmp_path: Path) -> None:
+    plans = [Plan(TREE, name=name) for name in ("main", "other")]
+    with inside(*plans, store=tmp_path / "decisions.db") as (_, http):
+        assert http.get("/v1/experiments/nothing/events").status_code == 404
+        for name in ("main", "other"):
+            http.post(f"/v1/experiments/{name}/decisions", json={"id": f"before-{name}"})
+        with http.stream("GET", "/v1/experiments/other/events", headers={"last-event-id": "0"}) as stream:
+            lines = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
+            seen = [next(lines) for _ in range(2)]
+            for name in ("main", "other"):
+                http.post(f"/v1/experiments/{name}/decisions", json={"id": f"after-{name}"})
+            seen.append(next(lines))
+        assert {event["experiment"] for event in seen} == {"other"}
+        assert [event["id"] for event in seen[1:]] == ["before-other", "after-other"]
+
+
+@pytest.mark.parametrize("name", ["%2E", "%2E%2E"])
+def test_an_experiment_is_not_called_like_a_folder(tmp_path: Path, name: str) -> None:
+    with inside(Plan(TREE), store=tmp_path / "decisions.db") as (_, http):
+        url = httpx.URL(str(http.base_url)).copy_with(raw_path=f"/v1/experiments/{name}".encode())
+        assert http.put(url, json={"arms": {"a": []}}).status_code in (404, 422)
+        assert len(http.get("/v1/experiments").json()["experiments"]) == 1

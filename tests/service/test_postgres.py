@@ -37,8 +37,8 @@ def counted(server: Server) -> dict[str, int]:
     lines = server.http.get("/metrics").text.splitlines()
     value = {name: int(float(number)) for name, number in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
     return {
-        "decisions": value["banditree_decisions_total"],
-        "rewards": value['banditree_rewards_total{status="learned"}'],
+        "decisions": value['banditree_decisions_total{experiment="main"}'],
+        "rewards": value['banditree_rewards_total{experiment="main",status="learned"}'],
     }
 
 

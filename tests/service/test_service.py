@@ -406,8 +406,8 @@ def test_metrics_count_what_happened(tmp_path: Path) -> None:
         put(server, id_, reward=1)
         text = server.http.get("/metrics").text
         values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-        assert values["banditree_decisions_total"] == "1"
-        assert values['banditree_rewards_total{status="learned"}'] == "1"
+        assert values['banditree_decisions_total{experiment="main"}'] == "1"
+        assert values['banditree_rewards_total{experiment="main",status="learned"}'] == "1"
         assert values['banditree_decision_seconds_bucket{le="+Inf"}'] == "1"
         assert values["banditree_fold_lag_events"] == "0"
         assert values["banditree_events"] == "3"

@@ -18,7 +18,7 @@ import uvicorn
 
 from banditree.service.app import Service
 from banditree.service.engine import Engine
-from banditree.service.guard import Access, Connection
+from banditree.service.guard import Access
 from banditree.service.serve import open_log
 from banditree.service.settings import Plan
 
@@ -131,7 +131,7 @@ def inside(
         engine.start(plans)
         opened.pop_all()  # the service closes it
     service = Service(engine, access)
-    server = uvicorn.Server(uvicorn.Config(service.guarded, port=0, http=Connection, log_config=None, ws="none"))
+    server = uvicorn.Server(uvicorn.Config(service.guarded, port=0, log_config=None, ws="none"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -14,16 +13,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from fastapi import FastAPI, HTTPException, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from banditree import __version__
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
-from banditree.service import commands, openapi, pages, schema, views
+from banditree.service import commands, pages, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
@@ -33,7 +30,7 @@ from banditree.service.guard import (
     BUSY,
     GONE,
     RETRY,
-    WRONG,
+    ROUTE,
     Access,
     Guard,
     Receive,
@@ -52,7 +49,6 @@ T = TypeVar("T", bound=BaseModel)
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
-BUSY_PATH = re.compile(r"/v1/(?:experiments/(?P<experiment>[^/]+)/)?decisions(?:/(?P<id>[^/]+)/reward)?")
 ANSWERED_ERRORS = (Refused, StoreUnavailable)
 
 
@@ -69,6 +65,10 @@ class Service:
         self._looking = asyncio.Lock()
         self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
+        self._handlers: dict[str, tuple[Callable[..., Awaitable[Response]], type[BaseModel]]] = {
+            route.handler: (handler := getattr(self, route.handler), routes.query_model(handler))
+            for route in routes.TABLE
+        }
         self.app = self._app()
         self.guarded = Guard(self._route, self.access, self.metrics)
 
@@ -98,37 +98,24 @@ class Service:
             redirect_slashes=False,
             lifespan=self._lifespan,
         )
-        for kind in ANSWERED_ERRORS:
-            app.exception_handler(kind)(lambda _, error: _error_response(error))
-        app.exception_handler(Exception)(lambda _, __: error_response(500, WRONG))
-        app.exception_handler(RequestValidationError)(
-            lambda _, error: error_response(422, schema.describe_errors(error.errors()))
-        )
-        app.exception_handler(StarletteHTTPException)(_http_error)
-        openapi.add_routes(app, self)
+        routes.describe(app, self)
         return app
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle decisions and rewards; leave the rest to FastAPI, whose way to a route is long."""
-        action = self._busy_action(scope) if scope["type"] == "http" else None
-        if action is None:
+        """Let the handler of a route answer a request."""
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         try:
-            response = await action(Request(scope, receive))
+            handler, model = self._handlers[scope[ROUTE].handler]
+            try:
+                query = routes.read_query(model, scope["query_string"]) if scope["query_string"] else {}
+            except ValueError as error:
+                raise Refused(422, str(error)) from None
+            response = await handler(Request(scope, receive), **query)
         except ANSWERED_ERRORS as error:
             response = _error_response(error)
         await response(scope, receive, send)
-
-    def _busy_action(self, scope: Scope) -> Callable[[Request], Awaitable[Response]] | None:
-        """Return what handles a request for a decision or with a reward, in any experiment; None for other requests."""
-        match = BUSY_PATH.fullmatch(scope["path"])
-        if match is None:
-            return None
-        scope["path_params"] = {name: value for name, value in match.groupdict().items() if value is not None}
-        if "id" in scope["path_params"]:
-            return self.reward if scope["method"] == "PUT" else None
-        return self.decide if scope["method"] == "POST" else None
 
     # Decisions and rewards
 
@@ -208,7 +195,7 @@ class Service:
             raise Refused(422, str(error)) from None
         return await self._do(request, commands.PutExperiment(settings, asked.arms, experiment=name))
 
-    async def experiments(self) -> Response:
+    async def experiments(self, request: Request) -> Response:
         states = [state for state in list(self.engine.states.values()) if not state.is_empty]
         return json_response(200, {"experiments": [views.describe(state) for state in states]})
 
@@ -331,17 +318,20 @@ class Service:
         return StreamingResponse(_in_chunks(lines), media_type=media)
 
     async def events(self, request: Request) -> Response:
+        """Send the events of all experiments; under an experiment's own path, only those of it."""
+        name = self._state(request).name if "experiment" in request.path_params else None
         if self.hub.is_full:
             return error_response(503, BUSY, **RETRY)
         text = request.headers.get("last-event-id", "")
         last = int(text) if text.isdecimal() and len(text) < 19 else None
 
         async def read_events(after: int, most: int) -> list[Event]:
-            events: list[Event] = await self._read(lambda log: log.events(after, most))
+            events: list[Event] = await self._read(lambda log: log.events(after, most, name))
             return events
 
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self.hub.listen(last, read_events), media_type="text/event-stream", headers=headers)
+        stream = self.hub.listen(last, read_events, name)
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
     async def _read(self, act: Callable[[EventLog], Any]) -> Any:
         """Read from the log without waiting for the thread that writes."""
@@ -363,28 +353,31 @@ class Service:
 
     # Operations and pages
 
-    async def healthz(self) -> Response:
+    async def healthz(self, request: Request) -> Response:
         return json_response(200, {"status": "alive"})
 
-    async def readyz(self) -> Response:
+    async def readyz(self, request: Request) -> Response:
         self._check_store()
         return json_response(200, {"status": "ready", "events": self.engine.n})
 
-    async def read_metrics(self) -> Response:
+    async def read_metrics(self, request: Request) -> Response:
         engine = self.engine
         text = self.metrics.text(
             events=engine.n,
             lag=max(0, engine.head - engine.n),
-            arms=sum(state.policy.tree.n_arms for state in list(engine.states.values()) if not state.is_empty),
+            arms={state.name: state.policy.tree.n_arms for state in list(engine.states.values()) if not state.is_empty},
             ready=engine.unavailable is None,
         )
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def page(self) -> Response:
+    async def page(self, request: Request) -> Response:
         text = pages.live(token=bool(self.access.tokens))
         return HTMLResponse(text, headers=pages.headers(text))
 
-    async def docs(self) -> Response:
+    async def openapi(self, request: Request) -> Response:
+        return json_response(200, self.app.openapi())
+
+    async def docs(self, request: Request) -> Response:
         text = pages.docs(self.app.openapi())
         return HTMLResponse(text, headers=pages.headers(text))
 
@@ -450,13 +443,6 @@ def _decision_id(request: Request) -> str:
     if not id_.isprintable() or len(id_) > schema.MAX_NAME:
         raise Refused(404, f"there is no decision {id_[: schema.MAX_NAME]!r}")
     return id_
-
-
-def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException | StarletteHTTPException)
-    sentences = {404: "there is nothing here; /docs lists the routes", 405: "this route does not take this method"}
-    sentence = sentences.get(error.status_code, str(error.detail))
-    return error_response(error.status_code, sentence, **(error.headers or {}))
 
 
 def _in_chunks(lines: Iterator[str]) -> Iterator[str]:

@@ -73,8 +73,10 @@ def make_plan(name: str, given: Mapping[str, Any], folder: Path, catalogue: str)
 
 def check_experiment_name(name: str) -> str:
     """Check the name of a new experiment, which is a part of addresses."""
-    if not re.fullmatch("[A-Za-z0-9._-]{1,100}", name):
-        raise InvalidValue("the name of an experiment has 1 to 100 letters, digits, dots, dashes and underscores")
+    if not re.fullmatch("[A-Za-z0-9._-]{1,100}", name) or name in (".", ".."):
+        raise InvalidValue(
+            "the name of an experiment has 1 to 100 letters, digits, dots, dashes and underscores, and is not . or .."
+        )
     return name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,11 +10,6 @@ from banditree.service.events import Event, Kind
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
-UNDER_V1 = (
-    "decisions decisions/{id} decisions/{id}/reward arms tree log traffic events report pause resume void experiments"
-)
-ROUTES = {"/metrics", "/healthz", "/readyz", "/docs", "/", "/openapi.json", "/ofrep/v1/evaluate/flags"}
-ROUTES |= {f"/v1/{name}" for name in UNDER_V1.split()}
 
 
 class Metrics:
@@ -23,14 +17,16 @@ class Metrics:
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.decisions = 0
-        self.rewards: Counter[str] = Counter()
+        self.decisions: Counter[str] = Counter()  # by experiment
+        self.rewards: Counter[tuple[str, str]] = Counter()  # by experiment and what was done
         self._latency: Counter[int] = Counter()  # decisions answered, by bound
         self._seconds = 0.0
 
-    def count_request(self, method: str, path: str, code: int, seconds: float) -> None:
-        """Count a request; the time of requests for a decision goes into the histogram."""
-        route = _route(path)
+    def count_request(self, method: str, route: str, code: int, seconds: float) -> None:
+        """Count a request by its route, without names and ids: the number of labels must not grow with the traffic.
+
+        The time of requests for a decision goes into the histogram.
+        """
         self.requests[method if method in METHODS else "other", route, code] += 1
         if method == "POST" and route == "/v1/decisions":
             self._latency[bisect_left(BOUNDS, seconds)] += 1
@@ -40,27 +36,32 @@ class Metrics:
         """Count events that this process has added to the log, so that the sum over processes is right."""
         for event in events:
             if event.kind == Kind.DECISION:
-                self.decisions += 1
+                self.decisions[event.experiment] += 1
             elif event.kind in (Kind.REWARD, Kind.DEFAULT):
                 learned = "learned" if event.learned else "recorded"
-                self.rewards["default" if event.kind == Kind.DEFAULT else learned] += 1
+                self.rewards[event.experiment, "default" if event.kind == Kind.DEFAULT else learned] += 1
 
-    def text(self, *, events: int, lag: int, arms: int, ready: bool) -> str:
-        """Write all metrics as text."""
+    def text(self, *, events: int, lag: int, arms: Mapping[str, int], ready: bool) -> str:
+        """Write all metrics as text; ``arms`` has the number of arms of every experiment."""
         requests = {
             f'{{method="{method}",route="{route}",code="{code}"}}': n
             for (method, route, code), n in sorted(self.requests.items())
         }
-        statuses = {f'{{status="{what}"}}': self.rewards[what] for what in ("learned", "recorded", "default")}
+        decisions = {_label(name): self.decisions[name] for name in arms}
+        statuses = {
+            f'{{experiment="{_escape(name)}",status="{what}"}}': self.rewards[name, what]
+            for name in arms
+            for what in ("learned", "recorded", "default")
+        }
         return "".join(
             [
-                _family("decisions_total", "counter", "Decisions made by this process.", self.decisions),
+                _family("decisions_total", "counter", "Decisions made by this process.", decisions),
                 _family("rewards_total", "counter", "Rewards stored by this process, by what was done.", statuses),
                 _family("decision_seconds", "histogram", "Time to answer a request for a decision.", self._histogram()),
                 _family("http_requests_total", "counter", "Requests by method, route and status.", requests),
                 _family("events", "gauge", "Events in the log that this process has folded.", events),
                 _family("fold_lag_events", "gauge", "Events in the log that this process has not folded yet.", lag),
-                _family("arms", "gauge", "Arms that can be chosen.", arms),
+                _family("arms", "gauge", "Arms that can be chosen.", {_label(name): n for name, n in arms.items()}),
                 _family("ready", "gauge", "Whether the store can be used.", int(ready)),
             ]
         )
@@ -87,10 +88,9 @@ def _family(name: str, kind: str, text: str, values: object) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _route(path: str) -> str:
-    """Return the route of a path, without names and ids: the number of labels must not grow with the traffic."""
-    if path not in ROUTES:
-        path = re.sub("^/v1/experiments/[^/]+/", "/v1/", path)
-        path = re.sub("^/v1/decisions/[^/]+", "/v1/decisions/{id}", path)
-        path = re.sub("^(/v1/experiments|/ofrep/v1/evaluate/flags)/[^/]+$", r"\1", path)
-    return path if path in ROUTES else "other"
+def _label(experiment: str) -> str:
+    return f'{{experiment="{_escape(experiment)}"}}'
+
+
+def _escape(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')

@@ -25,7 +25,7 @@ try:
     from banditree.service.archive import Archive
     from banditree.service.config import make_plan, read_config
     from banditree.service.engine import Engine
-    from banditree.service.guard import LOOPBACK, Access, Connection, connection_limits
+    from banditree.service.guard import LOOPBACK, REQUEST_SECONDS, Access, connection_limits
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None
 
@@ -60,10 +60,11 @@ def serve(
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.collect()
         gc.freeze()  # what is here will stay: the garbage collector need not look through it again and again
-        Connection.limit, backlog = connection_limits()
+        connections, backlog = connection_limits()
         config = uvicorn.Config(
             service.guarded,
-            http=Connection,
+            limit_concurrency=connections,
+            timeout_keep_alive=round(REQUEST_SECONDS),
             backlog=backlog,
             ws="none",
             log_config=None,

@@ -15,7 +15,7 @@ PAGE_BYTES = 2**16  # missed events read at a time, about
 MAX_PAGE = 500  # and at most so many
 MAX_REPLAYED = 10_000  # missed events that a listener gets
 
-Texts = list[tuple[int, str]]  # (number, text)
+Texts = list[tuple[int, str, str]]  # (number, experiment, text)
 
 
 class _Queue:
@@ -29,7 +29,7 @@ class _Queue:
 
     def put(self, texts: Texts) -> None:
         self.texts += texts
-        self.size += sum(len(text) for _, text in texts)
+        self.size += sum(len(text) for _, _, text in texts)
         if self.size > MAX_QUEUE_BYTES:
             self.close()
         self.wakes.set()
@@ -69,11 +69,14 @@ class Hub:
             listener.close()
 
     async def listen(
-        self, last: int | None, read: Callable[[int, int], Awaitable[Sequence[Event]]]
+        self,
+        last: int | None,
+        read: Callable[[int, int], Awaitable[Sequence[Event]]],
+        experiment: str | None = None,
     ) -> AsyncIterator[str]:
         """Yield the stream of one listener: the events after ``last`` that it missed, if any, then new ones.
 
-        ``read(after, most)`` reads events of the log.
+        ``read(after, most)`` reads events of the log; ``experiment`` limits new ones to those of an experiment.
         """
         queue, self._loop = _Queue(), asyncio.get_running_loop()
         self._listeners.add(queue)
@@ -83,14 +86,15 @@ class Hub:
                 end, most = last + MAX_REPLAYED, 1
                 while last < end and (events := await read(last, most)):
                     last = events[-1].n
-                    missed = "".join(text for _, text in _texts(events))
+                    missed = "".join(text for _, _, text in _texts(events))
                     yield missed
                     fitting = PAGE_BYTES * len(events) // max(len(missed), 1)
                     most = max(1, min(2 * most, fitting, MAX_PAGE))
             while not queue.is_closed and not self.is_closed:
                 texts = queue.take()
-                if new := "".join(text for n, text in texts if last is None or n > last):
-                    yield new
+                new = [text for n, name, text in texts if (last is None or n > last) and experiment in (None, name)]
+                if new:
+                    yield "".join(new)
                 try:
                     async with asyncio.timeout(BEAT_SECONDS):
                         await queue.wakes.wait()
@@ -111,5 +115,7 @@ def _texts(events: Sequence[Event]) -> Texts:
     for event in events:
         if event.kind != Kind.WITHDRAWAL:
             name = Kind.REWARD if event.kind == Kind.DEFAULT else event.kind
-            texts.append((event.n, f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n"))
+            texts.append(
+                (event.n, event.experiment, f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n")
+            )
     return texts

@@ -1,0 +1,228 @@
+"""The one table of routes. Routing, roles, the labels of metrics and OpenAPI are derived from it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, get_type_hints
+from urllib.parse import parse_qsl
+
+from fastapi import FastAPI
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from banditree.service import schema as s
+
+DECIDE, READ, ADMIN = "decide", "read", "admin"
+ROLES = frozenset({DECIDE, READ, ADMIN})
+DECIDERS, READERS, ADMINS = frozenset({DECIDE, ADMIN}), frozenset({READ, ADMIN}), frozenset({ADMIN})
+EACH = "/v1/experiments/{experiment}/"  # where an experiment has the routes that are below /v1/
+FLAGS = "/ofrep/v1/evaluate/flags"
+TABLES = ("application/x-ndjson", "text/csv")
+BAD_BODY = (400, 413)
+
+Answers = Mapping[int, type[BaseModel] | tuple[str, ...] | None]  # a model, media types, or neither, by status
+
+
+@dataclass(frozen=True)
+class Route:
+    """A method and a path, what handles them, who may use them, and what is said about them."""
+
+    method: str
+    path: str
+    handler: str  # a method of `Service`; its keyword parameters are the query parameters
+    summary: str
+    answers: Answers = field(default_factory=lambda: {200: None})
+    errors: tuple[int, ...] = ()
+    body: type[BaseModel] | None = None
+    roles: frozenset[str] = ADMINS  # of which a request needs one
+    is_open: bool = False  # needs no token, because it shows no data
+    is_urgent: bool = False  # answered even when the service is busy
+    is_endless: bool = False  # a stream that lasts as long as its client
+    is_hidden: bool = False  # not in OpenAPI
+
+    @property
+    def is_of_experiment(self) -> bool:
+        """Whether every experiment has it, under `EACH`; the short path is that of `main`."""
+        return self.path.startswith("/v1/") and not self.path.startswith("/v1/experiments")
+
+
+DECISION, NAMED = "/v1/decisions/{id}", "/v1/experiments/{name}"
+DECIDED = {201: s.DecisionAnswer, 200: s.DecisionAnswer}
+CREATED = {201: s.ExperimentAnswer, 200: s.ExperimentAnswer}
+EVALUATED: Answers = {200: s.FlagsAnswer, 304: None}
+CHANGE, ABOUT = (*BAD_BODY, 409), (404, 409)
+
+TABLE = (
+    Route("POST", "/v1/decisions", "decide", "Decide", DECIDED, CHANGE, s.DecisionAsked, DECIDERS),
+    Route("GET", DECISION, "look_up", "Look up a decision", {200: s.DecisionLooked}, roles=ROLES),
+    Route("DELETE", DECISION, "withdraw", "Withdraw a decision", {200: s.WithdrawnAnswer}, ABOUT, roles=DECIDERS),
+    Route(
+        *("PUT", DECISION + "/reward", "reward", "Report a reward", {200: s.RewardAnswer}, CHANGE, s.RewardAsked),
+        roles=DECIDERS,
+    ),
+    Route("GET", "/v1/arms", "list_arms", "The arms and the clusters above them", {200: s.ArmsListed}, roles=READERS),
+    Route("POST", "/v1/arms", "change_arms", "Add, move and remove arms", {200: s.ArmsAnswer}, CHANGE, s.ArmsAsked),
+    Route("GET", "/v1/tree", "tree", "The tree and what was learned", {200: s.TreeAnswer}, roles=READERS),
+    Route("GET", "/v1/report", "report", "The lift over the control group", {200: s.ReportAnswer}, roles=READERS),
+    Route("GET", "/v1/traffic", "traffic", "Decisions over time", {200: s.TrafficAnswer}, roles=READERS),
+    Route("GET", "/v1/log", "log", "The log, one row per decision", {200: TABLES}, roles=READERS),
+    Route(
+        *("GET", "/v1/events", "events", "Events as they happen", {200: ("text/event-stream",)}),
+        roles=READERS,
+        is_endless=True,
+    ),
+    Route("POST", "/v1/pause", "pause", "Let the control policy decide", {200: s.PausedAnswer}, BAD_BODY, s.Asked),
+    Route("POST", "/v1/resume", "resume", "Go on after a pause", {200: s.PausedAnswer}, BAD_BODY, s.Asked),
+    Route("POST", "/v1/void", "void", "Undo decisions and their rewards", {200: s.VoidAnswer}, CHANGE, s.VoidAsked),
+    Route("GET", "/v1/experiments", "experiments", "All experiments", {200: s.ExperimentsAnswer}, roles=READERS),
+    Route("PUT", NAMED, "put_experiment", "Create an experiment", CREATED, CHANGE, s.ExperimentAsked),
+    Route("POST", FLAGS + "/{key}", "evaluate_flag", "Evaluate a flag", {200: s.FlagAnswer}, BAD_BODY, roles=DECIDERS),
+    Route("POST", FLAGS, "evaluate_flags", "Evaluate all flags", EVALUATED, BAD_BODY, roles=DECIDERS),
+    Route("GET", "/metrics", "read_metrics", "Metrics for Prometheus", {200: ("text/plain",)}, roles=READERS),
+    Route("GET", "/healthz", "healthz", "Whether the process is alive", is_open=True, is_urgent=True),
+    Route("GET", "/readyz", "readyz", "Whether it can decide and store", is_open=True, is_urgent=True),
+    Route("GET", "/", "page", "The live page", is_open=True, is_hidden=True),
+    Route("GET", "/docs", "docs", "This description as a page", is_open=True, is_hidden=True),
+    Route("GET", "/openapi.json", "openapi", "This description", is_open=True, is_hidden=True),
+)  # fmt: skip
+
+
+class Place(NamedTuple):
+    """The routes of one path, by method, and the names of what its braces stand for."""
+
+    routes: dict[str, Route]
+    names: tuple[str, ...]
+
+
+def _places() -> dict[str | None, Any]:
+    """Make a tree of path segments, in which None holds the `Place` of a path and "{}" is any segment."""
+    root: dict[str | None, Any] = {}
+    for route in TABLE:
+        for path in (route.path, route.path.replace("/v1/", EACH, 1))[: 1 + route.is_of_experiment]:
+            node = root
+            for segment in path[1:].split("/"):
+                node = node.setdefault("{}" if segment.startswith("{") else segment, {})
+            place = node.setdefault(None, Place({}, tuple(re.findall(r"\{(\w+)\}", path))))
+            place.routes[route.method] = route
+    return root
+
+
+_PLACES = _places()
+
+
+def find(path: str) -> tuple[dict[str, Route], dict[str, str]]:
+    """Return the routes of a path by method, none if there is nothing, and what stands in place of the braces.
+
+    >>> routes, names = find("/v1/experiments/shop/decisions/7/reward")
+    >>> routes["PUT"].path, names
+    ('/v1/decisions/{id}/reward', {'experiment': 'shop', 'id': '7'})
+    """
+    node, values = _PLACES, []
+    for segment in path[1:].split("/"):
+        inner = node.get(segment)
+        if inner is None and segment:
+            inner = node.get("{}")
+            values.append(segment)
+        if inner is None:
+            return {}, {}
+        node = inner
+    place = node.get(None)
+    return (place.routes, dict(zip(place.names, values, strict=True))) if place else ({}, {})
+
+
+# Query parameters
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def query_model(handler: Any) -> type[BaseModel]:
+    """Describe the query parameters of a handler: its keyword parameters."""
+    types = get_type_hints(handler)
+    parameters = [each for each in inspect.signature(handler).parameters.values() if each.name != "request"]
+    described: dict[str, Any] = {each.name: (types[each.name], each.default) for each in parameters}
+    return create_model("Query", __base__=_Query, **described)
+
+
+def read_query(model: type[BaseModel], text: bytes) -> dict[str, Any]:
+    """Read query parameters; raise ValueError for one that the route does not take, or that is given twice."""
+    pairs = parse_qsl(text.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
+    given = dict(pairs)
+    for name in given:
+        if name not in model.model_fields:
+            takes = ", ".join(model.model_fields) or "none"
+            raise ValueError(f"there is no query parameter {name[:60]!r} here; this route takes {takes}")
+    if len(given) < len(pairs):
+        raise ValueError("a query parameter is given twice")
+    try:
+        return dict(model.model_validate(given))
+    except ValidationError as error:
+        raise ValueError(s.describe_errors(error.errors(include_url=False))) from None
+
+
+# OpenAPI
+
+WORDS = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    403: "The token may not do this, or the request comes from a page of another site.",
+    404: "There is no such decision or experiment.",
+    408: "The body took too long to arrive.",
+    409: "This contradicts what is in the log.",
+    413: "The body is larger than 1 MiB.",
+    422: "A value is not allowed here.",
+    503: "The database cannot be reached, or too many requests are waiting; try again.",
+}
+ANSWERED = {200: "Done.", 201: "Decided or created, and stored.", 304: "Nothing has changed."}
+ALWAYS = (401, 403, 404, 408, 422, 503)  # errors that every route may answer with
+
+
+def describe(app: FastAPI, service: Any) -> None:
+    """Add the routes to the application that writes the OpenAPI description."""
+    for route in TABLE:
+        responses: dict[int | str, dict[str, Any]] = {}
+        for code, kind in route.answers.items():
+            responses[code] = {"description": ANSWERED[code]} | _content(kind)
+        for code in (*route.errors, *ALWAYS):
+            is_flag = route.path.startswith(FLAGS) and code in (400, 404)
+            responses[code] = {"model": s.FlagError if is_flag else s.ErrorAnswer, "description": WORDS[code]}
+        handler = getattr(service, route.handler)
+        app.add_api_route(
+            route.path,
+            handler,
+            methods=[route.method],
+            summary=route.summary,
+            description=handler.__doc__ or "",
+            response_model=None,
+            status_code=next(iter(route.answers)),
+            responses=responses,
+            response_class=Response,
+            openapi_extra=_body(route.body) | _parameters(route.path),
+            include_in_schema=not route.is_hidden,
+        )
+
+
+def _content(kind: type[BaseModel] | Sequence[str] | None) -> dict[str, Any]:
+    if isinstance(kind, tuple):
+        return {"content": {media: {"schema": {"type": "string"}} for media in kind}}
+    return {} if kind is None else {"model": kind}
+
+
+def _parameters(path: str) -> dict[str, Any]:
+    """Describe the parameters in a path, which the handlers read from the request."""
+    names = re.findall(r"\{(\w+)\}", path)
+    described = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    return {"parameters": described} if names else {}
+
+
+def _body(kind: type[BaseModel] | None) -> dict[str, Any]:
+    """Describe the request body, which FastAPI does not read itself."""
+    if kind is None:
+        return {}
+    described = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+    required = bool(described.get("required"))
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": described}}}}
