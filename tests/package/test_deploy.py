@@ -17,7 +17,7 @@ SERIES = re.compile(r"\bbanditree_[a-z_]+")
 def series_of_metrics() -> set[str]:
     metrics = Metrics()
     metrics.count_request("POST", "/v1/decisions", 201, 0.001)
-    lines = metrics.text(events=1, lag=0, arms=2, ready=True).splitlines()
+    lines = metrics.text(events=1, lag=0, arms={"main": 2}, ready=True).splitlines()
     return {match.group() for line in lines if not line.startswith("#") if (match := SERIES.match(line))}
 
 

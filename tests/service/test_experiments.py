@@ -782,7 +782,7 @@ def test_options_about_late_rewards_need_a_window() -> None:
 
 
 def test_an_experiment_has_a_stream_of_its_own_events(tmp_path: Path) -> None:
-    plans = [Plan(TREE, name=name) for name in ("main", "other")]
+    plans = [Plan(ARMS, TSC, name) for name in ("main", "other")]
     with inside(*plans, store=tmp_path / "decisions.db") as (_, http):
         assert http.get("/v1/experiments/nothing/events").status_code == 404
         for name in ("main", "other"):
@@ -799,7 +799,7 @@ def test_an_experiment_has_a_stream_of_its_own_events(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["%2E", "%2E%2E"])
 def test_an_experiment_is_not_called_like_a_folder(tmp_path: Path, name: str) -> None:
-    with inside(Plan(TREE), store=tmp_path / "decisions.db") as (_, http):
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (_, http):
         url = httpx.URL(str(http.base_url)).copy_with(raw_path=f"/v1/experiments/{name}".encode())
         assert http.put(url, json={"arms": {"a": []}}).status_code in (404, 422)
         assert len(http.get("/v1/experiments").json()["experiments"]) == 1
