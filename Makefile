@@ -91,7 +91,7 @@ fuzz: setup ## random calls of all policies against a plain oracle: SECONDS=60, 
 
 ROUNDS = 1000
 torture: setup ## kill `banditree serve` under load, again and again, and look for what it lost: ROUNDS=1000 STORE=postgresql KEEP=1
-	$(BIN)/python -m tests.support.run_torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(if $(STORE),--store $(STORE)) $(if $(KEEP),--keep)
+	$(BIN)/python -m tests.support.run_torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(if $(STORE),--store $(STORE))
 
 # What the native engine does, and not what libraries do with it, such as pictures and pages. Under the sanitizers the
 # processes that joblib starts take so much memory that joblib takes it for a leak and replaces them, with a warning;

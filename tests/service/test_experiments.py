@@ -6,7 +6,6 @@ import json
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,12 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
-from banditree.service import archive, engine, refold
+from banditree.service import refold
 from banditree.service.config import plan_of, read_config
 from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
-from banditree.service.serve import open_log
 from banditree.service.settings import Plan, Settings, Source, parse_context
-from banditree.service.state import State, Voids
-from banditree.service.store import EventLog
+from banditree.service.state import Voids
 from banditree.tree import Tree
 from tests.support.serving import ITEMS, holding, inside, until
 
@@ -343,133 +340,6 @@ def test_after_a_thousand_voids_another_one_counts_only_what_is_new(tmp_path: Pa
         log.close()
 
 
-def test_what_was_voided_before_it_was_archived_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
-    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
-    plan, store = Plan(ARMS, TSC), tmp_path / "decisions.db"
-
-    def move_all_to_the_archive() -> None:
-        with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
-            until(lambda: service.engine._deleted == service.engine.n)
-
-    with inside(plan, store=store) as (_, http):
-        play(http, 30)
-    move_all_to_the_archive()
-    with inside(plan, store=store) as (service, http):
-        http.post("/v1/void", json={"ids": play(http, 30)})
-        play(http, 5)
-        policy = service.engine.states[MAIN].policy.to_bytes()
-    move_all_to_the_archive()
-    with inside(plan, store=store) as (service, http):
-        http.post("/v1/void", json={"ids": play(http, 3)})  # folds again, from what was archived
-        assert service.engine.states[MAIN].policy.to_bytes() == policy
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few events are enough for the archive, and it is looked after all the time."""
-    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
-    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_snapshot_from_before_the_archive_is_not_used(tmp_path: Path) -> None:
-    """What kill -9 leaves: an old snapshot, and after it events that are in the archive."""
-    plan, store = Plan(ARMS, TSC), tmp_path / "decisions.db"
-    with inside(plan, store=store) as (_, http):
-        play(http, 10)
-    with inside(plan, store=store) as (service, http):
-        play(http, 30)
-        n, state = service.engine.n, service.engine.states[MAIN].to_bytes()
-        service.engine._snapshot = n  # so that no other is stored
-    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
-        until(lambda: service.engine._deleted == n)
-        service.engine._snapshot = n
-    with inside(plan, store=store, archive=archive.Archive(9e8, tmp_path)) as (service, http):
-        assert service.engine.n == n
-        assert service.engine.states[MAIN].to_bytes() == state
-        ids = play(http, 3)
-        until(lambda: service.engine._deleted == n)
-        assert all(http.get(f"/v1/decisions/{id_}").status_code == 200 for id_ in ids)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_events_are_numbered_on_when_the_last_ones_are_in_the_archive(tmp_path: Path) -> None:
-    plan, other, store = Plan(ARMS, TSC), Plan({"a": [], "b": []}, TSC, "other"), tmp_path / "decisions.db"
-    with inside(plan, store=store) as (service, http):
-        play(http, 30)
-        n = service.engine.n
-    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
-        until(lambda: service.engine._deleted == n)
-    with inside(plan, other, store=store) as (service, http):
-        play(http, 3)
-        assert service.engine.n == n + 1 + 6  # the catalogue of the other one, and what was played
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_reward_after_the_archive_of_a_voided_decision_stays_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The decision is old and goes to the archive; its reward and its void are young and stay."""
-    plan, store = Plan(ARMS, TSC), tmp_path / "decisions.db"
-    with inside(plan, store=store) as (service, http):
-        play(http, 20)
-        http.post("/v1/decisions", json={"id": "bot"})
-        end = service.engine.n
-        play(http, 5)
-        http.put("/v1/decisions/bot/reward", json={"reward": 1})
-        http.post("/v1/void", json={"ids": ["bot"]})
-        state = service.engine.states[MAIN].to_bytes()
-    monkeypatch.setattr(archive.Archive, "end", lambda _, log, *__: end if log.archived < end else 0)
-    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
-        until(lambda: service.engine._deleted == end)
-    with closing(open_log(str(store))) as log:
-        log.drop_snapshot(engine.snapshot_key(MAIN, TSC))
-    with inside(plan, store=store) as (service, _):
-        assert service.engine.states[MAIN].to_bytes() == state
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_fold_whose_events_are_archived_meanwhile_begins_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began: list[str] = []
-
-    def first_state(log: EventLog, name: str, settings: Settings) -> State:
-        state = archive.first_state(log, name, settings)
-        began.append(name)
-        if len(began) == 1:
-            until(lambda: service.engine._deleted > 0)
-        return state
-
-    monkeypatch.setattr(refold, "first_state", first_state)
-    with inside(Plan(ARMS, TSC), store=tmp_path / "1.db", archive=archive.Archive(0.001, tmp_path)) as (service, http):
-        until(lambda: service.engine._archive_next > 0)
-        with monkeypatch.context() as patient:
-            patient.setattr(service.engine, "_archive_next", 1e18)
-            ids = play(http, 30)
-        assert http.post("/v1/void", json={"ids": ids[-3:]}).json() == {"voided": 3}
-        assert http.get("/v1/report").json()["groups"]["policy"]["decisions"] == 27
-        assert service.engine.states[MAIN].policy[()].plays == 27
-        assert len(began) > 1
-
-
-@pytest.mark.usefixtures("impatient")
-def test_nothing_is_archived_while_there_are_events_of_an_unknown_experiment(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    plan, other, store = Plan(ARMS, TSC), Plan({"a": [], "b": []}, TSC, "other"), tmp_path / "decisions.db"
-    with inside(plan, other, store=store) as (_, http):
-        play(http, 20)
-        play(http, 5, at="/v1/experiments/other")
-    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, _):
-        until(lambda: "which this service was not started with" in capfd.readouterr().err)
-        assert service.engine.log.archived == 0
-        service.engine._archive_next = 1e18
-        until(lambda: service.engine._archiving is None)
-    assert list(tmp_path.glob("events-*")) == []
-
-
 def test_a_voided_decision_that_is_withdrawn_counts_no_less(tmp_path: Path) -> None:
     plan, store = Plan(ARMS, TSC), tmp_path / "decisions.db"
     with inside(plan, store=store) as (_, http):
@@ -479,72 +349,6 @@ def test_a_voided_decision_that_is_withdrawn_counts_no_less(tmp_path: Path) -> N
     with inside(plan, store=store) as (_, http):  # from a snapshot
         assert http.delete("/v1/decisions/bot").status_code == 200
         assert http.get("/v1/report").json()["groups"]["policy"]["decisions"] == 5
-
-
-def test_decisions_are_not_archived_before_their_windows_have_passed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
-    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
-    plan, store = Plan(ARMS, Settings(policy="TSC", reward_window=2, default_reward=0)), tmp_path / "decisions.db"
-    with inside(plan, store=store, archive=archive.Archive(0.001, tmp_path)) as (service, http):
-        for _ in range(40):
-            http.post("/v1/decisions")
-        until(lambda: service.engine.log.archived >= 40)
-        until(lambda: service.engine.states[MAIN].policy[()].plays == 40)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_decisions_are_not_archived_while_their_units_keep_them(tmp_path: Path) -> None:
-    plan = Plan(ARMS, Settings(policy="TSC", sticky=1000))
-    with inside(plan, store=tmp_path / "decisions.db", archive=archive.Archive(0.001, tmp_path)) as (service, http):
-        kept = http.post("/v1/decisions", json={"unit": "human"}).json()
-        play(http, 30)
-        looked = service.engine._archive_next
-        until(lambda: service.engine._archive_next > looked + 0.5)
-        assert http.post("/v1/decisions", json={"unit": "human"}).json() == kept
-
-
-def test_old_events_go_to_files_and_the_state_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyarrow import parquet
-
-    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
-    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
-    store, settings = tmp_path / "decisions.db", Settings(policy="ATS", half_life=100, control=0.3, control_policy="TS")
-    plans = Plan(ARMS, settings), Plan({"a": [], "b": []}, TSC, "other")
-    with inside(*plans, store=store) as (service, http):
-        play(http, 30)
-        play(http, 10, at="/v1/experiments/other")
-        http.post("/v1/void", json={"ids": play(http, 3)})
-        kept = http.post("/v1/decisions", json={"id": "kept"}).json()
-        states = {name: state.to_bytes() for name, state in service.engine.states.items()}
-        n = service.engine.n
-    old = archive.Archive(0.001, tmp_path)
-    with inside(*plans, store=store, archive=old) as (service, http):
-        until(lambda: service.engine._deleted == n)
-        assert {name: state.to_bytes() for name, state in service.engine.states.items()} == states
-        assert http.get("/v1/decisions/kept").status_code == 404
-        assert service.engine.log.count("id IS NOT NULL", ()) == 0
-        rows = sum(parquet.read_table(file).num_rows for file in tmp_path.glob("*.parquet"))
-        assert rows == n
-    for drop in (False, True):  # from the snapshot; then from the fold of what was archived, and the rest of the log
-        with inside(*plans, store=store) as (service, http):
-            if drop:
-                assert {name: state.to_bytes() for name, state in service.engine.states.items()} == states
-            play(http, 5)
-            states = {name: state.to_bytes() for name, state in service.engine.states.items()}
-            for state in service.engine.states.values():
-                service.engine.log.drop_snapshot(f"{state.name}/{state.settings.key}")
-            service.engine._snapshot = service.engine.n
-            voided = play(http, 4)
-            assert http.post("/v1/void", json={"ids": voided}).json() == {"voided": 4}
-            policy = service.engine.states[MAIN].policy.to_bytes()
-            assert State.from_bytes(states[MAIN], MAIN, settings).policy.to_bytes() == policy
-            states = {name: state.to_bytes() for name, state in service.engine.states.items()}
-            service.engine._snapshot = service.engine.n
-    with pytest.raises(InvalidValue, match="in the archive"), inside(Plan(ARMS, TSC), store=store):
-        pass
-    assert kept["id"] == "kept"
 
 
 # A warm start

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from banditree.service import archive, engine
+from banditree.service import engine, snapshots
 from banditree.service.events import MAIN, Event, Kind
 from banditree.service.serve import open_log
 from banditree.service.store_postgres import PostgresLog
 from tests.support.databases import Database, postgres, programs
-from tests.support.serving import Server, holding, inside, serving, start, until
+from tests.support.serving import Server, inside, serving, start, until
 from tests.support.torture import PLANS, compare, compare_states, torture
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed: apt-get install postgresql")
@@ -111,7 +111,7 @@ def test_a_snapshot_of_what_was_folded_again_says_which_events_it_holds(
         refold, save = first.engine._refold, first.engine._save_snapshots
 
         def late() -> None:
-            if any(folding.done() for _, folding in first.engine._refolding.values()):
+            if first.engine.refolds.is_ready:
                 assert other.post("/v1/decisions").status_code == 201
                 refold()
                 save()
@@ -121,7 +121,7 @@ def test_a_snapshot_of_what_was_folded_again_says_which_events_it_holds(
         monkeypatch.setattr(first.engine, "_refold", late)
         assert http.post("/v1/void", json={"ids": ["d3"]}).json() == {"voided": 1}
         with closing(open_log(database.address)) as log:
-            assert log.load_snapshot(engine.snapshot_key(MAIN, PLANS[MAIN].settings))
+            assert log.load_snapshot(snapshots.snapshot_key(MAIN, PLANS[MAIN].settings))
             assert compare_states(log, MAIN) == []
 
 
@@ -143,25 +143,6 @@ def test_a_process_that_starts_may_find_a_snapshot_of_this_very_moment(
         with inside(*plans, store=database.address) as (second, _):
             assert "snapshot ignored" not in capfd.readouterr().err
             assert second.engine.states[MAIN].to_bytes() == first.engine.states[MAIN].to_bytes()
-
-
-def test_a_process_that_has_missed_events_before_they_were_archived_says_so(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(archive, "MIN_EVENTS", 20)
-    monkeypatch.setattr(engine, "ARCHIVE_SECONDS", 0.1)
-    plans, old = list(PLANS.values()), archive.Archive(0.001, tmp_path)
-    with (
-        inside(*plans, store=database.address) as (second, other),
-        inside(*plans, store=database.address, archive=old) as (first, http),
-    ):
-        with holding(second.engine):
-            for _ in range(30):
-                http.post("/v1/decisions")
-            until(lambda: first.engine._deleted > 20)
-        assert "Restart the service" in until(lambda: other.post("/v1/decisions").json().get("error"))
-    with inside(*plans, store=database.address) as (third, _):
-        assert third.engine.states[MAIN].decisions == 30
 
 
 @pytest.mark.parametrize("ends", ["with a commit", "without"])

@@ -30,19 +30,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite", help="postgresql: three servers")
-    parser.add_argument("--keep", action="store_true", help="move old events to an archive meanwhile")
     options = parser.parse_args()
     if options.store == "postgresql" and programs() is None:
         parser.error("PostgreSQL is not installed: apt-get install postgresql")
     for done in range(0, options.rounds, ROUNDS_PER_STORE):
         rounds = min(ROUNDS_PER_STORE, options.rounds - done)
-        with new_store(options.store) as store, tempfile.TemporaryDirectory() as name:
+        with new_store(options.store) as store:
             servers = 3 if options.store == "postgresql" else 1
             seed = options.seed + done // ROUNDS_PER_STORE
-            folder = Path(name) if options.keep else None
-            faults = torture(
-                store, rounds, seed=seed, servers=servers, folder=folder, say=lambda line: print(line, flush=True)
-            )
+            faults = torture(store, rounds, seed=seed, servers=servers, say=lambda line: print(line, flush=True))
         if faults:
             print(*faults[:20], f"{len(faults)} FAULTS, with --seed {seed}", sep="\n")
             sys.exit(1)

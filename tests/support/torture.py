@@ -21,11 +21,14 @@ from typing import Any
 
 import httpx
 
-from banditree.service import archive, engine
+from banditree.service import engine
 from banditree.service.commands import answer
 from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
+from banditree.service.queue import Waiting
+from banditree.service.refold import first_state
 from banditree.service.serve import open_log, serve
 from banditree.service.settings import Plan, Settings
+from banditree.service.snapshots import snapshot_key
 from banditree.service.state import State, Voids
 from banditree.service.store import EventLog, SqliteLog
 
@@ -39,7 +42,6 @@ PLANS = {
 }
 CLIENTS = 4
 MOST_ANSWERS = 120  # a server is killed after so many answers at most
-KEEP_SECONDS = 40.0  # until events go to the archive, if there is one: longer than a round takes
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.torture"])
 
@@ -47,10 +49,9 @@ FORKS.set_forkserver_preload(["tests.support.torture"])
 class Hasty(engine.Engine):
     """A planted bug: it answers, and then writes. The disk takes its time."""
 
-    def _commit(self, part: list[engine.Waiting]) -> None:
+    def _commit(self, part: list[Waiting]) -> None:
         if part:
-            self.head = self.log.begin()
-            self._follow()
+            self.replica.follow(self.log.begin())
             results, events = self._run([waiting.command for waiting in part])
             self._answer(list(zip(part, results, strict=True)))
             time.sleep(0.02)
@@ -59,10 +60,9 @@ class Hasty(engine.Engine):
             self.log.rollback()
 
 
-def run_server(store: str, address: Any, hasty: bool, folder: Path | None) -> None:
+def run_server(store: str, address: Any, hasty: bool) -> None:
     """What a server process does: it prints its address into a pipe. Snapshots are frequent, to start from some."""
     engine.SNAPSHOT_EVERY = 150
-    engine.ARCHIVE_SECONDS, archive.MIN_EVENTS = 1.0, 100
     if hasty:
         from banditree.service import serve as module
 
@@ -73,16 +73,15 @@ def run_server(store: str, address: Any, hasty: bool, folder: Path | None) -> No
         redirect_stdout(pipe),
         redirect_stderr(nowhere),
     ):
-        old = None if folder is None else archive.Archive(KEEP_SECONDS, folder)
-        serve(list(PLANS.values()), store=store, host="127.0.0.1", port=0, archive=old)
+        serve(list(PLANS.values()), store=store, host="127.0.0.1", port=0)
 
 
 class Process:
     """A server that can be killed."""
 
-    def __init__(self, store: str, *, hasty: bool = False, folder: Path | None = None) -> None:
+    def __init__(self, store: str, *, hasty: bool = False) -> None:
         receiver, sender = FORKS.Pipe(duplex=False)
-        self.process = FORKS.Process(target=run_server, args=(store, sender, hasty, folder), daemon=True)
+        self.process = FORKS.Process(target=run_server, args=(store, sender, hasty), daemon=True)
         with receiver:
             with sender:
                 self.process.start()
@@ -227,7 +226,7 @@ def load(processes: Sequence[Process], ledgers: Sequence[Ledger], name: str, see
 def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
     """All that a store has lost, counted twice or made up, against the ledgers."""
     faults = [fault for ledger in ledgers for fault in ledger.faults]
-    last = log.archived
+    last = 0
     for event in chain.from_iterable(log.pages(last)):
         if event.n != last + 1:
             faults.append(f"event {event.n} follows event {last}")
@@ -262,12 +261,12 @@ def compare(log: EventLog, ledgers: Sequence[Ledger]) -> list[str]:
 def compare_states(log: EventLog, name: str) -> list[str]:
     """Fold an experiment from its log, without what was voided, and compare it with its snapshot and its counts.
 
-    Other servers may go on, so the log is read once, after the snapshot. What was archived is only known as a fold.
+    Other servers may go on, so the log is read once, after the snapshot.
     """
     settings = PLANS[name].settings
-    saved = log.load_snapshot(engine.snapshot_key(name, settings))
-    whole = archive.first_state(log, name, settings)
-    plays, skipped = 0.0 if whole.is_empty else float(whole.policy[()].plays), set(whole._skipped)
+    saved = log.load_snapshot(snapshot_key(name, settings))
+    whole = first_state(log, name, settings)
+    plays, skipped = 0.0, set(whole._skipped)
     events = list(chain.from_iterable(log.pages(whole.n, experiment=name)))
     for event in events:
         whole.apply([event])
@@ -280,8 +279,8 @@ def compare_states(log: EventLog, name: str) -> list[str]:
     if whole.is_empty:
         return []
     faults = []
-    if saved is not None and saved[0] >= log.archived:  # an older one is not used
-        restored = State.from_bytes(saved[1], name, settings)
+    if saved is not None:
+        restored = State.from_bytes(saved[1], name, settings, whole.settings_version)
         for event in events:
             if event.n > saved[0]:
                 restored.apply([event])
@@ -290,15 +289,6 @@ def compare_states(log: EventLog, name: str) -> list[str]:
     if whole.policy[()].plays != plays:
         faults.append(f"{name}: {plays} rewards are in the log, {whole.policy[()].plays} in the policy")
     return faults
-
-
-def compare_files(log: EventLog, folder: Path) -> list[str]:
-    """What the files of the archive lack: every event up to the last one archived must be in them."""
-    from pyarrow import parquet
-
-    files = sorted(folder.glob("*.parquet"))
-    numbers = {n for file in files for n in parquet.read_table(file, columns=["n"])["n"].to_pylist()}
-    return [f"event {n} was archived, and is in no file" for n in range(1, log.archived + 1) if n not in numbers]
 
 
 def find(log: EventLog, ids: Iterable[str]) -> dict[str, list[Event]]:
@@ -327,15 +317,11 @@ def torture(
     seed: int = 0,
     hasty: bool = False,
     servers: int = 1,
-    folder: Path | None = None,
     say: Callable[[str], object] = len,
 ) -> list[str]:
-    """Kill one of the servers in every round. Gives the faults found, at the end of the first round that has some.
-
-    With a folder, old events go to files in it meanwhile.
-    """
+    """Kill one of the servers in every round. Gives the faults found, at the end of the first round that has some."""
     rng = random.Random(seed)
-    processes = [Process(store, hasty=hasty, folder=folder) for _ in range(servers)]
+    processes = [Process(store, hasty=hasty) for _ in range(servers)]
     total = [0, 0]
     try:
         for number in range(rounds):
@@ -353,11 +339,10 @@ def torture(
                 thread.join(60)
             with closing(open_log(store)) as log:  # takes the lock: the killed server must have lost it
                 _begin_to_read(log)
-                faults = compare(log, ledgers) + (compare_files(log, folder) if folder else [])
-                archived = log.archived
+                faults = compare(log, ledgers)
             if faults:
                 return faults
-            processes[victim] = Process(store, hasty=hasty, folder=folder)
+            processes[victim] = Process(store, hasty=hasty)
             finish(processes[victim].url, ledgers)
             total[0] += sum(len(ledger.answered) for ledger in ledgers)
             total[1] += sum(len(ledger.accepted) for ledger in ledgers)
@@ -371,9 +356,8 @@ def torture(
             if faults or missing:
                 return [*faults, *([f"{missing} decisions were not answered after all"] if missing else [])]
             if (number + 1) % 50 == 0:
-                moved = f", {archived:,} events archived" if folder else ""
                 answered = f"{total[0]:,} decisions and {total[1]:,} rewards answered"
-                say(f"{number + 1} rounds, {answered}{moved}, nothing lost")
+                say(f"{number + 1} rounds, {answered}, nothing lost")
     finally:
         for process in processes:
             process.kill()

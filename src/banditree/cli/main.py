@@ -33,7 +33,7 @@ def application() -> typer.Typer:
     from banditree.cli.evaluate import evaluate_command, replay_command
     from banditree.cli.options import PlainCommand, PlainGroup
     from banditree.cli.reproduce import reproduce_command
-    from banditree.cli.serve import serve_command
+    from banditree.cli.serve import archive_command, serve_command
 
     app = typer.Typer(name="banditree", no_args_is_help=True, pretty_exceptions_enable=False, cls=PlainGroup)
 
@@ -59,6 +59,7 @@ def application() -> typer.Typer:
         evaluate_command,
         replay_command,
         serve_command,
+        archive_command,
     ]
     for command in commands:
         app.command(command.__name__.removesuffix("_command"), cls=PlainCommand)(command)

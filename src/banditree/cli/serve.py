@@ -11,7 +11,7 @@ import typer
 from banditree.cli.exits import exit_on_error
 from banditree.errors import InvalidValue
 from banditree.service.events import MAIN
-from banditree.service.settings import RANDOM, RATES, Settings, Source, seconds
+from banditree.service.settings import RANDOM, RATES, Settings, Source
 
 EXPERIMENT, SERVICE = "Experiment", "Service"  # boxes of the help
 
@@ -229,6 +229,12 @@ def serve_command(
             "--keep-catalogue", help="Go on with the store's items, whatever ITEMS holds.", rich_help_panel=SERVICE
         ),
     ] = False,
+    update_settings: Annotated[
+        bool,
+        typer.Option(
+            "--update-settings", help="Change the settings of a store that has others.", rich_help_panel=SERVICE
+        ),
+    ] = False,
     host: Annotated[
         str,
         typer.Option(
@@ -274,24 +280,6 @@ def serve_command(
             "--allow-host",
             metavar="HOST",
             help="Another name that the service goes by; * for any. May be repeated.",
-            rich_help_panel=SERVICE,
-        ),
-    ] = None,
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            "--keep",
-            metavar="TIME",
-            help="How long events stay in the store, such as 90d; needs --archive.",
-            rich_help_panel=SERVICE,
-        ),
-    ] = None,
-    archive: Annotated[
-        Path | None,
-        typer.Option(
-            "--archive",
-            metavar="FOLDER",
-            help="Folder for Parquet files of events that are older than --keep.",
             rich_help_panel=SERVICE,
         ),
     ] = None,
@@ -344,23 +332,21 @@ def serve_command(
         if update_catalogue and keep_catalogue:
             raise InvalidValue("give --update-catalogue or --keep-catalogue, not both")
         catalogue = "update" if update_catalogue else "keep" if keep_catalogue else "refuse"
-        from banditree.service.serve import Access, Archive, make_plan, read_config, serve
+        from banditree.service.serve import Access, make_plan, read_config, serve
 
         given = {name: value for name, value in experiment.items() if value is not None}
         if config is not None:
             if items is not None:
                 raise InvalidValue("give ITEMS or --config, not both")
             _refuse_beside_config(experiment)
-            plans = read_config(config, catalogue)
+            plans = read_config(config, catalogue, updates_settings=update_settings)
         elif items is None or not arm:
             raise InvalidValue("give a file of items with --arm and --path, or --config")
         else:
-            plans = [make_plan(MAIN, given | {"items": items, "context": context}, Path(), catalogue)]
+            given |= {"items": items, "context": context}
+            plans = [make_plan(MAIN, given, Path(), catalogue, updates_settings=update_settings)]
         access = Access.of(token, tokens, allow_host or ())
-        if (keep is None) != (archive is None):
-            raise InvalidValue("--keep and --archive go together: how long events stay, and where they go then")
-        moved = Archive(seconds(keep, "--keep"), archive) if keep is not None and archive is not None else None
-        serve(plans, store=store, host=host, port=port, access=access, archive=moved)
+        serve(plans, store=store, host=host, port=port, access=access)
 
 
 def _refuse_beside_config(experiment: dict[str, Any]) -> None:
@@ -370,3 +356,24 @@ def _refuse_beside_config(experiment: dict[str, Any]) -> None:
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise InvalidValue(f"{options} would be ignored beside --config; write it into the file instead")
+
+
+def archive_command(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="The log: a file, or postgresql://...")],
+    before: Annotated[
+        str, typer.Option(metavar="DATE", help="Archive events from before this time: 2026-08-01, in UTC.")
+    ],
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the Parquet file of these events.")],
+) -> None:
+    """Move old events of a service's store into a Parquet file, while no service uses the store.
+
+    The events are replaced by what they fold to, so that the service goes on as before.
+
+    Safe to run again after any interruption.
+
+    Example: banditree archive decisions.db --before 2026-08-01 --to old
+    """
+    with exit_on_error():
+        from banditree.service.archive import archive
+
+        typer.echo(archive(store, before, to))

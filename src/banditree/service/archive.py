@@ -1,133 +1,169 @@
-"""Move old events out of the store: into Parquet files, and into the state that they fold to."""
+"""Move old events out of a store: into a Parquet file, and into one event per experiment that holds their fold."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterable, Mapping
+import base64
+import hashlib
+import os
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.service.events import Event, Kind, now
+from banditree.base.words import count
+from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
+from banditree.service.events import Event, Kind, from_iso
+from banditree.service.refold import first_state, known_settings
 from banditree.service.settings import Settings
-from banditree.service.state import State, Voids, fold
+from banditree.service.state import tree_of_fold
 from banditree.service.store import COLUMNS, PAGE, EventLog
 
-MIN_EVENTS = 1_000  # that are old enough before they are moved
-DELETED_AT_ONCE = 20_000  # rows, so that requests do not wait long
+HELD = "what was archived of the experiment {!r} is {}; the store cannot be opened without it. Restore a backup"
 
 
-class Move(NamedTuple):
-    """Events after one and up to another that were written, and are to be replaced by what they fold to."""
+def archive(store: str, before: str, folder: Path) -> str:
+    """Archive the events of a store from before a time; returns a sentence that says what was done."""
+    from banditree.service.serve import open_log
 
-    after: int
-    end: int
-    states: dict[str, State]
-    written: Path
-    file: Path  # the name that it gets in the transaction that notes it, if it does
+    try:
+        limit = from_iso(before)
+    except ValueError:
+        raise InvalidValue(f"--before {before!r} is not a date; write 2026-08-01 or 2026-08-01T12:00:00Z") from None
+    with closing(open_log(store)) as log:
+        log.take_alone()
+        adopt_archive(log)
+        settings = _settings(log)
+        end = _end(log, settings, limit)
+        if not end:
+            return f"nothing to archive: no event is from before {before}, with its reward window closed"
+        file, n_events = _export(log, folder, end)
+        _replace(log, settings, end)
+        return f"{count(n_events, 'event')} up to event {end:,} are in {file}; the store holds what they fold to"
 
 
-@dataclass(frozen=True)
-class Archive:
-    """Where events go that are older than ``keep`` seconds."""
+def _settings(log: EventLog) -> dict[str, Settings]:
+    """Return the settings of all experiments that have events."""
+    known = {name: settings for name, (settings, _) in known_settings(log).items()}
+    for (name,) in log.run("SELECT DISTINCT experiment FROM banditree_events"):
+        if name not in known:
+            raise InvalidValue(
+                f"the settings of the experiment {name!r} are not in the store, which is of an older version; start "
+                "banditree serve on it once, with the settings that it had"
+            )
+    return known
 
-    keep: float
-    folder: Path
 
-    def __post_init__(self) -> None:
-        try:
-            import pyarrow.parquet  # noqa: F401
-        except ImportError:
-            raise missing_extra("parquet", "--keep writes Parquet files with PyArrow") from None
-        if not 0 < self.keep < 1e9:
-            raise InvalidValue(f"--keep {self.keep:g} must be a number of seconds above 0, or a time such as 90d")
-        if not self.folder.is_dir():
-            raise BadPath(f"--archive {self.folder}: there is no such folder; make it first")
+def _end(log: EventLog, settings: dict[str, Settings], limit: int) -> int:
+    """Return the last event to archive; 0 if there is none. Decisions with open windows, or that units keep, stay."""
+    times = [time or 0.0 for its in settings.values() for time in (its.reward_window, its.sticky)]
+    oldest = min(limit, log.now() - round(max(times, default=0.0) * 1e6))
+    young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ? AND kind <> ?", (oldest, Kind.FOLD))[0][0]
+    end = log.last() if young is None else int(young) - 1
+    if any(its.default_reward is not None for its in settings.values()):
+        end = min(end, int(log.fact("swept") or 0))
+    old = log.count("n <= ? AND kind NOT IN (?, ?)", (end, Kind.FOLD, Kind.DELETION))
+    return end if old else 0
 
-    def write(self, open_log: Callable[[], EventLog], experiments: Mapping[str, Settings], limit: int) -> Move | None:
-        """Write and fold old events up to a limit, if there are enough of them."""
-        with closing(open_log()) as log:
-            times = [time or 0.0 for its in experiments.values() for time in (its.reward_window, its.sticky)]
-            end = self.end(log, times, limit)
-            return self._write(log, experiments, end) if end else None
 
-    def end(self, log: EventLog, windows: Iterable[float], limit: int) -> int:
-        """Return the last event to move now; 0 if there are too few. Decisions whose windows are open are not moved."""
-        oldest = now() - round(max([self.keep, *windows]) * 1e6)
-        young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ?", (oldest,))[0][0]
-        end = limit if young is None else min(limit, int(young) - 1)
-        return end if end - log.archived >= MIN_EVENTS else 0
-
-    def _write(self, log: EventLog, experiments: Mapping[str, Settings], end: int) -> Move:
-        """Fold the events up to this one that were not archived before, and write them, in a file without its name."""
+def _export(log: EventLog, folder: Path, end: int) -> tuple[Path, int]:
+    """Write the events up to this one to a Parquet file that is on the disk when this returns."""
+    try:
         import pyarrow as pa
         import pyarrow.parquet as pq
-
-        first = after = log.archived
-        states = fold_base(log, experiments, after, end)
-        file = self.folder / f"events-{after + 1:012d}-{end:012d}.parquet"
-        text, whole, real = pa.string(), pa.int64(), pa.float64()
-        kinds = {"at": whole, "position": whole, "value": real, "learned": whole, "n": whole}
-        schema = pa.schema([(name, kinds.get(name, text)) for name in Event._fields])
-        written = file.with_suffix(f".{secrets.token_hex(4)}.part")
-        try:
-            with pq.ParquetWriter(written, schema) as writer:
-                statement = f"SELECT {COLUMNS} FROM banditree_events WHERE n > ? AND n <= ? ORDER BY n LIMIT {PAGE}"
-                while rows := log.run(statement, (after, end)):
-                    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
-                    writer.write_table(table)
-                    after = table["n"][-1].as_py()
-        except BaseException:
-            written.unlink(missing_ok=True)
-            raise
-        return Move(first, end, states, written, file)
-
-
-def fold_base(log: EventLog, experiments: Mapping[str, Settings], after: int, end: int) -> dict[str, State]:
-    """Fold the events of all experiments up to this one, from the last base on."""
-    states = {name: first_state(log, name, settings) for name, settings in experiments.items()}
-    for page in log.pages(after, until=end):
-        for name in {event.experiment for event in page} - states.keys():
-            raise InvalidValue(
-                f"the store has events of the experiment {name!r}, which this service was not started with: only "
-                "with its settings can they be replaced by what they fold to"
-            )
-        fold(states, page)
-    for state in states.values():
-        state.n = end
-    return {name: state for name, state in states.items() if not state.is_empty}
+    except ImportError:
+        raise missing_extra("parquet", "banditree archive writes Parquet files with PyArrow") from None
+    text, whole, real = pa.string(), pa.int64(), pa.float64()
+    kinds = {"at": whole, "position": whole, "value": real, "learned": whole, "n": whole}
+    schema = pa.schema([(name, kinds.get(name, text)) for name in Event._fields])
+    where = f"n > ? AND n <= ? AND kind NOT IN ('{Kind.FOLD}', '{Kind.DELETION}')"
+    first = int(log.run(f"SELECT MIN(n) FROM banditree_events WHERE {where}", (0, end))[0][0])
+    mark = hashlib.sha256(str(log.fact("salt")).encode()).hexdigest()[:8]  # one folder may hold several stores' files
+    file = folder / f"events-{mark}-{first:012d}-{end:012d}.parquet"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for unfinished in folder.glob(f"events-{mark}-{first:012d}-*"):
+            unfinished.unlink()  # of a run that was interrupted: the store still has its events
+        part, after, n_events = file.with_suffix(".part"), 0, 0
+        with pq.ParquetWriter(part, schema) as writer:
+            statement = f"SELECT {COLUMNS} FROM banditree_events WHERE {where} ORDER BY n LIMIT {PAGE}"
+            while rows := log.run(statement, (after, end)):
+                table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+                writer.write_table(table)
+                after, n_events = table["n"][-1].as_py(), n_events + len(rows)
+        _sync(part)
+        part.replace(file)
+        if os.name != "nt":  # where folders cannot be opened
+            _sync(folder)
+    except OSError as error:
+        raise BadPath(f"cannot write {file}: {error.strerror}; nothing was archived") from error
+    return file, n_events
 
 
-def base_key(name: str, settings: Settings) -> str:
-    """Return the key under which the fold of an experiment's archived events is stored."""
-    return f"base/{name}/{settings.key}"
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
-def first_state(log: EventLog, name: str, settings: Settings) -> State:
-    """Return the state that an experiment's log begins with: nothing, or the fold of what was archived.
+def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
+    """Replace the events up to this one by what they fold to, in one transaction."""
+    gone = {event.experiment for event in log.of_kinds(Kind.DELETION)}
+    folds = []
+    for name, its in settings.items():
+        state = first_state(log, name, its)
+        for page in log.pages(0, experiment=name, until=end):
+            state.apply(page)
+        if state.changed_at and name not in gone:
+            folds.append(fold_event(log, name, state.changed_at, state.to_bytes(), its))
+    try:
+        log.begin()
+        log.run("DELETE FROM banditree_events WHERE n <= ? AND kind <> ?", (end, Kind.DELETION))
+        log.insert(folds)
+        log.commit()
+    finally:
+        log.rollback()
 
-    It leaves out all decisions that were voided, also those that were voided since then.
-    """
-    state = _load_base(log, name, settings) or State(name, settings)
-    state.voids = Voids(event for event in log.of_kinds(Kind.VOID) if event.experiment == name)
-    return state
+
+def fold_event(log: EventLog, name: str, n: int, data: bytes, settings: Settings | None) -> Event:
+    """Make the event that holds a state; it has the number of the last event in it."""
+    body: dict[str, Any] = {"state": base64.b64encode(data).decode()}
+    body |= {} if settings is None else {"settings": settings.to_dict()}
+    rows = log.run("SELECT at FROM banditree_events WHERE n = ?", (n,))
+    return Event(int(rows[0][0]) if rows else 0, Kind.FOLD, body=body, n=n, experiment=name)
 
 
-def _load_base(log: EventLog, name: str, settings: Settings) -> State | None:
-    """Load the fold of an experiment's archived events, or None if it has none."""
-    if log.archived == 0:
-        return None
-    saved = log.load_snapshot(base_key(name, settings))
-    if saved is None:
-        start, where = f"base/{name}/", "substr(settings, 1, ?) = ?"
-        if log.run(f"SELECT COUNT(*) FROM banditree_snapshots WHERE {where}", (len(start), start))[0][0]:
-            raise InvalidValue(
-                f"events up to {log.archived} of {name!r} are in the archive, and were folded with other settings; "
-                "start the service with the settings that it had, or with another --store"
-            )
-        return None
-    state = State.from_bytes(saved[1], name, settings)
-    state.n = saved[0]
-    return state
+# Stores of version 0.3, which kept folds of archived events among the snapshots
+
+
+def adopt_archive(log: EventLog) -> None:
+    """Replace what version 0.3 archived by events with the same folds, whatever its settings were."""
+    archived = int(log.fact("archived") or 0)
+    if not archived:
+        return
+    columns = f"settings, n, CAST(data AS {log.BLOB})"
+    statement = f"SELECT {columns} FROM banditree_snapshots WHERE substr(settings, 1, 5) = ?"
+    bases: dict[str, tuple[int, bytes]] = {}
+    for key, n, data in sorted(log.run(statement, ("base/",)), key=lambda row: int(row[1])):
+        bases[key.removeprefix("base/").partition("/[")[0]] = int(n), bytes(data)
+    known = known_settings(log)
+    try:
+        log.begin()
+        for name, n in log.run(
+            "SELECT experiment, MAX(n) FROM banditree_events WHERE n <= ? GROUP BY experiment", (archived,)
+        ):
+            if name not in bases or bases[name][0] != archived:
+                raise BadFile(HELD.format(name, "missing"))
+            try:
+                tree_of_fold(bases[name][1])
+            except (BanditreeError, ValueError, KeyError) as error:
+                raise BadFile(HELD.format(name, f"damaged ({error})")) from None
+            fold = fold_event(log, name, int(n), bases[name][1], known.get(name, (None, 0))[0])
+            log.run("DELETE FROM banditree_events WHERE experiment = ? AND n <= ?", (name, archived))
+            log.insert([fold])
+        log.drop_fact("archived")
+        log.run("DELETE FROM banditree_snapshots")
+        log.commit()
+    finally:
+        log.rollback()

@@ -48,8 +48,8 @@ class Command(ABC):
     experiment: str = field(default=MAIN, kw_only=True)
     changes_all: ClassVar[bool] = False  # whether later commands depend on its events, and must wait for its fold
 
-    def ids(self, state: State) -> tuple[str, ...]:
-        """Return the ids of the decisions whose events `run` needs."""
+    def ids(self, state: State, latest: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the ids of the decisions whose events `run` needs; ``latest`` has units' newer ones."""
         return ()
 
     @abstractmethod
@@ -71,10 +71,13 @@ class Decide(Command):
     request: dict[str, Any]  # the fields that were given
     salt: str = ""
 
-    def ids(self, state: State) -> tuple[str, ...]:
+    def ids(self, state: State, latest: Mapping[str, str]) -> tuple[str, ...]:
         if self.id is not None:
             return (self.id,)
-        kept = state.recent.get(self.request.get("unit", ""))
+        unit = self.request.get("unit", "")
+        if unit in latest:
+            return (latest[unit],)
+        kept = state.recent.get(unit)
         return () if kept is None else (kept[1],)
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
@@ -209,7 +212,7 @@ class AboutDecision(Command):
 
     id: str
 
-    def ids(self, state: State) -> tuple[str, ...]:
+    def ids(self, state: State, latest: Mapping[str, str]) -> tuple[str, ...]:
         return (self.id,)
 
 
@@ -385,8 +388,11 @@ class PutExperiment(Command):
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         described = {"name": self.experiment, "policy": self.settings.policy, "arms": len(self.arms)}
         if not state.is_empty:
-            if state.settings != self.settings or state.catalogue != digest(self.arms):
-                raise Refused(409, f"the experiment {self.experiment!r} exists with other arms or settings")
+            differences = state.settings.differences(self.settings)
+            differences += [] if state.catalogue == digest(self.arms) else ["arms"]
+            if differences:
+                what = f"the experiment {self.experiment!r} exists, and this would change {', '.join(differences)}"
+                raise Refused(409, f"{what}; change it with PATCH, and its arms with POST .../arms")
             return Outcome(200, described)
         self.settings.check_control(self.arms)
         self.settings.build(change_tree(None, {"add": self.arms}))
@@ -394,15 +400,50 @@ class PutExperiment(Command):
         return Outcome(201, described, (Event(at, Kind.EXPERIMENT, body=body, experiment=self.experiment),))
 
 
+@dataclass(frozen=True)
+class ChangeSettings(Command):
+    """Change some settings of an experiment; what it has learned is folded again where that depends on them."""
+
+    given: dict[str, Any]  # as `read_settings` takes them; None is the default
+    changes_all = True
+
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        settings = state.settings.change(self.given)
+        settings.check_control(state.policy.tree)
+        settings.build(state.policy.tree)
+        changed = state.settings.differences(settings)
+        event = Event(at, Kind.SETTINGS, body={"settings": settings.to_dict()}, experiment=state.name)
+        answer = {"name": state.name, "changed": changed, "settings": described_settings(settings)}
+        return Outcome(200, answer, (event,) if changed else ())
+
+
+@dataclass(frozen=True)
+class DeleteExperiment(Command):
+    """Delete an experiment: its events stay in the log, and its name is not used again."""
+
+    changes_all = True
+
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        event = Event(at, Kind.DELETION, experiment=state.name)
+        return Outcome(200, {"name": state.name, "status": "deleted"}, (event,))
+
+
+def described_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that differ from the defaults, and the policy."""
+    return {"policy": settings.policy} | settings.to_dict()
+
+
 # The start
 
 
 def first_events(plan: Plan, state: State, at: int) -> list[Event]:
-    """Return the events that bring the log in line with a plan: its catalogue, and what was known before."""
+    """Return the events that bring the log in line with a plan: settings, catalogue, and what was known before."""
     events = []
+    if body := _settings_change(plan, state):
+        events.append(Event(at, Kind.SETTINGS, body=body, experiment=plan.name))
     if state.is_empty:
         plan.settings.check_control(plan.arms)
-        body: dict[str, Any] = {"add": plan.arms, "source": plan.source}
+        body = {"add": plan.arms, "source": plan.source}
         events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
     elif state.catalogue != digest(plan.arms) and (body := _catalogue_changes(plan, state)):
         events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
@@ -415,6 +456,26 @@ def first_events(plan: Plan, state: State, at: int) -> list[Event]:
         body = plan.evidence | {"digest": digest(plan.evidence)}
         events.append(Event(at, Kind.EVIDENCE, body=body, experiment=plan.name))
     return events
+
+
+def _settings_change(plan: Plan, state: State) -> dict[str, Any]:
+    """Compare a plan's settings with the store's; return the body of an event that makes them equal, {} if they are.
+
+    Settings that are those of the last start say nothing new, even if some were changed through the service.
+    """
+    wanted = plan.settings.to_dict()
+    body = {"settings": wanted, "is_start": True}
+    if state.settings_version == 0:
+        return body
+    differences = state.settings.differences(plan.settings)
+    if not differences or wanted == state.started_with:
+        return {}
+    if not plan.updates_settings:
+        raise InvalidValue(
+            f"the settings of the experiment {plan.name!r} differ from those in the store: {'; '.join(differences)}. "
+            "Give --update-settings to change them, the settings of before, or another --store"
+        )
+    return body
 
 
 def _catalogue_changes(plan: Plan, state: State) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ OF_SOURCE = {part.name for part in fields(Source)}
 OPTIONS = OF_SOURCE | set(SettingsAsked.model_fields)
 
 
-def read_config(file: Path, catalogue: str) -> list[Plan]:
+def read_config(file: Path, catalogue: str, *, updates_settings: bool = False) -> list[Plan]:
     """Read a TOML file with a table [experiments.NAME] for each experiment; options as on the command line."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -40,13 +40,15 @@ def read_config(file: Path, catalogue: str) -> list[Plan]:
     plans = []
     for name, table in tables.items():
         try:
-            plans.append(make_plan(str(name), table, file.parent, catalogue))
+            plans.append(make_plan(str(name), table, file.parent, catalogue, updates_settings=updates_settings))
         except (BanditreeError, TypeError) as error:
             raise InvalidValue(f"{file}, [experiments.{name}]: {error}") from None
     return plans
 
 
-def make_plan(name: str, given: Mapping[str, Any], folder: Path, catalogue: str) -> Plan:
+def make_plan(
+    name: str, given: Mapping[str, Any], folder: Path, catalogue: str, *, updates_settings: bool = False
+) -> Plan:
     """Read an experiment's settings and its files, named relative to a folder; options are as on the command line."""
     check_experiment_name(name)
     options = {key.replace("-", "_"): value for key, value in given.items()}
@@ -68,7 +70,7 @@ def make_plan(name: str, given: Mapping[str, Any], folder: Path, catalogue: str)
         settings = read_settings(SettingsAsked.model_validate(options).model_dump())
     except ValidationError as error:
         raise InvalidValue(describe_errors(error.errors())) from None
-    return plan_of(name, source, settings, catalogue)
+    return replace(plan_of(name, source, settings, catalogue), updates_settings=updates_settings)
 
 
 def check_experiment_name(name: str) -> str:

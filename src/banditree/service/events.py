@@ -22,6 +22,8 @@ class Kind:
 
     DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"
     ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
+    SETTINGS, DELETION = "settings", "deletion"
+    FOLD = "fold"  # what the events before it, which are in an archive, fold to
 
 
 class Cohort:

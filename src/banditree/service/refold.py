@@ -1,23 +1,93 @@
-"""Fold an experiment again without what was voided; a long log in a process of its own, beside the traffic."""
+"""Fold an experiment from its log: without what was voided, with its last settings, and beside the traffic."""
 
 from __future__ import annotations
 
 import gc
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
+from typing import Any
 
-from banditree.service.archive import first_state
+from banditree.service.events import Kind, say, say_failure
 from banditree.service.settings import Settings
-from banditree.service.state import State
+from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
 
 MIN_EVENTS = 50_000  # in a log for which it is worth starting a process
 FEW = 1_000  # events that the service may fold between two requests
 
-Saved = tuple[int, bytes]  # the last event of a state, and the state
+Saved = tuple[int, Settings, int, bytes]  # the last event of a state, its settings, their event, and the state
+
+
+def known_settings(log: EventLog) -> dict[str, tuple[Settings, int]]:
+    """Return the settings of the experiments as the log has them, each with the event that it is from."""
+    known = {}
+    for event in log.of_kinds(Kind.EXPERIMENT, Kind.SETTINGS, Kind.FOLD):
+        if "settings" in (body := event.body or {}):
+            known[event.experiment] = Settings(**body["settings"]), event.n
+    return known
+
+
+def first_state(log: EventLog, name: str, settings: Settings) -> State:
+    """Return the state that an experiment's log begins with: nothing, but its last settings and all that was voided.
+
+    The settings that are given are those of a log without any.
+    """
+    state = State(name, *known_settings(log).get(name, (settings, 0)))
+    state.voids = Voids(event for event in log.of_kinds(Kind.VOID) if event.experiment == name)
+    return state
+
+
+class Refolds:
+    """Folds stale experiments again, beside the traffic, and puts them in their places."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self._running: dict[str, Future[State]] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is one to take over."""
+        return any(folding.done() for folding in self._running.values())
+
+    def take(self, states: dict[str, State], head: int) -> list[str]:
+        """Take over the states that are ready, start with those that are stale, and name the former."""
+        taken = []
+        for name, folding in list(self._running.items()):
+            if not folding.done():
+                continue
+            del self._running[name]
+            if (error := folding.exception()) is not None:
+                say_failure("folding again", error)
+            elif name in states:
+                state = folding.result()
+                for page in self.log.pages(state.n, experiment=name, until=head):
+                    state.apply(page)
+                states[name] = state
+                taken.append(name)
+                say("folded again", experiment=name, n=head)
+        for name, state in states.items():
+            if state.is_stale and name not in self._running:
+                self._running[name] = _start(fold_again, self.log.reader(), name, state.settings)
+        return taken
+
+
+def _start(work: Callable[..., State], *args: Any) -> Future[State]:
+    """Start work in a thread of its own, which does not keep the process alive."""
+    future: Future[State] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work(*args))
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=f"banditree-{work.__name__}", daemon=True).start()
+    return future
 
 
 @contextmanager
@@ -35,10 +105,10 @@ def without_collecting() -> Iterator[None]:
 def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) -> State:
     """Return the state that an experiment's log folds to."""
     with closing(open_log()) as log:
-        is_long = log.last() - log.archived >= MIN_EVENTS
+        is_long = log.count("experiment = ?", (name,)) >= MIN_EVENTS
     may_start = not multiprocessing.current_process().daemon  # which may not have processes of its own
-    n, data = (_fold_apart if is_long and may_start else _fold)(open_log, name, settings)
-    state = State.from_bytes(data, name, settings)
+    n, settings, version, data = (_fold_apart if is_long and may_start else _fold)(open_log, name, settings)
+    state = State.from_bytes(data, name, settings, version)
     state.n = n
     with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
         for page in log.pages(n, experiment=name):
@@ -54,7 +124,7 @@ def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Sa
         state = first_state(log, name, settings)
         for page in log.pages(state.n, experiment=name, until=end):
             state.apply(page)
-    return state.n, state.to_bytes()
+    return state.n, state.settings, state.settings_version, state.to_bytes()
 
 
 def _fold_apart(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Saved:

@@ -22,14 +22,13 @@ try:
     import uvicorn
 
     from banditree.service.app import Service
-    from banditree.service.archive import Archive
     from banditree.service.config import make_plan, read_config
     from banditree.service.engine import Engine
     from banditree.service.guard import LOOPBACK, REQUEST_SECONDS, Access, connection_limits
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None
 
-__all__ = ["Access", "Archive", "make_plan", "open_log", "read_config", "serve"]
+__all__ = ["Access", "make_plan", "open_log", "read_config", "serve"]
 
 SWITCH_SECONDS = 0.0005  # until the engine's thread gets its turn; Python's default of 5 ms would delay every answer
 GRACE_SECONDS = 10  # that unfinished requests get when the service stops
@@ -42,7 +41,6 @@ def serve(
     host: str,
     port: int,
     access: Access | None = None,
-    archive: Archive | None = None,
 ) -> None:
     """Serve decisions of some experiments until SIGTERM or Ctrl-C."""
     access = access or Access()
@@ -54,7 +52,7 @@ def serve(
         log = open_log(store)
         opened.callback(log.close)
         log_as_json()
-        engine = Engine(log, archive=archive)
+        engine = Engine(log)
         engine.start(plans)
         service = Service(engine, access)
         sys.setswitchinterval(SWITCH_SECONDS)

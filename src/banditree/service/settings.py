@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from banditree import __version__
 from banditree.beliefs import Gaussian
 from banditree.data.features import Features
 from banditree.errors import InvalidValue
@@ -23,7 +22,7 @@ DEFAULT_POLICY = "ATS"
 DEFAULT_CONTEXT_POLICY = "LinATS"
 RATES, REAL = "rates", "real"
 RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm, or always the same one
-FORMAT = 2  # of snapshots
+FORMAT = 3  # of snapshots
 MAX_SECONDS = 1e9
 MAX_DIM = 10_000
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -87,12 +86,25 @@ class Settings:
         of_fold = (
             "policy explore half_life dim features rewards reward_sd reward_window control_policy learn_control sticky"
         )
-        return json.dumps([FORMAT, __version__, *(getattr(self, name) for name in of_fold.split())])
+        return json.dumps([FORMAT, *(getattr(self, name) for name in of_fold.split())])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults, ready for JSON."""
         defaults = {part.name: part.default for part in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != defaults[name]}
+
+    def differences(self, other: Settings) -> list[str]:
+        """Say what other settings change: ``control from 0.2 to 0.5``."""
+        pairs = ((part.name, getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
+        return [f"{name} from {_shown(old)} to {_shown(new)}" for name, old, new in pairs if old != new]
+
+    def change(self, given: Mapping[str, Any]) -> Settings:
+        """Return settings with some of them changed, as `read_settings` takes them; None is the default."""
+        kept = {name: value for name, value in self.to_dict().items() if name not in given}
+        if "context" in given:
+            kept.pop("features", None)
+        features = kept.pop("features", None)
+        return read_settings(kept | ({} if features is None else {"context": features}) | dict(given))
 
     def build(self, tree: Tree) -> Policy:
         """Build the policy, without evidence."""
@@ -159,6 +171,7 @@ class Plan:
     source: str = ""  # where the catalogue was read from
     catalogue: str = "refuse"  # what to do if the store holds another one: refuse, update or keep
     evidence: dict[str, Any] | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
+    updates_settings: bool = False  # whether settings that differ from the store's replace them, or are refused
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
@@ -242,6 +255,11 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
                 raise InvalidValue(f"--context {part!r} has a level without a name")
             spec[name] = value if value == "bool" else levels
     return features_of(spec)
+
+
+def _shown(value: Any) -> str:
+    """Write the value of a setting for a sentence."""
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _number(text: str) -> float:

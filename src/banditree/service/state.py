@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import struct
@@ -13,6 +14,7 @@ from banditree.data.features import Features
 from banditree.errors import BadFile, BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
+from banditree.policy.state import hold
 from banditree.service.events import Cohort, Event, Kind, say
 from banditree.service.lift import Account, Moments
 from banditree.service.settings import Settings
@@ -34,8 +36,10 @@ class State:
     the state stale: it has to be folded again.
     """
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, settings_version: int = 0) -> None:
         self.name, self.settings = name, settings
+        self.settings_version = settings_version  # the event that they are from; 0 if they are not in the log
+        self.started_with: dict[str, Any] | None = None  # the settings that the service was last started with
         self.n = 0  # the last event of the log, of any experiment, that the state takes into account
         self.changed_at = 0  # the last event of this experiment
         self.tree_version = 0  # the last event that changed the tree
@@ -149,9 +153,16 @@ class State:
     def _apply_to_all(self, event: Event) -> None:
         """Apply an event about the whole experiment."""
         kind = event.kind
+        body = event.body or {}
+        if "settings" in body and event.n > self.settings_version:
+            self._change_settings(Settings(**body["settings"]), event.n)
         if kind in (Kind.ARMS, Kind.EXPERIMENT):
-            self._change(event.body or {})
+            self._change(body)
             self.tree_version = event.n
+        elif kind == Kind.FOLD:
+            self._start_from_fold(base64.b64decode(body["state"]))
+        elif kind == Kind.SETTINGS and body.get("is_start"):
+            self.started_with = body["settings"]
         elif kind == Kind.EVIDENCE:
             self._start_from(event.body or {})
             self.policy_version = event.n
@@ -160,6 +171,20 @@ class State:
         elif kind == Kind.VOID and event not in self.voids:
             self.voids.add(event)
             self.is_stale = True
+
+    def _change_settings(self, settings: Settings, n: int) -> None:
+        """Replace the settings; if the fold depends on what changes, everything has to be folded again."""
+        if self._policy is None:
+            vars(self).update(vars(State(self.name, settings)) | {"voids": self.voids})
+        self.is_stale = self.is_stale or settings.key != self.settings.key
+        self.settings, self.settings_version = settings, n
+
+    def _start_from_fold(self, data: bytes) -> None:
+        """Take over what archived events folded to, with the settings of now."""
+        restored = State.from_fold(data, self.name, self.settings)
+        restored.voids = Voids.from_list([*restored.voids.to_list(), *self.voids.to_list()])
+        kept = ("settings_version", "left_out", "is_stale")
+        vars(self).update(vars(restored) | {name: getattr(self, name) for name in kept})
 
     def _remember(self, decision: Event, sticky: int) -> None:
         """Remember the last decision of a unit for so many microseconds."""
@@ -217,6 +242,7 @@ class State:
     def to_bytes(self) -> bytes:
         """Convert to bytes for a snapshot."""
         names = ["changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"]
+        names += ["started_with"]
         rest: dict[str, Any] = {name: getattr(self, name) for name in names}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
@@ -228,33 +254,81 @@ class State:
         return HEAD.pack(MARK, hashlib.sha256(payload).digest(), len(text), len(policy)) + payload
 
     @classmethod
-    def from_bytes(cls, data: bytes, name: str, settings: Settings) -> State:
+    def from_bytes(cls, data: bytes, name: str, settings: Settings, settings_version: int = 0) -> State:
         """Restore a snapshot, or raise `BadFile` where it is damaged or that of something else."""
-        if len(data) < HEAD.size:
-            raise BadFile("it is too short")
-        mark, sha, text_size, policy_size = HEAD.unpack_from(data)
-        payload = data[HEAD.size :]
-        if mark != MARK or hashlib.sha256(payload).digest() != sha:
-            raise BadFile("it is damaged, or of another version")
-        rest = json.loads(payload[:text_size])
-        if (rest.pop("name"), rest.pop("settings")) != (name, settings.key):
+        rest, policy, control = _split(data)
+        if (rest["name"], rest["settings"]) != (name, settings.key):
             raise BadFile("it is that of other settings")
-        state = cls(name, settings)
-        state.left = set(rest.pop("left"))
-        state.traffic = Traffic.from_dict(rest.pop("traffic"))
-        state.account = Account.from_dict(rest.pop("account"), settings.reward_window)
-        state.voids = Voids.from_list(rest.pop("voids"))
-        state.recent = {unit: (at, id_) for unit, at, id_ in rest.pop("recent")}
-        state._skipped = set(rest.pop("skipped", ()))
-        for key, value in rest.items():
-            setattr(state, key, value)
-        state._policy = from_bytes(payload[text_size : text_size + policy_size])
-        control = payload[text_size + policy_size :]
-        state.control = from_bytes(control) if control else None
-        fresh = settings.build(state._policy.tree)
-        if type(fresh) is not type(state._policy) or repr(fresh.belief) != repr(state._policy.belief):
-            raise BadFile(f"it holds a {type(state._policy).__name__} of other settings")
+        state = cls(name, settings, settings_version)
+        state._restore(rest, policy, control)
+        if not _is_alike(settings.build(policy.tree), policy):
+            raise BadFile(f"it holds a {type(policy).__name__} of other settings")
         return state
+
+    @classmethod
+    def from_fold(cls, data: bytes, name: str, settings: Settings) -> State:
+        """Restore what archived events folded to, whatever the settings were: where they differ, a warm start."""
+        rest, policy, control = _split(data)
+        state = cls(name, settings)
+        state._restore(rest, _adapt(policy, settings.build(policy.tree), name), None)
+        fresh = settings.build_control(policy.tree)
+        state.control = fresh if fresh is None or control is None else _adapt(control, fresh, name)
+        if settings.sticky is None:
+            state.recent = {}
+        return state
+
+    def _restore(self, rest: dict[str, Any], policy: Policy, control: Policy | None) -> None:
+        self.left = set(rest["left"])
+        self.traffic = Traffic.from_dict(rest["traffic"])
+        self.account = Account.from_dict(rest["account"], self.settings.reward_window)
+        self.voids = Voids.from_list(rest["voids"])
+        self.recent = {unit: (at, id_) for unit, at, id_ in rest["recent"]}
+        self._skipped = set(rest.get("skipped", ()))
+        for key in ("changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"):
+            setattr(self, key, rest[key])
+        self.started_with = rest.get("started_with")
+        self._policy, self.control = policy, control
+
+
+def _split(data: bytes) -> tuple[dict[str, Any], Policy, Policy | None]:
+    """Split a saved state into its parts, or raise `BadFile` if it is damaged."""
+    if len(data) < HEAD.size:
+        raise BadFile("it is too short")
+    mark, sha, text_size, policy_size = HEAD.unpack_from(data)
+    payload = data[HEAD.size :]
+    if mark != MARK or hashlib.sha256(payload).digest() != sha:
+        raise BadFile("it is damaged, or of another version")
+    control = payload[text_size + policy_size :]
+    policy = from_bytes(payload[text_size : text_size + policy_size])
+    return json.loads(payload[:text_size]), policy, from_bytes(control) if control else None
+
+
+def tree_of_fold(data: bytes) -> Tree:
+    """Return the tree of a saved state."""
+    return _split(data)[1].tree
+
+
+def _is_alike(fresh: Policy, saved: Policy) -> bool:
+    """Whether a saved policy is of the same kind, with the same belief, as a new one."""
+    return type(fresh) is type(saved) and repr(fresh.belief) == repr(saved.belief)
+
+
+def _adapt(saved: Policy, fresh: Policy, name: str) -> Policy:
+    """Return a saved policy if it is that of the settings, or a fresh one that has learned its plays and rewards."""
+    is_same = (fresh.explore, fresh.half_life) == (saved.explore, saved.half_life)
+    if _is_alike(fresh, saved) and (is_same or fresh.dim is not None):
+        return saved  # what was learned from contexts cannot be learned again from sums
+    if fresh.dim is not None:
+        say("cold start", level="warning", experiment=name, why="what was archived has no contexts to learn from")
+        return fresh
+    with hold(saved, changes=False) as state:
+        leaves = state.tree.shape.node_of
+        plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
+        tried = [place for place, count in enumerate(plays.tolist()) if count > 0]
+        arms = [state.tree.arms[place] for place in tried]
+    if arms:
+        fresh.update_many(arms, rewards[tried], plays=plays[tried])
+    return fresh
 
 
 def fold(states: Mapping[str, State], events: Iterable[Event]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from banditree.errors import BadPath, BanditreeError, InvalidValue
+from banditree.service.clock import Clock
 from banditree.service.events import Event, Kind
 
 COLUMNS = ", ".join(Event._fields)
@@ -59,6 +60,11 @@ class EventLog(ABC):
     MARK = "?"  # where a value goes in a statement
     ERRORS: type[Exception]  # what the database raises
     _connection: Any = None
+    _clock: Clock
+
+    def now(self) -> int:
+        """Return the time of the store's clock, in microseconds since 1970. It never goes back."""
+        return self._clock.now()
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement, written with question marks, and fetch its rows."""
@@ -93,6 +99,9 @@ class EventLog(ABC):
         if self._connection is not None:
             self._connection.close()
 
+    def take_alone(self) -> None:  # noqa: B027
+        """Refuse if a service uses the store, and keep others from it until it is closed."""
+
     def check(self) -> None:  # noqa: B027
         """Raise `StoreUnavailable` if what is written would be lost, and the database would not say so itself."""
 
@@ -123,15 +132,14 @@ class EventLog(ABC):
         """Write something, to test whether that is possible."""
         self.run("UPDATE banditree_head SET at = at + 1 WHERE one = 1")
 
-    @property
-    def archived(self) -> int:
-        """The event up to which the log was archived; 0 if it was not."""
-        return int(self.fact("archived") or 0)
-
     def fact(self, name: str) -> str | None:
         """Return what is noted under a name, if anything."""
         rows = self.run("SELECT value FROM banditree_facts WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
+
+    def drop_fact(self, name: str) -> None:
+        """Forget what is noted under a name."""
+        self.run("DELETE FROM banditree_facts WHERE name = ?", (name,))
 
     def set_fact(self, name: str, value: str) -> None:
         """Note something under a name."""
@@ -144,12 +152,16 @@ class EventLog(ABC):
 
     def append(self, events: Sequence[Event]) -> None:
         """Append events, which already have their numbers."""
+        self.insert(events)
+        self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (events[-1].n, events[-1].at))
+
+    def insert(self, events: Sequence[Event]) -> None:
+        """Write events with the numbers that they have."""
         statement = f"INSERT INTO banditree_events ({COLUMNS}) VALUES ({', '.join([self.MARK] * len(Event._fields))})"
         try:
             self._connection.cursor().executemany(statement, [event.row() for event in events])
         except self.ERRORS as error:
             raise unavailable(error) from error
-        self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (events[-1].n, events[-1].at))
 
     def find(self, experiment: str, ids: Iterable[str]) -> dict[str, list[Event]]:
         """Look up all events of some decisions, in order; decisions that do not exist have none."""
@@ -238,6 +250,7 @@ class SqliteLog(EventLog):
     def __init__(self, path: Path, *, reads_only: bool = False) -> None:
         self.path, self.reads_only = path.resolve(), reads_only
         self._lock = None if reads_only else _lock(self.path)
+        self._clock = Clock()
         try:
             self._connection = self._open("rwc")
             if not reads_only:
@@ -293,6 +306,10 @@ class SqliteLog(EventLog):
                 "is written now would be lost. Put the files back and restart the service"
             )
 
+    def commit(self) -> None:
+        super().commit()
+        self.check()  # nothing is answered that is in a file which nobody will find
+
     def columns(self) -> set[str]:
         return {row[1] for row in self.run("PRAGMA table_info(banditree_events)")}
 
@@ -323,6 +340,11 @@ class SqliteLog(EventLog):
 def _lock(path: Path) -> int:
     """Take the lock that lasts as long as the process, on a file next to the store, which SQLite does not lock."""
     lock_file = path.with_name(path.name + ".lock")
+    if path.exists() and path.stat().st_nlink > 1:
+        raise InvalidValue(
+            f"{path} has another name (a hard link), under which it may be in use; SQLite keeps what is not yet in the "
+            "file beside each name. Remove the other name, or copy the file"
+        )
     try:
         lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
@@ -339,6 +361,6 @@ def _lock(path: Path) -> int:
     except OSError:
         os.close(lock)
         raise InvalidValue(
-            f"another banditree serve is using {path}; stop it first, or give --store postgresql://... for several"
+            f"another banditree process is using {path}; stop it first, or give --store postgresql://... for several"
         ) from None
     return lock

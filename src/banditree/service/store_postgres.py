@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from banditree.errors import BadPath, missing_extra
+from banditree.service.clock import Clock
 from banditree.service.store import EventLog, StoreUnavailable, unavailable
 
 try:
@@ -33,10 +34,12 @@ class PostgresLog(EventLog):
 
     def __init__(self, address: str, *, reads_only: bool = False) -> None:
         self.address = address
+        self._clock = Clock()
         try:
             self.reopen()
         except StoreUnavailable as error:
             raise BadPath(f"{error}; check its address, and whether it runs") from error
+        self.reads_only = reads_only
         if reads_only:
             return
         try:
