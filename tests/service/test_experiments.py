@@ -368,7 +368,7 @@ def test_a_service_starts_from_counts_once_and_like_rewards_one_by_one(tmp_path:
             state = service.engine.states[MAIN]
             assert [row.plays for row in state.policy.table()] == [row.plays for row in one_by_one.table()]
             assert [row.mean for row in state.policy.table()] == [row.mean for row in one_by_one.table()]
-            assert http.get("/readyz").json()["events"] == 2
+            assert http.get("/readyz").json()["events"] == 3
     with pytest.raises(InvalidValue, match="--weight needs"):  # and not, in silence, a service that knows nothing
         plan_of(MAIN, Source(file, ["item"], ["kind"], weight=0.5), TSC, "refuse")
     other = plan_of(MAIN, replace(source, weight=0.5), TSC, "refuse")

@@ -233,7 +233,7 @@ def test_what_was_answered_is_there_after_a_restart_and_from_the_log_alone(tmp_p
     with serving(tmp_path, "--policy", "HTS", "--explore", "0.1") as server:  # from the snapshot of the clean end
         assert nodes(server) == before
         started = until(lambda: [json.loads(line) for line in server.errors])[0]
-        assert started["from_snapshot"] == 61
+        assert started["from_snapshot"] == 62
     with serving(tmp_path, "--policy", "TS") as server:  # another policy learns from the same log
         assert nodes(server) == before
 
@@ -244,7 +244,7 @@ def test_windows_defaults_and_late_rewards(tmp_path: Path) -> None:
         assert put(server, ids[0], reward=1) == (200, {"status": "applied"})
         server.http.delete(f"/v1/decisions/{ids[1]}")
         assert nodes(server)[()]["plays"] == 1
-    with serving(tmp_path, "--reward-window", "0.001s", "--default-reward", "0") as server:  # has passed for all three
+    with serving(tmp_path, "--reward-window", "0.001s", "--default-reward", "0", "--update-settings") as server:  # has passed for all three
         until(lambda: server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] is not None)
         assert nodes(server)[()]["plays"] == 2
         assert server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] == 0
@@ -286,7 +286,7 @@ def test_with_a_half_life_earlier_rewards_fade_also_after_a_restart(tmp_path: Pa
     for _ in range(2):  # from the log, then from the snapshot
         with serving(tmp_path, *options) as server:
             assert nodes(server) == before
-    with serving(tmp_path) as server:  # without a half-life, the same log counts in full
+    with serving(tmp_path, "--update-settings") as server:  # without a half-life, the same log counts in full
         assert (nodes(server)[()]["plays"], nodes(server)[()]["reward"]) == (3, 2)
 
 
@@ -310,7 +310,7 @@ def test_contexts_and_rewards_of_any_size(tmp_path: Path) -> None:
         server.stop()
     with serving(other, "--rewards", "real") as server:
         assert nodes(server) == before
-    with serving(other, "--reward-sd", "3") as server:
+    with serving(other, "--reward-sd", "3", "--update-settings") as server:
         assert nodes(server) != before
 
 
@@ -383,7 +383,7 @@ def test_a_store_that_cannot_be_used_is_not_left_locked(tmp_path: Path) -> None:
 
 def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        assert "another banditree serve is using" in refused(tmp_path, "--store", str(tmp_path / "decisions.db"))
+        assert "another banditree process is using" in refused(tmp_path, "--store", str(tmp_path / "decisions.db"))
         assert server.http.post("/v1/decisions").status_code == 201
 
 
@@ -410,4 +410,4 @@ def test_metrics_count_what_happened(tmp_path: Path) -> None:
         assert values['banditree_rewards_total{experiment="main",status="learned"}'] == "1"
         assert values['banditree_decision_seconds_bucket{le="+Inf"}'] == "1"
         assert values["banditree_fold_lag_events"] == "0"
-        assert values["banditree_events"] == "3"
+        assert values["banditree_events"] == "4"  # settings, arms, a decision and its reward

@@ -16,14 +16,13 @@ from banditree.service.refold import first_state, known_settings
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold
 from banditree.service.store import COLUMNS, PAGE, EventLog
+from banditree.service.stores import open_log
 
 HELD = "what was archived of the experiment {!r} is {}; the store cannot be opened without it. Restore a backup"
 
 
 def archive(store: str, before: str, folder: Path) -> str:
     """Archive the events of a store from before a time; returns a sentence that says what was done."""
-    from banditree.service.serve import open_log
-
     try:
         limit = from_iso(before)
     except ValueError:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from banditree.service.commands import Command, Outcome
 
 LINGER_SECONDS = 0.005  # that a command waits for others, so that they share one write to the disk
+LEAST_SECONDS = 1e-4  # that a command is taken to need before one was timed
 TURN_SECONDS = 0.05  # of commands taken at once, about, so that those of other experiments do not wait long
 
 
@@ -72,14 +73,14 @@ class Queue:
                 batch.append(items.popleft())
                 if not items:
                     del self._waiting[name]
-                seconds += self._charge(name, self._cost.get(name, 0.0))
+                seconds += self._charge(name, self._cost.get(name, LEAST_SECONDS))
             self._size -= len(batch)
             return batch
 
     def note(self, experiment: str, seconds: float) -> None:
         """Note how long a command of an experiment took; `take` had counted what commands took before."""
         with self._changed:
-            known = self._cost.get(experiment, 0.0)
+            known = self._cost.get(experiment, LEAST_SECONDS)
             self._charge(experiment, seconds - known)
             self._cost[experiment] = known + (seconds - known) / 8
 

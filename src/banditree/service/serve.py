@@ -11,11 +11,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from banditree.base.files import find_target
 from banditree.errors import BadPath, InvalidValue, missing_extra
 from banditree.service.events import log_as_json
 from banditree.service.settings import Plan
-from banditree.service.store import EventLog, SqliteLog
+from banditree.service.stores import open_log
 
 try:
     import jinja2  # noqa: F401 (for the pages)
@@ -82,15 +81,6 @@ def serve(
         address = f"http://{shown}:{listening.getsockname()[1]}"
         print(f"banditree serves {n_arms:,} arms{among} at {address}", flush=True)
         server.run(sockets=[listening])
-
-
-def open_log(store: str) -> EventLog:
-    """Open the log at a path or an address."""
-    if store.startswith(("postgresql://", "postgres://")):
-        from banditree.service.store_postgres import PostgresLog
-
-        return PostgresLog(store)
-    return SqliteLog(find_target(store))
 
 
 class _Server(uvicorn.Server):

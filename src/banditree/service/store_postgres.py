@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from banditree.errors import BadPath, missing_extra
+from banditree.errors import BadPath, InvalidValue, missing_extra
 from banditree.service.clock import Clock
 from banditree.service.store import EventLog, StoreUnavailable, unavailable
 
@@ -22,6 +22,7 @@ SESSION = (
     "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'"
 )
 SET_UP = 7_061_970  # the advisory lock for creating the tables, because two processes may start at the same time
+IN_USE = 7_061_971  # the advisory lock that services share, and that an archive takes alone
 
 
 class PostgresLog(EventLog):
@@ -33,13 +34,12 @@ class PostgresLog(EventLog):
     ERRORS = psycopg.Error
 
     def __init__(self, address: str, *, reads_only: bool = False) -> None:
-        self.address = address
+        self.address, self.reads_only = address, reads_only
         self._clock = Clock()
         try:
             self.reopen()
         except StoreUnavailable as error:
             raise BadPath(f"{error}; check its address, and whether it runs") from error
-        self.reads_only = reads_only
         if reads_only:
             return
         try:
@@ -64,9 +64,16 @@ class PostgresLog(EventLog):
                 tcp_user_timeout=15_000,
             )
             self._connection.execute(SESSION)
+            if not self.reads_only and not self.run("SELECT pg_try_advisory_lock_shared(?)", (IN_USE,))[0][0]:
+                self.close()
+                raise StoreUnavailable("the store cannot be used now: banditree archive is working on it")
         except psycopg.Error as error:
             self.close()
             raise unavailable(error) from error
+
+    def take_alone(self) -> None:
+        if not self.run("SELECT pg_try_advisory_lock(?)", (IN_USE,))[0][0]:
+            raise InvalidValue("a banditree serve is using the store; stop it first")
 
     def columns(self) -> set[str]:
         where = "table_name = 'banditree_events' AND table_schema = ANY (current_schemas(false))"
