@@ -376,7 +376,7 @@ def test_a_service_starts_from_counts_once_and_like_rewards_one_by_one(tmp_path:
         pass
     with inside(other, store=tmp_path / "other.db") as (service, _):
         assert service.engine.states[MAIN].policy["a"].plays == 5
-    ts = Plan(plan.arms, Settings(policy="TS"), evidence=plan.evidence)
+    ts = Plan(plan.arms, Settings(policy="TS"), evidence=plan.evidence, updates_settings=True)
     with inside(ts, store=tmp_path / "decisions.db") as (service, _):  # another policy starts from the same
         assert service.engine.states[MAIN].policy["a"].plays == 10
 

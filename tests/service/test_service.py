@@ -227,24 +227,26 @@ def test_what_was_answered_is_there_after_a_restart_and_from_the_log_alone(tmp_p
         put(server, answer["id"], reward=place % 3 / 2)
     before = nodes(server)
     server.kill()
-    with serving(tmp_path, "--policy", "HTS", "--explore", "0.1") as server:  # from the log
+    with serving(tmp_path, "--policy", "HTS", "--explore", "0.1", "--update-settings") as server:  # from the log
         assert nodes(server) == before
         assert server.http.get(f"/v1/decisions/{answers[7]['id']}").json() == answers[7] | {"reward": 0.5}
-    with serving(tmp_path, "--policy", "HTS", "--explore", "0.1") as server:  # from the snapshot of the clean end
+    with serving(
+        tmp_path, "--policy", "HTS", "--explore", "0.1", "--update-settings"
+    ) as server:  # from the snapshot of the clean end
         assert nodes(server) == before
         started = until(lambda: [json.loads(line) for line in server.errors])[0]
         assert started["from_snapshot"] == 62
-    with serving(tmp_path, "--policy", "TS") as server:  # another policy learns from the same log
+    with serving(tmp_path, "--policy", "TS", "--update-settings") as server:  # another policy learns from the same log
         assert nodes(server) == before
 
 
 def test_windows_defaults_and_late_rewards(tmp_path: Path) -> None:
-    with serving(tmp_path, "--reward-window", "1h", "--default-reward", "0") as server:
+    with serving(tmp_path, "--reward-window", "1h", "--default-reward", "0", "--update-settings") as server:
         ids = [server.http.post("/v1/decisions").json()["id"] for _ in range(3)]
         assert put(server, ids[0], reward=1) == (200, {"status": "applied"})
         server.http.delete(f"/v1/decisions/{ids[1]}")
         assert nodes(server)[()]["plays"] == 1
-    with serving(tmp_path, "--reward-window", "0.001s", "--default-reward", "0", "--update-settings") as server:  # has passed for all three
+    with serving(tmp_path, "--reward-window", "0.001s", "--default-reward", "0", "--update-settings") as server:
         until(lambda: server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] is not None)
         assert nodes(server)[()]["plays"] == 2
         assert server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] == 0
@@ -252,7 +254,7 @@ def test_windows_defaults_and_late_rewards(tmp_path: Path) -> None:
         assert put(server, ids[2], reward=1) == (200, {"status": "duplicate"})
         assert server.http.get(f"/v1/decisions/{ids[2]}").json()["reward"] == 1
         assert (nodes(server)[()]["plays"], nodes(server)[()]["reward"]) == (2, 1)
-    with serving(tmp_path, "--reward-window", "0.01", "--learn-late") as server:
+    with serving(tmp_path, "--reward-window", "0.01", "--learn-late", "--update-settings") as server:
         id_ = server.http.post("/v1/decisions").json()["id"]
         time.sleep(0.05)
         assert put(server, id_, reward=1) == (200, {"status": "late"})
