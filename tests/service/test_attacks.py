@@ -18,12 +18,12 @@ from typing import Any
 import httpx
 import pytest
 
-from banditree.service import engine as engine_module
 from banditree.service import stream
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, Kind, now
 from banditree.service.serve import open_log
 from banditree.service.settings import Plan, Settings
+from banditree.service.snapshots import snapshot_key
 from banditree.service.store import StoreUnavailable
 from tests.support.databases import postgres, programs
 from tests.support.serving import ITEMS, Server, holding, inside, items, serving, start, until
@@ -88,7 +88,7 @@ def test_a_log_with_an_event_that_does_not_fit_starts_without_it_and_says_so(
     engine.stop()
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     [left_out] = [line for line in lines if line["event"] == "event left out"]
-    assert left_out["n"] == 4
+    assert left_out["n"] == 5  # after settings, arms and two decisions
 
 
 # Clocks
@@ -352,7 +352,7 @@ def test_a_snapshot_that_does_not_fit_the_log_is_ignored(tmp_path: Path, how: st
     engine = running(store)
     whole = engine.states[MAIN].to_bytes()
     engine.stop()
-    key = engine_module.snapshot_key(MAIN, settings)
+    key = snapshot_key(MAIN, settings)
     with closing(sqlite3.connect(store)) as database:
         n, data = database.execute("SELECT n, data FROM banditree_snapshots WHERE settings = ?", (key,)).fetchone()
         if how == "other policy":
@@ -400,7 +400,7 @@ def test_a_store_that_is_deleted_while_it_runs_is_noticed(tmp_path: Path, name: 
 def test_a_symbolic_link_does_not_fool_the_lock(tmp_path: Path) -> None:
     with closing(open_log(str(tmp_path / "decisions.db"))):
         (tmp_path / "link.db").symlink_to(tmp_path / "decisions.db")
-        with pytest.raises(ValueError, match="another banditree serve"):
+        with pytest.raises(ValueError, match="another banditree process"):
             open_log(str(tmp_path / "link.db"))
 
 

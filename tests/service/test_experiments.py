@@ -82,7 +82,7 @@ def test_experiments_have_their_own_arms_decisions_and_state(tmp_path: Path) -> 
             assert {name: state.to_bytes() for name, state in service.engine.states.items()} == before
             for state in service.engine.states.values():
                 service.engine.log.drop_snapshot(f"{state.name}/{state.settings.key}")
-            service.engine._snapshot = service.engine.n
+            service.engine.snapshots.n = service.engine.n
 
 
 def test_a_store_of_version_0_2_is_taken_over(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_config_file_has_a_table_for_each_experiment(tmp_path: Path) -> None:
 def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     """Of waiting commands, one of each experiment is taken in turn."""
     from banditree.service.commands import Decide
-    from banditree.service.engine import Queue, Waiting
+    from banditree.service.queue import Queue, Waiting
 
     queue, future = Queue(), Any
     calm = Waiting(Decide("calm", {}), future, bool)  # type: ignore[arg-type]

@@ -21,9 +21,13 @@ class DefaultRewards:
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
-        self._scanned = int(log.fact("swept") or 0)  # decisions up to this event were examined
+        self._scanned = 0  # decisions up to this event were examined
         self._has_windows = False
         self._due: list[Due] = []  # a heap
+
+    def load(self) -> None:
+        """Go on where the last process, or another one, was at its last snapshot."""
+        self._scanned = int(self.log.fact("swept") or 0)
 
     @property
     def swept(self) -> int:

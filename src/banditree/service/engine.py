@@ -77,6 +77,7 @@ class Engine:
         began = time.perf_counter()
         adopt_archive(self.log)
         self.salt = str(self.log.fact("salt"))
+        self._defaults.load()
         with without_collecting():
             self.replica.load({plan.name: plan.settings for plan in plans}, self.snapshots)
             from_snapshot = self.n
