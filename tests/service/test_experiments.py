@@ -593,12 +593,12 @@ def test_an_experiment_has_a_stream_of_its_own_events(tmp_path: Path) -> None:
             http.post(f"/v1/experiments/{name}/decisions", json={"id": f"before-{name}"})
         with http.stream("GET", "/v1/experiments/other/events", headers={"last-event-id": "0"}) as stream:
             lines = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
-            seen = [next(lines) for _ in range(2)]
+            seen = [next(lines) for _ in range(3)]  # settings, arms and a decision
             for name in ("main", "other"):
                 http.post(f"/v1/experiments/{name}/decisions", json={"id": f"after-{name}"})
             seen.append(next(lines))
         assert {event["experiment"] for event in seen} == {"other"}
-        assert [event["id"] for event in seen[1:]] == ["before-other", "after-other"]
+        assert [event["id"] for event in seen[2:]] == ["before-other", "after-other"]
 
 
 @pytest.mark.parametrize("name", ["%2E", "%2E%2E"])
