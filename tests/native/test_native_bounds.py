@@ -126,6 +126,7 @@ def pieces(policy: bt.Policy) -> dict[str, Any]:
         "explore": 0.0,
         "scale": rows.scale,
         "fade": 1.0,
+        "law": rows.law,
     }
 
 

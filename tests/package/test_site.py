@@ -26,7 +26,8 @@ def listed(page: Path) -> list[str]:
 def test_every_page_is_in_one_part(source: Path) -> None:
     assert listed(source / "index.md") == [title.lower() for title in PARTS]
     pages = Counter(page for title in PARTS for page in listed(source / f"{title.lower()}.md"))
-    written = {f"docs/{page.stem}" for page in (ROOT / "docs").glob("*.md")} | {"CHANGELOG", "CONTRIBUTING"}
+    pages_of_docs = {str(page.relative_to(ROOT).with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
+    written = pages_of_docs | {"CHANGELOG", "CONTRIBUTING"}
     assert pages == Counter(written)
 
 

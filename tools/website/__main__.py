@@ -9,10 +9,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-COPIED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE", "docs", "examples")
+COPIED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE", "docs", "examples", "deploy")
 LINK_TO_README = re.compile(r"(\]\()((?:\.\./)*)README\.md")
 
-# The pages of each part of the site, in order; ``docs/*`` stands for the pages of docs/ that no part names.
+# The pages of each part of the site, in order; ``docs/*`` stands for the pages of that folder that no part names.
 PARTS = {
     "Start": (
         "docs/concepts",
@@ -23,6 +23,7 @@ PARTS = {
         "docs/gallery",
     ),
     "Guides": ("docs/*",),
+    "Notes": ("docs/notes/*",),
     "Reference": ("docs/api", "docs/readings", "docs/dependencies", "CHANGELOG", "CONTRIBUTING", "docs/index"),
 }
 
@@ -55,8 +56,12 @@ def stage(target: Path) -> Path:
 
 def _pages(target: Path, names: tuple[str, ...]) -> list[str]:
     named = {name for pages in PARTS.values() for name in pages}
-    others = [name for page in sorted((target / "docs").glob("*.md")) if (name := f"docs/{page.stem}") not in named]
-    return [page for name in names for page in (others if name == "docs/*" else [name])]
+    pages = []
+    for name in names:
+        folder, star, _ = name.partition("/*")
+        unnamed = [f"{folder}/{page.stem}" for page in sorted((target / folder).glob("*.md"))] if star else [name]
+        pages += [page for page in unnamed if not star or page not in named]
+    return pages
 
 
 def _contents(pages: list[str], *options: str) -> str:
