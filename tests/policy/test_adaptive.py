@@ -460,4 +460,4 @@ def test_priors_of_one_tree_share_the_noise() -> None:
 
 def test_what_is_not_a_log_is_refused() -> None:
     with pytest.raises(InvalidType, match=r"bt\.read_log"):
-        bt.ATS(DEEP).learn("log.csv")
+        bt.ATS(DEEP).learn("log.csv")  # type: ignore[arg-type]
