@@ -120,7 +120,7 @@ class Service:
     # Decisions and rewards
 
     async def decide(self, request: Request) -> Response:
-        asked = read(request, schema.DecisionAsked)
+        asked = read(request, schema.DecisionRequest)
         return await self._do(
             request, commands.Decide(asked.id, asked.request(), self.engine.salt, experiment=_experiment(request))
         )
@@ -134,7 +134,7 @@ class Service:
         return await self._do(request, commands.Withdraw(_decision_id(request), experiment=_experiment(request)))
 
     async def reward(self, request: Request) -> Response:
-        asked = read(request, schema.RewardAsked)
+        asked = read(request, schema.RewardRequest)
         command = commands.GiveReward(
             _decision_id(request), asked.reward, asked.position, asked.arm, experiment=_experiment(request)
         )
@@ -164,30 +164,30 @@ class Service:
     # Experiments
 
     async def change_arms(self, request: Request) -> Response:
-        asked = read(request, schema.ArmsAsked)
+        asked = read(request, schema.ArmsRequest)
         return await self._do(
             request, commands.ChangeArms(asked.add, asked.move, asked.remove, experiment=_experiment(request))
         )
 
     async def pause(self, request: Request) -> Response:
         """Let the control policy decide for everybody, and learn nothing."""
-        read(request, schema.Asked)
+        read(request, schema.RequestBody)
         return await self._do(request, commands.Pause(True, experiment=_experiment(request)))
 
     async def resume(self, request: Request) -> Response:
-        read(request, schema.Asked)
+        read(request, schema.RequestBody)
         return await self._do(request, commands.Pause(False, experiment=_experiment(request)))
 
     async def void(self, request: Request) -> Response:
         """Leave decisions and their rewards out of all that was learned, as if they had never been."""
-        asked, name = read(request, schema.VoidAsked), self._state(request).name
+        asked, name = read(request, schema.VoidRequest), self._state(request).name
         response = await self._do(request, commands.Void(asked.what(), experiment=name))
         while self.engine.is_refolding(name) and GONE not in request.scope:
             await asyncio.sleep(0.02)
         return response
 
     async def put_experiment(self, request: Request) -> Response:
-        asked = read(request, schema.ExperimentAsked)
+        asked = read(request, schema.ExperimentRequest)
         try:
             name = check_experiment_name(request.path_params["name"])
             settings = read_settings(asked.model_dump(exclude={"arms"}))
@@ -415,7 +415,7 @@ class FlagRefused(Refused):
 def _visitor(request: Request) -> dict[str, Any]:
     """Read whom an OFREP request is for: ``targetingKey``, and the context by name."""
     try:
-        return _parse(request, schema.FlagAsked).context.model_dump()
+        return _parse(request, schema.FlagRequest).context.model_dump()
     except ValidationError as error:
         errors: list[Any] = error.errors(include_url=False)
         first, code = errors[0], "INVALID_CONTEXT"

@@ -134,7 +134,7 @@ class Decide(Command):
         if k > 1:
             _check_slate(state, limits, k)
         choices: list[Choice] = []
-        for _ in range(k):  # each position anew among the arms that are left, so that its probability is exact
+        for _ in range(k):  # each position again among the arms that are left, so that its probability is exact
             choices.append(_choose(state, policy, context, limits))
             limits["exclude"] = [*(limits["exclude"] or ()), choices[-1][0]]
         body = {
@@ -183,7 +183,7 @@ def _check_slate(state: State, limits: dict[str, Any], k: int) -> None:
 
 
 def _choose(state: State, policy: Policy | None, context: Any, limits: dict[str, Any]) -> Choice:
-    """Choose by a policy; without one, the item of the control policy, or any of the allowed arms alike."""
+    """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
     if policy is not None:
         choice = policy.decide(context if policy.dim is not None else None, **limits)
         return str(choice.arm), choice.propensity, list(choice.steps)

@@ -20,12 +20,12 @@ from banditree.data.items import read_tree
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.errors.checks import split_names
 from banditree.ope import read_log
-from banditree.service.schema import MAX_ARM_NAME, SettingsAsked, describe_errors, storable
+from banditree.service.schema import MAX_ARM_NAME, SettingsRequest, describe_errors, storable
 from banditree.service.settings import Plan, Settings, Source, read_settings
 from banditree.tree import Tree
 
 OF_SOURCE = {part.name for part in fields(Source)}
-OPTIONS = OF_SOURCE | set(SettingsAsked.model_fields)
+OPTIONS = OF_SOURCE | set(SettingsRequest.model_fields)
 
 
 def read_config(file: Path, catalogue: str, *, updates_settings: bool = False) -> list[Plan]:
@@ -67,7 +67,7 @@ def make_plan(
     if isinstance(options.get("context"), str) and "=" not in options["context"]:
         options["context"] = read_context(options["context"], folder)
     try:
-        settings = read_settings(SettingsAsked.model_validate(options).model_dump())
+        settings = read_settings(SettingsRequest.model_validate(options).model_dump())
     except ValidationError as error:
         raise InvalidValue(describe_errors(error.errors())) from None
     return replace(plan_of(name, source, settings, catalogue), updates_settings=updates_settings)

@@ -3,7 +3,7 @@
 The interval is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform
 central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024): it holds at all times at
 once, so that one may look as often as one likes and stop whenever one likes. Units, not decisions, are what it counts:
-the decisions of one visitor are alike.
+the decisions of one visitor are not independent.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _residuals(sums: Moments) -> Number:
 
 
 def radius(variance: Number, units: Number) -> Number:
-    r"""Half the width of the interval, for a mean with this variance after so many units.
+    r"""Half the width of the interval, for a mean with this variance after ``units`` units.
 
     .. math:: \sqrt{v} \sqrt{\frac{2 (t \rho^2 + 1)}{t \rho^2} \log \frac{\sqrt{t \rho^2 + 1}}{\alpha}}
     """

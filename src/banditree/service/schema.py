@@ -77,13 +77,13 @@ Vector = Annotated[list[float], Field(max_length=MAX_CONTEXT)]
 Named = Annotated[dict[Name, str | int | float | bool | None], Field(max_length=1000)]
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """A request: unknown fields are refused, and no value is converted."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
-class DecisionAsked(Asked):
+class DecisionRequest(RequestBody):
     """What to decide. All fields are optional."""
 
     context: Annotated[Vector | Named | None, BeforeValidator(_context)] = Field(
@@ -101,7 +101,7 @@ class DecisionAsked(Asked):
         return {what: value for what, value in given.items() if value is not None}
 
 
-class RewardAsked(Asked):
+class RewardRequest(RequestBody):
     """The reward of a decision."""
 
     reward: float
@@ -111,7 +111,7 @@ class RewardAsked(Asked):
     arm: Arm | None = Field(None, description="In shadow mode: the arm that was shown.")
 
 
-class ArmsAsked(Asked):
+class ArmsRequest(RequestBody):
     """Changes of the catalogue; if one of them is invalid, none is made."""
 
     add: Paths = Field(default_factory=dict, description="New arms and the clusters above them, coarse to fine.")
@@ -119,7 +119,7 @@ class ArmsAsked(Asked):
     remove: Arms = Field(default_factory=list)
 
 
-class VoidAsked(Asked):
+class VoidRequest(RequestBody):
     """Which decisions no longer count: those in a stretch of time, or with certain ids, or of a unit."""
 
     from_: Annotated[Time, Field(alias="from", description="ISO time of the first decision.")] = None
@@ -128,7 +128,7 @@ class VoidAsked(Asked):
     unit: Name | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> VoidAsked:
+    def _one_way(self) -> VoidRequest:
         ways = [self.from_ is not None or self.to is not None, self.ids is not None, self.unit is not None]
         if sum(ways) != 1 or (self.from_ is None) != (self.to is None):
             raise ValueError('give {"from": ..., "to": ...}, or {"ids": [...]}, or {"unit": ...}')
@@ -143,13 +143,13 @@ class VoidAsked(Asked):
         return {"unit": self.unit} if self.unit is not None else {"from": self.from_, "to": self.to}
 
 
-class ContextAsked(Asked):
+class ContextRequest(RequestBody):
     context: dict[str, Any] | str | None = Field(
         None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
     )
 
 
-class ArmsOfExperiment(ContextAsked):
+class ArmsOfExperiment(ContextRequest):
     """A new experiment."""
 
     arms: Paths = Field(description="The arms and the clusters above them, coarse to fine.", min_length=1)
@@ -163,8 +163,8 @@ def _settings() -> dict[str, Any]:
     return {part.name: (types[part.name], Field(part.default, description=part.metadata["help"])) for part in described}
 
 
-SettingsAsked = create_model("SettingsAsked", __base__=ContextAsked, **_settings())
-ExperimentAsked = create_model("ExperimentAsked", __base__=ArmsOfExperiment, **_settings())
+SettingsRequest = create_model("SettingsRequest", __base__=ContextRequest, **_settings())
+ExperimentRequest = create_model("ExperimentRequest", __base__=ArmsOfExperiment, **_settings())
 
 
 class Visitor(BaseModel):
@@ -175,7 +175,7 @@ class Visitor(BaseModel):
     targetingKey: Name  # noqa: N815
 
 
-class FlagAsked(BaseModel):
+class FlagRequest(BaseModel):
     """What OpenFeature's protocol asks."""
 
     context: Visitor

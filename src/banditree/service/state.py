@@ -79,7 +79,7 @@ class State:
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit.
 
-        An event that does not fit is left out, in every process and after every start alike.
+        An event that does not fit is left out, in every process and after every start.
         """
         run: list[Event] = []
         for event in events:
@@ -261,7 +261,7 @@ class State:
             raise BadFile("it is that of other settings")
         state = cls(name, settings, settings_version)
         state._restore(rest, policy, control)
-        if not _is_alike(settings.build(policy.tree), policy):
+        if not _is_same_kind(settings.build(policy.tree), policy):
             raise BadFile(f"it holds a {type(policy).__name__} of other settings")
         return state
 
@@ -308,7 +308,7 @@ def tree_of_fold(data: bytes) -> Tree:
     return _split(data)[1].tree
 
 
-def _is_alike(fresh: Policy, saved: Policy) -> bool:
+def _is_same_kind(fresh: Policy, saved: Policy) -> bool:
     """Whether a saved policy is of the same kind, with the same belief, as a new one."""
     return type(fresh) is type(saved) and repr(fresh.belief) == repr(saved.belief)
 
@@ -316,7 +316,7 @@ def _is_alike(fresh: Policy, saved: Policy) -> bool:
 def _adapt(saved: Policy, fresh: Policy, name: str) -> Policy:
     """Return a saved policy if it is that of the settings, or a fresh one that has learned its plays and rewards."""
     is_same = (fresh.explore, fresh.half_life) == (saved.explore, saved.half_life)
-    if _is_alike(fresh, saved) and (is_same or fresh.dim is not None):
+    if _is_same_kind(fresh, saved) and (is_same or fresh.dim is not None):
         return saved  # what was learned from contexts cannot be learned again from sums
     if fresh.dim is not None:
         say("cold start", level="warning", experiment=name, why="what was archived has no contexts to learn from")

@@ -176,16 +176,16 @@ class EventLog(ABC):
         return events
 
     def events(
-        self, after: int, most: int, experiment: str | None = None, *, until: int | None = None, columns: str = COLUMNS
+        self, after: int, limit: int, experiment: str | None = None, *, until: int | None = None, columns: str = COLUMNS
     ) -> list[Event]:
-        """Return at most so many of the events after one, and up to another, in order."""
+        """Return up to ``limit`` events with ``after < n <= until``, in order."""
         where: str = "n > ?"
         values: list[Any] = [after]
         if until is not None:
             where, values = f"{where} AND n <= ?", [*values, until]
         if experiment is not None:  # joined with '' so that no store takes its index, and sorts, but reads in order
             where, values = f"{where} AND experiment || '' = ?", [*values, experiment]
-        return self._select(f"{where} ORDER BY n LIMIT {most:d}", values, columns)
+        return self._select(f"{where} ORDER BY n LIMIT {limit:d}", values, columns)
 
     def pages(
         self, after: int, *, whole: bool = False, experiment: str | None = None, until: int | None = None
@@ -203,11 +203,11 @@ class EventLog(ABC):
         """Return all events of these kinds, which must not be about single decisions."""
         return self._select(f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n", kinds)
 
-    def decisions(self, after: int, most: int) -> list[tuple[int, int, str, str]]:
-        """Return n, time, experiment and id of at most so many decisions after this event."""
+    def decisions(self, after: int, limit: int) -> list[tuple[int, int, str, str]]:
+        """Return n, time, experiment and id of the decisions among the ``limit`` events after this one."""
         where = f"n > ? AND kind = '{Kind.DECISION}' AND n <= ?"
         statement = f"SELECT n, at, experiment, id FROM banditree_events WHERE {where} ORDER BY n"
-        return [(int(n), int(at), name, id_) for n, at, name, id_ in self.run(statement, (after, after + most))]
+        return [(int(n), int(at), name, id_) for n, at, name, id_ in self.run(statement, (after, after + limit))]
 
     def count(self, where: str, values: Sequence[Any]) -> int:
         """Count the events that fulfil a condition."""

@@ -12,7 +12,7 @@ BEAT_SECONDS = 15.0  # without an event for so long, a comment is sent, so that 
 MAX_QUEUE_BYTES = 2**20  # texts that may wait for a slow listener before it is disconnected
 MAX_LISTENERS = 100
 PAGE_BYTES = 2**16  # missed events read at a time, about
-MAX_PAGE = 500  # and at most so many
+MAX_PAGE = 500  # and at most this many
 MAX_REPLAYED = 10_000  # missed events that a listener gets
 
 Texts = list[tuple[int, str, str]]  # (number, experiment, text)
