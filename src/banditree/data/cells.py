@@ -22,7 +22,6 @@ T = TypeVar("T")
 MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}
 TRUTHS = {"true": 1.0, "false": 0.0}
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
-DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # thousands as written in much of Europe, or three decimals
 NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # what the lists and structs of Parquet files become
 
 
@@ -130,8 +129,7 @@ def _number(value: object, *, truths: bool) -> float | str:
             raise ValueError
         return float(plain) / 100 if text.endswith("%") else float(plain)
     except ValueError:
-        marks = "; a point marks decimals and a comma thousands, as in 1,200.5" if re.search(r"\d[.,]\d", text) else ""
-        return f"{quote(value)} is not a number{marks}"
+        return f"{quote(value)} is not a number"
 
 
 def are_truths(values: Sequence[object]) -> bool:
@@ -154,10 +152,6 @@ def _as_key(value: object) -> Any:
 
 def not_a_count(value: object, number: float) -> str | None:
     """Say what is wrong with a number as a count; None if it is a whole number or missing."""
-    if isinstance(value, str) and DOTTED.fullmatch(value.strip()):
-        return (
-            f"{quote(value)} may be {number:.12g} or {value.strip().replace('.', '')}; write counts without separators"
-        )
     if math.isfinite(number) and not number.is_integer():
         text = quote(value) if isinstance(value, str) else f"{number:.12g}"
         return f"{text} is not a whole number; write 1200 for one thousand two hundred, without separators"

@@ -7,9 +7,8 @@ import difflib
 import gzip
 import io
 import os
-import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -29,7 +28,7 @@ MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below 
 TOO_LARGE = "is too large to compute with; use a smaller unit"
 MAX_BYTES = 500_000_000  # that a compressed file may expand to by default
 CHUNK_BYTES = 1 << 20
-DELIMITERS = (",", ";", "\t", "|")
+DELIMITERS = ",;\t|"
 
 Mask = NDArray[np.bool_]
 
@@ -207,8 +206,10 @@ def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
         path = existing_file(source)
         if is_parquet(path):
             return list(_as_frame(_read_parquet(path)).columns)
-        lines = io.StringIO(read_text(path, max_bytes), newline="")
-        return _read_header(path, lines, [])[1]
+        try:
+            return _header(next(_read_csv(path, max_bytes), []))
+        except csv.Error as cause:
+            raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
     return list(_as_frame(source).columns)
 
 
@@ -231,16 +232,14 @@ def _check_header(header: Sequence[str], wanted: Sequence[str], source: str, err
 
 
 def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int, error: type[TableError]) -> Columns:
-    lines = io.StringIO(read_text(path, max_bytes), newline="")  # accepts \n, \r\n, or \r alone
-    delimiter, header = _read_header(path, lines, wanted)
-    _check_header(header, wanted, path.name, error)
-    places = [header.index(name) for name in wanted]
-    pick = itemgetter(*places, places[0])  # the first column twice, so that a single column gives a tuple too
-    records, rows, problems = [], [], []
+    table = _read_csv(path, max_bytes)
     try:
-        reader = csv.reader(lines, delimiter=delimiter)
-        next(reader, None)
-        for row, record in enumerate(reader, start=2):
+        header = _header(next(table, []))
+        _check_header(header, wanted, path.name, error)
+        places = [header.index(name) for name in wanted]
+        pick = itemgetter(*places, places[0])  # the first column twice, so that a single column gives a tuple too
+        records, rows, problems = [], [], []
+        for row, record in enumerate(table, start=2):
             if not "".join(record).strip():
                 continue  # an empty line
             if len(record) != len(header):
@@ -255,29 +254,16 @@ def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int, error: type[Tab
     return Columns(path.name, values, rows, problems)
 
 
-def _read_header(path: Path, lines: io.StringIO, wanted: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the delimiter and the names of the columns, and go back to the start."""
-    try:
-        delimiter = _delimiter(next(lines, ""), wanted)
-        lines.seek(0)
-        header = [cell.strip() for cell in next(csv.reader(lines, delimiter=delimiter), [])]
-    except csv.Error as cause:
-        raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
+def _read_csv(path: Path, max_bytes: int) -> Iterator[list[str]]:
+    """Read the rows of a CSV file, whose delimiter is the one that its header has most of."""
+    lines = io.StringIO(read_text(path, max_bytes), newline="")  # accepts \n, \r\n, or \r alone
+    delimiter = max(DELIMITERS, key=next(lines, "").count)
     lines.seek(0)
-    return delimiter, header
+    return csv.reader(lines, delimiter=delimiter)
 
 
-def _delimiter(header: str, wanted: Sequence[str]) -> str:
-    """Choose the delimiter that finds most of the wanted columns, then the one that gives most columns."""
-
-    def score(delimiter: str) -> tuple[int, int]:
-        try:
-            names = {cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])}
-        except csv.Error:  # with the wrong delimiter a wide header is one cell, which may be too long
-            return 0, 0
-        return len(names & set(wanted)), len(names)
-
-    return max(DELIMITERS, key=score)
+def _header(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
 
 
 # ---------------------------------------------------------------- mappings, data frames, Parquet
@@ -320,38 +306,20 @@ def _as_frame(frame: Any) -> Any:
 
 
 def _read_parquet(path: Path) -> Any:
-    """Read a data frame with the first installed library that reads Parquet."""
-    for library in ("polars", "pandas", "pyarrow.parquet"):
-        try:
-            module = __import__(library, fromlist=["*"])
-            reader = module.read_table if library == "pyarrow.parquet" else module.read_parquet
-            return reader(path)
-        except ImportError:
-            continue
-        except Exception as cause:
-            raise InvalidValue(f"{path.name} is not a Parquet file: {cause}") from None
-    raise missing_extra("parquet", "Parquet files need pyarrow or polars")
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise missing_extra("parquet", "Parquet files need pyarrow") from None
+    try:
+        return parquet.read_table(path)
+    except Exception as cause:
+        raise InvalidValue(f"{path.name} is not a Parquet file: {cause}") from None
 
 
-# ---------------------------------------------------------------- files: text, or an error that says what they are
+# ---------------------------------------------------------------- files
 
-GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
-JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{\"\d\]])")
-SAVE_AS_CSV = "save it as CSV in UTF-8"
-USE_A_FRAME = "read it into a data frame and pass that instead of the file, or write it as CSV"
-UNPACK = "unpack it first, or pack it with gzip"
-OTHER_KINDS = {  # first bytes -> (what it is, what to do)
-    b"\xd0\xcf\x11\xe0": ("an Excel workbook", "save the sheet as CSV in UTF-8"),
-    b"\xff\xfe": ("text in UTF-16", SAVE_AS_CSV),
-    b"\xfe\xff": ("text in UTF-16", SAVE_AS_CSV),
-    b"ARROW1": ("an Arrow file", USE_A_FRAME),
-    b"\x89HDF": ("an HDF5 file", USE_A_FRAME),
-    b"SQLite format 3": ("an SQLite database", USE_A_FRAME),
-    b"%PDF": ("a PDF document", SAVE_AS_CSV),
-    b"BZh": ("packed with bzip2", UNPACK),
-    b"\xfd7zXZ": ("packed with xz", UNPACK),
-    b"\x28\xb5\x2f\xfd": ("packed with Zstandard", UNPACK),
-}
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+OTHER_KIND = "is not a CSV or Parquet file; save it as CSV in UTF-8, or read it into a data frame and give that"
 
 
 def existing_file(source: str | os.PathLike[str]) -> Path:
@@ -380,13 +348,13 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
     """Read the text of a CSV file, decompressing gzip up to ``max_bytes``."""
     content = read_bytes(path, max_bytes)
-    other = _other_kind(content)
-    if other is not None:
-        raise InvalidValue(f"{path.name} is {other[0]}, not a CSV or Parquet file; {other[1]}")
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as cause:
-        raise InvalidValue(f"{path.name} is not UTF-8 text (byte {cause.start:,}); {SAVE_AS_CSV}") from None
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise InvalidValue(f"{path.name} {OTHER_KIND}")
+    return text
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -408,24 +376,3 @@ def _unpack(path: Path, max_bytes: int) -> bytes:
                 what = f"{path.name} unpacks to more than {max_bytes:,} bytes"
                 raise InvalidValue(f"{what}; if you trust it, raise max_bytes (--max-bytes), or unpack it first")
     return b"".join(parts)
-
-
-def _other_kind(content: bytes) -> tuple[str, str] | None:
-    """Return (what this is, what to do) if it is recognisably not CSV."""
-    start = content[:1000]
-    for mark, kind in OTHER_KINDS.items():
-        if start.startswith(mark):
-            return kind
-    if start.startswith(ZIP):
-        if b"xl/workbook" in content or b"xl/worksheets" in content:
-            return "an Excel workbook", "save the sheet as CSV in UTF-8"
-        if b"opendocument.spreadsheet" in start:
-            return "an OpenDocument spreadsheet", "save the sheet as CSV in UTF-8"
-        return "a ZIP archive", "unpack it first"
-    if JSON.match(start):
-        return "JSON", USE_A_FRAME
-    if start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        return "a web page or XML", SAVE_AS_CSV
-    if b"\0" in start:
-        return "not text", SAVE_AS_CSV
-    return None
