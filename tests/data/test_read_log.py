@@ -245,17 +245,17 @@ def test_estimated_propensities_of_a_thousand_arms_take_seconds() -> None:
     assert gain > 0.2  # the true coefficients gain about 0.35; shares alone gain nothing
 
 
-def test_a_policy_with_features_learns_from_the_columns_of_a_log(engine: str) -> None:
+def test_a_policy_with_features_learns_from_the_columns_of_a_log(engine: str, tmp_path: Path) -> None:
     tree = bt.Tree({"x": [0, 1], "y": [2]})
     rng = np.random.default_rng(4)
     n = 60
     table: dict[str, Any] = {"a": rng.integers(3, size=n), "r": rng.standard_normal(n), "age": rng.integers(18, 91, n)}
     table |= {"device": rng.choice(["tv", "pc"], n).tolist(), "old": rng.random(n) < 0.5}
-    as_text = {name: [str(value) for value in values] for name, values in table.items()}  # as a CSV file has it
+    pd.DataFrame(table).to_csv(tmp_path / "log.csv", index=False)
     features = bt.Features({"device": ["pc", "tv"], "age": (18, 90), "old": bool})
     visits = [{name: table[name][row] for name in ("device", "age", "old")} for row in range(n)]
     expected = features.encode(visits)
-    for source in (table, as_text, pd.DataFrame(table), pl.DataFrame(table)):
+    for source in (table, tmp_path / "log.csv", pd.DataFrame(table), pl.DataFrame(table)):
         log = bt.read_log(source, arm="a", reward="r", context=["old", "age", "device"])
         assert log.features is not None
         assert set(log.features.spec) == {"old", "age", "device"}
@@ -273,3 +273,56 @@ def test_a_policy_with_features_learns_from_the_columns_of_a_log(engine: str) ->
     other = bt.read_log(table, arm="a", reward="r", context=["age"])
     with pytest.raises(InvalidValue, match="feature 'device' is not a column here; there are 'age'"):
         bt.LinTSC(tree, features=features, rng=1).learn(other)
+
+
+def test_text_stays_text_and_a_file_without_types_is_read_by_its_cells(tmp_path: Path) -> None:
+    sizes, codes, ages = ["38", "40", "XL"], ["01234", "40123", "01234"], [31, 22, 40]
+    table = {"a": ["x", "y", "x"], "r": [1, 0, 1], "size": sizes, "zip": codes, "age": ages}
+    frame = pd.DataFrame(table)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for source in (table, frame, frame.astype({"size": "category", "zip": "category"}), pl.DataFrame(table)):
+        log = bt.read_log(source, arm="a", reward="r", context=["size", "zip", "age"])
+        assert log.context_names == ("size=38", "size=40", "size=XL", "zip=01234", "zip=40123", "age")
+        assert log.features is not None
+        assert log.features.spec["zip"] == ["01234", "40123"]
+    with pytest.raises(ope.LogError, match=r"'XL' is not a number; if these are categories, say so: context={'size'"):
+        bt.read_log(tmp_path / "log.csv", arm="a", reward="r", context=["size", "zip"])
+    log = bt.read_log(tmp_path / "log.csv", arm="a", reward="r", context={"size": "category", "zip": None})
+    assert log.context_names == ("size=38", "size=40", "size=XL", "zip=01234", "zip=40123")
+    assert bt.read_log(table, arm="a", reward="r", context={"age": "category"}).context_names[0] == "age=22"
+    assert bt.read_log(frame, arm="a", reward="r", context={"zip": "number"}).context_names == ("zip",)
+    levels = frame.assign(age=frame["age"].astype("category"))
+    assert bt.read_log(levels, arm="a", reward="r", context=["age"]).context_names == ("age=22", "age=31", "age=40")
+    with pytest.raises(InvalidValue, match="a column is 'category' or 'number'"):
+        bt.read_log(table, arm="a", reward="r", context={"age": "int"})
+
+
+def service_rows(overall: bool) -> dict[str, list[Any]]:
+    """A policy that shows arm a with 0.9, and a control group of a tenth that shows both arms equally often."""
+    rows: dict[str, list[Any]] = {name: [] for name in ("arm", "propensity", "reward", "path", "at", "group")}
+    rows |= {"propensity_overall": []} if overall else {}
+    chances = {"policy": {"a": 0.9, "b": 0.1}, "control": {"a": 0.5, "b": 0.5}}
+    for group, n_rows in (("policy", 900), ("control", 100)):
+        for arm, chance in chances[group].items():
+            for _ in range(round(n_rows * chance)):
+                rows["arm"].append(arm)
+                rows["propensity"].append(chance)
+                rows["reward"].append(20.0 if arm == "b" else 10.0)
+                rows["path"].append([arm])
+                rows["at"].append(len(rows["at"]))
+                rows["group"].append(group)
+                if overall:
+                    rows["propensity_overall"].append(0.9 * chances["policy"][arm] + 0.1 * chances["control"][arm])
+    return rows
+
+
+def test_rows_of_both_groups_are_weighted_by_the_probability_over_both() -> None:
+    log = bt.read_log(service_rows(overall=True))
+    result = bt.evaluate(log, {"b": 1.0}, tree=bt.Tree(["a", "b"]), estimators="ips")
+    assert len(log) == 1000
+    assert result["ips"].value == pytest.approx(20.0)
+    assert not any("weights average" in note for note in result.notes)
+    before = bt.read_log(service_rows(overall=False))  # a log of 0.3, whose propensities are right for each group alone
+    assert len(before) == 900
+    assert any("100 rows of the control group" in note for note in before.notes)
+    assert bt.evaluate(before, {"b": 1.0}, tree=bt.Tree(["a", "b"]), estimators="ips")["ips"].value == pytest.approx(20)

@@ -14,7 +14,7 @@ from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
 from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, whole
 from banditree.data.items import read_tree
-from banditree.data.log import ESTIMATED, Log, is_service_log, read_log
+from banditree.data.log import CONTEXT_KINDS, ESTIMATED, Log, is_service_log, read_log
 from banditree.errors import InvalidValue
 from banditree.errors.checks import split_names
 from banditree.ope.contest import contest
@@ -80,7 +80,12 @@ Levels = Annotated[
 ]
 Context = Annotated[
     list[str] | None,
-    typer.Option("--context", metavar="COLUMNS", help="Columns of the context: a,b,c.", rich_help_panel=LOG),
+    typer.Option(
+        "--context",
+        metavar="COLUMNS",
+        help="Columns of the context: a,b,c. With a type where it is not clear: zip:category,age:number.",
+        rich_help_panel=LOG,
+    ),
 ]
 Time = Annotated[
     str | None,
@@ -113,7 +118,7 @@ class LogOptions:
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
-        levels, context = split_names("--path", self.path), split_names("--context", self.context)
+        levels, context = split_names("--path", self.path), _parse_context(split_names("--context", self.context))
         if self.items is None and levels:
             raise InvalidValue("--path names columns of the items; give their file as --items")
         log = self._read_log(context)
@@ -123,7 +128,7 @@ class LogOptions:
             return log, read_tree(self.items, arm=[self.arm], path=levels)
         return log, log.tree or Tree(list(log.ids))
 
-    def _read_log(self, context: list[str]) -> Log:
+    def _read_log(self, context: dict[str, str | None]) -> Log:
         if self.reward is None and self.propensity is None and self.time is None and is_service_log(self.log):
             return read_log(self.log, context=context)
         if self.arm is None or self.reward is None:
@@ -133,6 +138,15 @@ class LogOptions:
         return read_log(
             self.log, arm=self.arm, reward=self.reward, propensity=self.propensity, context=context, time=self.time
         )
+
+
+def _parse_context(names: list[str]) -> dict[str, str | None]:
+    """Split "zip:category" into a column and its type, if there is one."""
+    parts = [name.rpartition(":") for name in names]
+    return {
+        (column if kind in CONTEXT_KINDS else name): (kind if kind in CONTEXT_KINDS else None)
+        for name, (column, _, kind) in zip(names, parts, strict=True)
+    }
 
 
 def evaluate_command(

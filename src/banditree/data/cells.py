@@ -22,6 +22,7 @@ T = TypeVar("T")
 MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}
 TRUTHS = {"true": 1.0, "false": 0.0}
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+CODE = re.compile(r"0\d+")  # a number would be written without the first 0
 NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # what the lists and structs of Parquet files become
 
 
@@ -138,12 +139,20 @@ def are_truths(values: Sequence[object]) -> bool:
     return bool(words & set(TRUTHS)) and words <= set(TRUTHS) | MISSING
 
 
-def are_categories(values: Sequence[object]) -> bool:
-    """Whether these are categories: cells with text, none of which is a number, true or false."""
+def kind_of(values: Sequence[object], *, untyped: bool) -> str:
+    """Say what the cells of a feature are: "bool", "number" or "category".
+
+    Text is a category. In a file without types, all cells are text: there a column is one of categories if one of its
+    cells is a code such as 01234, or if none is a number.
+    """
     distinct = list(dict.fromkeys(map(_as_key, values)))
-    if not any(isinstance(value, str) for value in distinct) or are_truths(distinct):
-        return False
-    return bool(np.isnan(numbers(distinct)[0]).all())
+    has_text = any(isinstance(value, str) for value in distinct)
+    if are_truths(distinct) and (untyped or not has_text):
+        return "bool"
+    if not has_text:
+        return "number"
+    is_code = any(isinstance(value, str) and CODE.fullmatch(value.strip()) for value in distinct)
+    return "category" if not untyped or is_code or bool(np.isnan(numbers(distinct)[0]).all()) else "number"
 
 
 def _as_key(value: object) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from banditree.errors.checks import real
 from banditree.tree import Tree
 
 Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
+CATEGORY = "category"
+CONTEXT_KINDS = (CATEGORY, "number")
 ESTIMATED = "estimated"  # in place of a column of propensities
 MAX_CATEGORIES = 1000  # per column; a column with more is an id rather than a category
 MAX_ARMS_NAMED = 5  # in an error
@@ -179,7 +181,7 @@ def read_log(
     arm: str | None = None,
     reward: str | None = None,
     propensity: str | None = None,
-    context: Sequence[str] = (),
+    context: Sequence[str] | Mapping[str, str | None] = (),
     time: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Log:
@@ -206,7 +208,8 @@ def read_log(
         shown.
     context
         Columns of numbers or of categories. A category becomes one column of zeros and ones per value, in sorted
-        order (see ``log.context_names``).
+        order (see ``log.context_names``). The types of a frame decide which is which; in a CSV file numbers are
+        numbers, unless some begin with a 0, as codes do. ``{"zip": "category", "age": "number"}`` says which is which.
     time
         The column of times, used to split the log and to replay it.
     max_bytes
@@ -220,24 +223,26 @@ def read_log(
     >>> log.context_names, log.contexts.tolist()
     (('device=pc', 'device=tv'), [[0.0, 1.0], [1.0, 0.0]])
     """
-    context = require_list("context", context)
+    kinds = parse_context(context)
+    context = list(kinds)
     if is_dsjson(source):
         if reward is not None or propensity is not None or time is not None:
             raise InvalidType("a decision log of Vowpal Wabbit has no columns to name but arm= and context=")
-        table, context, is_estimated = load_dsjson(source, arm, context, max_bytes)
+        table, names, is_estimated = load_dsjson(source, arm, context, max_bytes)
+        kinds = {name: kinds.get(name) for name in names}
         arm, reward, propensity, time, path = DSJSON_COLUMNS
         has_times, has_paths = (any(value is not None for value in table.values[name]) for name in (time, path))
-        log = _read(table, arm, reward, propensity, context, time if has_times else None, path if has_paths else None)
+        log = _read(table, arm, reward, propensity, kinds, time if has_times else None, path if has_paths else None)
         log.estimated, log.learned_online = is_estimated, False
         return log
     if arm is None and reward is None and propensity is None:
-        return _read_service_log(source, context, max_bytes)
+        return _read_service_log(source, kinds, max_bytes)
     if arm is None or reward is None:
         raise InvalidType("name both columns, arm= and reward=; a log of `banditree serve` needs no column named")
     fit = propensity == ESTIMATED
     others = [name for name in (None if fit else propensity, *context, time) if name is not None]
     table = load(source, [arm, reward, *others], max_bytes=max_bytes, error=LogError)
-    return _read(table, arm, reward, propensity, context, time)
+    return _read(table, arm, reward, propensity, kinds, time)
 
 
 def _read(
@@ -245,7 +250,7 @@ def _read(
     arm: str,
     reward: str,
     propensity: str | None,
-    context: Sequence[str],
+    context: Mapping[str, str | None],
     time: str | None,
     path: str | None = None,
 ) -> Log:
@@ -288,6 +293,8 @@ def _read(
 # ---------------------------------------------------------------- logs of the service
 
 SERVICE_COLUMNS = ("arm", "propensity", "reward", "path", "at")  # of GET /v1/log?format=csv
+# A propensity is given the group; with rows of both groups, what counts is how likely the choice was over both.
+GROUP, CONTROL, OVERALL = "group", "control", "propensity_overall"
 
 
 def _is_limit(cell: object, _: object) -> bool:
@@ -308,7 +315,7 @@ def is_service_log(source: object) -> bool:
     return set(SERVICE_COLUMNS) <= set(column_names(source))
 
 
-def _read_service_log(source: object, context: Sequence[str], max_bytes: int) -> Log:
+def _read_service_log(source: object, context: Mapping[str, str | None], max_bytes: int) -> Log:
     present = column_names(source, max_bytes=max_bytes)
     if not set(SERVICE_COLUMNS) <= set(present):
         missing = ", ".join(name for name in SERVICE_COLUMNS if name not in present)
@@ -316,16 +323,28 @@ def _read_service_log(source: object, context: Sequence[str], max_bytes: int) ->
             f"name the columns of the log: arm=..., reward=..., propensity=...; a log of `banditree serve` needs none, "
             f"but this one lacks {missing}"
         )
-    wanted = [*SERVICE_COLUMNS, *(name for name in SERVICE_FILTERS if name in present), *context]
+    wanted = [*SERVICE_COLUMNS, *(name for name in (*SERVICE_FILTERS, GROUP, OVERALL) if name in present), *context]
     table = load(source, wanted, max_bytes=max_bytes, error=LogError)
     for column, (why, is_out) in SERVICE_FILTERS.items():
         if column in table.values:
             both = zip(table.values[column], table.values["arm"], strict=True)
-            kept = np.array([not is_out(cell, arm) for cell, arm in both], bool)
-            if not kept.all():
-                table.notes.append(f"{count(int((~kept).sum()), 'row')} {why}: left out")
-            table = table.keep(kept)
-    return _read(table, "arm", "reward", "propensity", context, "at", "path")
+            table = _leave_out(table, np.array([is_out(cell, arm) for cell, arm in both], bool), why)
+    propensity = "propensity"
+    groups = table.values.get(GROUP, [])
+    if CONTROL in groups and len(set(groups)) > 1:
+        if OVERALL in table.values:
+            propensity = OVERALL
+        else:
+            why = f"of the control group: the log does not say how likely a choice was over both groups ({OVERALL})"
+            table = _leave_out(table, np.array([group == CONTROL for group in groups], bool), why)
+    return _read(table, "arm", "reward", propensity, context, "at", "path")
+
+
+def _leave_out(table: Columns, is_out: NDArray[np.bool_], why: str) -> Columns:
+    """Return the other rows, and note how many are left out, if there are any."""
+    if is_out.any():
+        table.notes.append(f"{count(int(is_out.sum()), 'row')} {why}: left out")
+    return table.keep(~is_out)
 
 
 def _read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:
@@ -365,35 +384,54 @@ def _read_propensities(table: Columns, column: str) -> Floats:
     return numbers
 
 
-def _read_contexts(table: Columns, features: Sequence[str]) -> tuple[list[str], list[Floats], dict[str, list[Any]]]:
+def _read_contexts(
+    table: Columns, features: Mapping[str, str | None]
+) -> tuple[list[str], list[Floats], dict[str, list[Any]]]:
     """Read the contexts: the names of the vector's columns, these columns, and the values before: (dim,) of (rows,)."""
     if_empty = "empty; fill it in, or leave the column out"
     names: list[str] = []
     columns: list[Floats] = []
     as_given: dict[str, list[Any]] = {}
-    for column in features:
-        if not cells.are_categories(table.values[column]):
-            names.append(column)
-            numbers = table.numbers(column, if_empty=if_empty, truths=True)
-            columns.append(numbers)
-            if cells.are_truths(table.values[column]):
-                as_given[column] = (numbers == 1).tolist()
-            else:
-                is_whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all())
-                as_given[column] = numbers.astype(np.int64).tolist() if is_whole else numbers.tolist()
+    for column, declared in features.items():
+        kind = "category" if column in table.categories else cells.kind_of(table.values[column], untyped=table.untyped)
+        if (declared or kind) == CATEGORY:
+            values = table.names(column, if_empty=if_empty)
+            categories = sorted({str(value) for value in values if value is not None})
+            if len(categories) > MAX_CATEGORIES:
+                many = f"{len(categories):,} different texts; at most {MAX_CATEGORIES:,} are allowed"
+                table.report_table(f"{many}: group them, or give numbers", column)
+                continue
+            names += [f"{column}={category}" for category in categories]
+            index = {category: at for at, category in enumerate(categories)}
+            codes = np.fromiter((index.get(str(value), -1) for value in values), np.intp, len(values))
+            columns += [(codes == at).astype(np.float64) for at in range(len(categories))]
+            as_given[column] = [str(value) for value in values]
             continue
-        values = table.names(column, if_empty=if_empty)
-        categories = sorted({str(value) for value in values if value is not None})
-        if len(categories) > MAX_CATEGORIES:
-            many = f"{len(categories):,} different texts; at most {MAX_CATEGORIES:,} are allowed"
-            table.report_table(f"{many}: group them, or give numbers", column)
-            continue
-        names += [f"{column}={category}" for category in categories]
-        index = {category: at for at, category in enumerate(categories)}
-        codes = np.fromiter((index.get(str(value), -1) for value in values), np.intp, len(values))
-        columns += [(codes == at).astype(np.float64) for at in range(len(categories))]
-        as_given[column] = [str(value) for value in values]
+        before = len(table.problems)
+        numbers = table.numbers(column, if_empty=if_empty, truths=True)
+        if declared is None:
+            hint = f"is not a number; if these are categories, say so: context={{{column!r}: 'category'}}"
+            table.problems[before:] = [
+                replace(one, message=one.message.replace("is not a number", hint)) for one in table.problems[before:]
+            ]
+        names.append(column)
+        columns.append(numbers)
+        if kind == "bool":
+            as_given[column] = (numbers == 1).tolist()
+        else:
+            is_whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all())
+            as_given[column] = numbers.astype(np.int64).tolist() if is_whole else numbers.tolist()
     return names, columns, as_given
+
+
+def parse_context(given: object) -> dict[str, str | None]:
+    """Return {column: "category", "number", or None to go by its cells} of a list or a mapping."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(require_list("context", given))
+    for column, kind in given.items():
+        if kind is not None and kind not in CONTEXT_KINDS:
+            raise InvalidValue(f"context={{{column!r}: {kind!r}}}: a column is {' or '.join(map(repr, CONTEXT_KINDS))}")
+    return dict(given)
 
 
 def match_arms(ids: Sequence[Any], tree: Tree) -> list[int | None]:

@@ -42,6 +42,8 @@ class Columns:
     rows: Sequence[int]  # the number of each row as users count them
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what was cleaned up
+    untyped: bool = False  # whether all cells are text because a file has no types
+    categories: frozenset[str] = frozenset()  # columns that a frame says are categories
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -251,7 +253,7 @@ def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int, error: type[Tab
     except csv.Error as cause:
         raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
     values = {name: [record[at] for record in records] for at, name in enumerate(wanted)}
-    return Columns(path.name, values, rows, problems)
+    return Columns(path.name, values, rows, problems, untyped=True)
 
 
 def _read_csv(path: Path, max_bytes: int) -> Iterator[list[str]]:
@@ -288,7 +290,10 @@ def _from_frame(frame: Any, wanted: Sequence[str], source: str, error: type[Tabl
     _check_header(table.columns, wanted, source, error)
     table = table.select(*wanted)
     whole = table.collect() if hasattr(table, "collect") else table
-    return _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
+    columns = _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
+    kinds = {name: str(whole[name].dtype) for name in wanted}
+    columns.categories = frozenset(name for name, kind in kinds.items() if kind.startswith(("Categorical", "Enum")))
+    return columns
 
 
 def _as_frame(frame: Any) -> Any:
