@@ -124,8 +124,8 @@ def pieces(policy: bt.Policy) -> dict[str, Any]:
         "summary": built.readable.summary,
         "stream": native_stream(0),
         "explore": 0.0,
-        "scale": rows.scale,
-        "fade": 1.0,
+        "fade_every": 0,
+        "fade_factor": 1.0,
         "law": rows.law,
     }
 
@@ -145,8 +145,8 @@ def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
         *({"position_of": odd} for odd in (None, list(given["position_of"].items()))),
         {"rule": "None"},
         *({"explore": odd} for odd in (-0.1, 1.1, np.nan)),
-        *({"fade": odd} for odd in (0.0, 1.1, np.nan)),
-        *({"scale": odd} for odd in (None, np.ones(2), np.ones(1, np.float32), misaligned(np.ones(1)))),
+        *({"fade_factor": odd} for odd in (0.0, 1.1, np.nan)),
+        {"fade_every": -1},
     ]
     for field in ("start", "parent", "content", "node_of"):
         array = given[field]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.beliefs.base import MIN_SCALE
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import engines
 from banditree.policy.state import hold
@@ -24,7 +23,7 @@ def evidence(policy: bt.Policy) -> dict[str, Any]:
     """What the evidence counts now, node by node."""
     with hold(policy, changes=False) as held:
         rows = held.rows
-        return {name: getattr(rows, name) * rows.scale[0] for name in rows.EVIDENCE}
+        return {name: getattr(rows, name).copy() for name in rows.EVIDENCE}
 
 
 def close(one: dict[str, Any], two: dict[str, Any], rtol: float = 1e-10) -> bool:
@@ -90,7 +89,7 @@ def test_linear_beliefs_that_forget_are_solved_again(engine: str) -> None:
 @pytest.mark.parametrize("half_life", [1.0, 3.0, 50.0])
 @pytest.mark.parametrize("name", NAMES)
 def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: float, engine: str) -> None:
-    """Reward i of n counts 2^-((n - i) / H), at its arm and all above. At H = 1 stored sums are rescaled often."""
+    """Reward i of n counts 2^-((n - i) / H), at its arm and all above: exactly where each reward lets 1% fade."""
     policy = make(name, TREE, half_life=half_life)
     n = 90
     history = events(TREE, n, 4, policy.dim, binary=False)
@@ -110,10 +109,9 @@ def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: floa
     rows: Any = policy._state.rows
     assert np.allclose(rows.plays(every), plays, rtol=1e-9, atol=1e-9)
     assert np.allclose(rows.rewards(every), rewards, rtol=1e-9, atol=1e-12)
-    assert MIN_SCALE <= rows.scale[0] <= 1
     if rows.joint and policy.dim is not None:
         lower = np.tril_indices(DIM)
-        assert np.allclose(rows._square(rows.gram * rows.scale)[:, 1:, 1:][:, *lower], gram[:, *lower], rtol=1e-9)
+        assert np.allclose(rows._square(rows.gram)[:, 1:, 1:][:, *lower], gram[:, *lower], rtol=1e-9)
     elif policy.dim is not None:
         now = evidence(policy)
         assert np.allclose(now["gram"], gram, rtol=1e-9, atol=1e-12)
@@ -124,6 +122,28 @@ def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: floa
         table = policy.table(x)
         assert np.allclose([row.mean for row in table], mean, rtol=1e-9, atol=1e-12)
         assert np.allclose([row.interval for row in table], np.array(mean)[:, None] + 1.96 * np.outer(sd, [-1, 1]))
+
+
+@pytest.mark.parametrize("half_life", [40.0, 150.0, 1000.0, 50_000.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_reward_counts_what_it_should_within_a_hundredth(name: str, half_life: float, engine: str) -> None:
+    """However rewards come: one by one, in batches, after a file. Arm i gets reward i, so its plays are the weight."""
+    n = 300
+    tree = bt.Tree({"x": list(range(0, n, 2)), "y": list(range(1, n, 2))})
+    one, many = (make(name, tree, half_life=half_life) for _ in range(2))
+    history = [(arm, 1.0, None if one.dim is None else np.ones(DIM)) for arm in range(n)]
+    feed(one, history)
+    for start, end in ((0, 1), (1, 5), (5, 250), (250, 300)):
+        more = {} if one.dim is None else {"contexts": np.ones((end - start, DIM))}
+        many.update_many(list(range(start, end)), [1.0] * (end - start), **more)
+        many = bt.from_bytes(many.to_bytes(), rng=1)
+    wanted = 0.5 ** ((n - 1 - np.arange(n)) / half_life)
+    for policy in (one, many):
+        rows, shape = policy._state.rows, policy._state.tree.shape
+        plays = rows.plays(shape.node_of[tree.positions(range(n))])
+        assert np.allclose(np.log(plays), np.log(wanted), rtol=0, atol=0.0101)
+        assert np.isclose(rows.plays(np.array([0]))[0], plays.sum())
+    assert close(evidence(one), evidence(many))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -230,11 +250,21 @@ def test_half_lives_that_are_refused(bad: float, engine: str) -> None:
         bt.TSC(TREE, half_life=bad)
 
 
-def test_the_best_posterior_mean_cannot_be_kept_while_evidence_fades(engine: str) -> None:
-    """1 of 1 beats 60 of 100 today, not when both count a hundredth: what stands for a cluster would change unseen."""
-    with pytest.raises(InvalidValue, match="use best='empirical' with half_life"):
-        bt.TSMax(TREE, best="posterior", half_life=10.0)
-    bt.TSMax(TREE, half_life=10.0)
+def test_the_best_posterior_mean_follows_as_evidence_fades(engine: str) -> None:
+    """1 of 1 beats 60 of 100 today, not when both count a hundredth."""
+    policy = bt.TSMax(TREE, best="posterior", half_life=10.0, rng=1)
+    policy.update_many(["a"] * 100 + ["b"], [1] * 60 + [0] * 40 + [1], plays=[1] * 101)
+    fresh = bt.TSMax(TREE, best="posterior", rng=1)
+    fresh.update_many(["a", "b"], [0.6, 1.0])
+    for _ in range(40):
+        policy.update("c", 0)
+    rows: Any = policy._state.rows
+    kept = policy._state.readable.summary
+    assert kept is not None
+    leaves = [policy._state.tree.position(arm) for arm in ("a", "b")]
+    nodes = policy._state.tree.shape.node_of[leaves]
+    best = nodes[int(np.argmax(rows.mean(nodes, None)[:, 0]))]
+    assert kept[policy._state.tree.shape.parent[nodes[0]]] == best
 
 
 def test_a_bad_row_leaves_a_batch_unlearned(engine: str) -> None:

@@ -149,7 +149,7 @@ def all_of(policy: bt.Policy) -> dict[str, Any]:
     with hold(policy):
         pass
     paths = np.array([repr(path) for path in policy.tree.paths()])
-    return state(policy) | {"scale": policy._state.rows.scale.copy(), "paths": paths}
+    return state(policy) | {"paths": paths}
 
 
 @pytest.mark.parametrize(("name", "half_life", "change"), CASES)

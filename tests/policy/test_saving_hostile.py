@@ -230,7 +230,8 @@ def test_restoring_bad_evidence_changes_nothing(engine: str) -> None:
     for name, put_where in {"TSC": "successes", "LinTSC": "count"}.items():
         policy = learned(name)
         before = state(policy)
-        bad = {key: array.copy() for key, array in policy._state.rows.kept().items()}
+        rows = policy._state.rows
+        bad = {key: getattr(rows, key).copy() for key in rows.EVIDENCE}
         bad[put_where][3] = -1.0
         with pytest.raises(ValueError, match=f"{put_where} has entries below 0"):
             restore(policy, bad)
@@ -258,12 +259,24 @@ def test_a_small_file_takes_little_memory(dim: int) -> None:
     assert memory_to_load(together({}, {}, index=index)) < 100_000
 
 
-def test_a_scale_needs_a_half_life(engine: str) -> None:
-    """Without one it would never come back to 1, and each later reward would count for less."""
-    header, arrays = apart(learned("TSC").to_bytes())
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_scale_of_fading_evidence_in_a_file_of_0_3_is_folded_in(name: str, engine: str) -> None:
+    policy = learned(name)
+    header, arrays = apart(policy.to_bytes())
     arrays["rows.scale"] = np.array([2.0**-6])
-    with pytest.raises(bt.errors.BadFile, match="half-life"):
-        bt.from_bytes(together(header, arrays))
+    loaded = bt.from_bytes(together(header, arrays), rng=1)
+    policy.forget(2.0**-6)
+    assert same(state(policy), state(loaded))
+    for bad in (np.array([2.0]), np.ones(2), np.array([np.nan])):
+        with pytest.raises(BadFile, match="scale is not one number"):
+            bt.from_bytes(together(header, arrays | {"rows.scale": bad}))
+
+
+@pytest.mark.parametrize("bad", [-1, 7, 2**40])
+def test_a_clock_of_fading_that_no_policy_has(bad: int, engine: str) -> None:
+    header, arrays = apart(bt.TSC(SHOP, half_life=100.0).to_bytes())
+    with pytest.raises(BadFile, match="since_faded is not one number from 0 to 1"):
+        bt.from_bytes(together(header, arrays | {"rows.since_faded": np.array([bad])}))
 
 
 def test_what_can_be_learned_can_be_loaded(engine: str) -> None:

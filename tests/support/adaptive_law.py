@@ -35,7 +35,7 @@ def arms_law(policy: bt.Policy, allowed: Collection[Any]) -> Floats:
     rows: Any = policy._state.rows
     belief_of_root: Any = policy.belief
     gaussian = isinstance(belief_of_root, bt.Gaussian)
-    first, second = (np.asarray(getattr(rows, name)) * _faded(float(rows.scale[0])) for name in rows.EVIDENCE[:2])
+    first, second = (np.asarray(getattr(rows, name)) for name in rows.EVIDENCE[:2])
     if gaussian:
         sd = _noise(rows, shape) if belief_of_root.sd is None else float(belief_of_root.sd)
         root = (float(rows.prior_plays[0]), float(rows.prior_total[0]))
@@ -104,10 +104,9 @@ class World(NamedTuple):
 
 def _noise(rows: Any, shape: Any) -> float:
     """Learned: the variances within arms, and one degree of freedom for that of all rewards."""
-    faded = _faded(float(rows.scale[0]))
     within, degrees, every = 0.0, 0.0, np.zeros(4)
     for v in shape.node_of:
-        n, t, squares, m = (float(getattr(rows, name)[v]) * faded for name in rows.EVIDENCE)
+        n, t, squares, m = (float(getattr(rows, name)[v]) for name in rows.EVIDENCE)
         t -= n * rows.centre
         every += (n, t, squares, m)
         if n > 0:
@@ -115,10 +114,6 @@ def _noise(rows: Any, shape: Any) -> float:
             degrees += max(m - 1, 0.0)
     n, t, squares, m = every
     return math.sqrt((within + (squares - t * t / n) / m) / (degrees + 1)) if n > 0 else 1.0
-
-
-def _faded(scale: float) -> float:
-    return 0.99 ** math.floor(math.log(scale) / math.log(0.99) + 1e-9)
 
 
 def _collect(

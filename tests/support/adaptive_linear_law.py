@@ -110,14 +110,12 @@ def _stray_chance(evidence: Evidence, n_arms: int) -> float:
 def standardised(policy: bt.Policy, context: Floats) -> Evidence:
     rows: Any = policy._state.rows
     d = len(context)
-    scale = float(rows.scale[0])
-    faded = 0.99 ** math.floor(math.log(scale) / math.log(0.99) + 1e-9)
     raw = {}
     for node in range(policy.tree.shape.n_nodes):
         gram = np.zeros((d + 1, d + 1))
-        gram[np.tril_indices(d + 1)] = rows.gram[node] * faded
+        gram[np.tril_indices(d + 1)] = rows.gram[node]
         raw[node] = gram + np.tril(gram, -1).T
-    n, total, squares = raw[0][0, 0], rows.moment[0, 0] * faded, rows.squares[0] * faded
+    n, total, squares = raw[0][0, 0], rows.moment[0, 0], rows.squares[0]
     change = np.eye(d + 1)  # z = change (1, x)
     for j in range(1, d + 1):
         within = raw[0][j, j] - raw[0][0, j] ** 2 / n if n > 0 else 0.0
@@ -138,9 +136,9 @@ def standardised(policy: bt.Policy, context: Floats) -> Evidence:
     moments: dict[int, Floats] = {}
     for leaf in policy.tree.shape.node_of.tolist():
         grams[leaf] = change @ raw[leaf] @ change.T
-        moments[leaf] = change @ (rows.moment[leaf] * faded - origin * raw[leaf][0])
+        moments[leaf] = change @ (rows.moment[leaf] - origin * raw[leaf][0])
     centred = squares - 2 * origin * total + origin**2 * n
-    return Evidence(grams, moments, centred, within, rows.draws[0] * faded, n, change @ np.append(1.0, context), origin)
+    return Evidence(grams, moments, centred, within, rows.draws[0], n, change @ np.append(1.0, context), origin)
 
 
 def widths(policy: bt.Policy, copy: Any, p: int) -> dict[int, Floats]:

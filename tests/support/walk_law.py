@@ -66,10 +66,9 @@ def _wins(policy: bt.Policy, node: int, children: list[int], arms: set[Any], con
         return _highest(policy, rule, node, children, context)
     if isinstance(rule, bt.BestArm):
         children = [_stands_for(policy, rule, child, arms) for child in children]
-    scale = float(rows.scale[0])
     if isinstance(rows, BetaRows):
-        a = np.array([rows.a[i] + scale * rows.successes[i] for i in children])
-        b = np.array([rows.b[i] + scale * rows.failures[i] for i in children])
+        a = np.array([rows.a[i] + rows.successes[i] for i in children])
+        b = np.array([rows.b[i] + rows.failures[i] for i in children])
         return by_quadrature(a, b, BETA)
     mean, sd = np.array([_moments(rows, i, context) for i in children]).T
     return by_quadrature(mean, sd, NORMAL)
@@ -77,24 +76,22 @@ def _wins(policy: bt.Policy, node: int, children: list[int], arms: set[Any], con
 
 def _moments(rows: Any, node: int, context: Any) -> tuple[float, float]:
     """Mean and standard deviation."""
-    scale = float(rows.scale[0])
     if isinstance(rows, GaussianRows):
-        n = rows.prior_plays[node] + scale * rows.count[node]
+        n = rows.prior_plays[node] + rows.count[node]
         known = rows.prior_totals(np.array([node]))[0]
-        return (known + scale * rows.total[node]) / n, rows.noise(np.array([node]))[0] / np.sqrt(n)
+        return (known + rows.total[node]) / n, rows.noise(np.array([node]))[0] / np.sqrt(n)
     assert isinstance(rows, LinearRows)
-    b = rows.precision[node] * np.eye(rows.dim) + scale * rows.gram[node]
-    f = rows.precision[node] * rows.prior_mean[node] + scale * rows.moment[node]
+    b = rows.precision[node] * np.eye(rows.dim) + rows.gram[node]
+    f = rows.precision[node] * rows.prior_mean[node] + rows.moment[node]
     return float(context @ np.linalg.solve(b, f)), float(np.sqrt(rows.v * context @ np.linalg.solve(b, context)))
 
 
 def _highest(policy: bt.Policy, rule: bt.UCB, node: int, children: list[int], context: Any) -> Floats:
     rows: Any = policy._state.rows
-    scale = float(rows.scale[0])
     if isinstance(rows, CountsRows):
-        n = scale * rows.count[node if rule.clock == "parent" else 0]
+        n = rows.count[node if rule.clock == "parent" else 0]
         c = np.sqrt(2 * np.log(max(1.0, n))) if rule.c is None else rule.c
-        pairs = [(scale * rows.count[i], scale * rows.total[i]) for i in children]
+        pairs = [(rows.count[i], rows.total[i]) for i in children]
         index = np.array([total / count + c / np.sqrt(count) if count > 0 else np.inf for count, total in pairs])
     else:
         assert rule.c is not None

@@ -26,7 +26,6 @@ LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change th
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
 LEAST_EVIDENCE = 1e-150  # evidence that has faded below this, or was never above it, counts as none
-FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
 
 
 def or_none(evidence: Floats) -> Floats:
@@ -131,7 +130,7 @@ class AdaptiveRows(Rows):
             self.SOONER,
             self.GROWTH,
         ]
-        numbers += [self.law.most_stray, LARGEST_FACTOR, FADED_STEP]
+        numbers += [self.law.most_stray, LARGEST_FACTOR]
         return [self.height.astype(np.float64), self.concentration, self.steps, np.array(numbers)]
 
     # What kinds of rewards differ in
@@ -186,11 +185,6 @@ class AdaptiveRows(Rows):
         """Return the ends of a 95% interval of a belief with this mean and standard deviation: (k,) each."""
 
     # Up: messages, and the weights of the copies
-
-    def faded(self) -> float:
-        """Return the weight of the stored evidence, in steps, so that sums need not be made anew at every reward."""
-        steps = np.floor(np.log(self.scale[0]) / np.log(FADED_STEP) + 1e-9)
-        return float(np.exp(steps * np.log(FADED_STEP)))
 
     def collect(self) -> Sums:
         """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
@@ -335,8 +329,7 @@ class AdaptiveRows(Rows):
         return Strays(mean, plays, np.minimum(expected / max(len(self.shape.node_of), 2), self.law.most_stray))
 
     def plays_per_arm(self) -> float:
-        plays = self.plays(np.array([0]))[0]
-        return float(plays / self.scale[0] * self.faded()) / len(self.shape.node_of)
+        return float(self.plays(np.array([0]))[0]) / len(self.shape.node_of)
 
     def sharpest(self) -> float:
         """Return the largest sharpness of draws: of more arms, more draws are high by chance.
@@ -476,7 +469,7 @@ class AdaptiveRows(Rows):
 
     def _remembered(self, key: Any, compute: Any) -> Any:
         """Return what was computed since the evidence last changed, or compute it."""
-        evidence = np.concatenate([*(getattr(self, name) for name in self.EVIDENCE), self.scale]).tobytes()
+        evidence = np.concatenate([getattr(self, name) for name in self.EVIDENCE]).tobytes()
         if self._memo[0] != evidence:
             self._memo = evidence, {}
         if key not in self._memo[1]:

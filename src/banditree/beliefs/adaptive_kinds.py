@@ -61,9 +61,9 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         return [self._table, self.a, self.b, *self.settings()]
 
     def known(self) -> tuple[Floats, Floats]:
-        leaf, faded = self.shape.content >= 0, self.faded()
-        successes = np.where(leaf, or_none(self.a + self.successes * faded), self.a)
-        return successes + np.where(leaf, or_none(self.b + self.failures * faded), self.b), successes
+        leaf = self.shape.content >= 0
+        successes = np.where(leaf, or_none(self.a + self.successes), self.a)
+        return successes + np.where(leaf, or_none(self.b + self.failures), self.b), successes
 
     def reward_variance(self, mean: Floats) -> Floats:
         mean = np.clip(mean, EDGE, 1 - EDGE)
@@ -188,9 +188,9 @@ class NormalRows(AdaptiveRows):
     prior_total: Floats
 
     def known(self) -> tuple[Floats, Floats]:
-        leaf, faded = self.shape.content >= 0, self.faded()
-        plays = np.where(leaf, or_none(self.prior_plays + self.count * faded), self.prior_plays)
-        total = np.where(leaf & (plays > 0), self.total * faded, 0.0)
+        leaf = self.shape.content >= 0
+        plays = np.where(leaf, or_none(self.prior_plays + self.count), self.prior_plays)
+        total = np.where(leaf & (plays > 0), self.total, 0.0)
         return plays, self.prior_total + total
 
     def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
@@ -268,8 +268,8 @@ class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
         return variance
 
     def _noise_variance(self) -> float:
-        faded, leaves = self.faded(), self.shape.node_of
-        n, t, squares, rows = (x[leaves] * faded for x in (self.count, self.total, self.squares, self.rows))
+        leaves = self.shape.node_of
+        n, t, squares, rows = (x[leaves] for x in (self.count, self.total, self.squares, self.rows))
         played = n > 0
         n, t, squares, rows = (x[played] for x in (n, t - n * self.centre, squares, rows))
         if not len(n):

@@ -48,7 +48,6 @@ STRAY_WIDTH, STRAY_FACTOR = 1.0, 4.0  # of a stray's level: at least this, and t
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
 NOISE_SHARE = 0.1  # of the variance of all rewards that the noise is believed to have, with the weight of two rewards
 ORIGIN_STEP = 16.0  # standard deviations: rewards are measured from a multiple of this
-FADED_STEP = 0.99  # fading evidence is weighed anew whenever it has lost a hundredth
 INTERVAL_FALL = 0.7  # the log prior of a copy falls by so much more with each halving of the width, for intervals
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 LEAST_PLAYS, MOST_PLAYS = 1e-6, 1e12  # that a prior may be worth; with less, the variance would drown all evidence
@@ -167,7 +166,6 @@ def adaptive_linear(prior: Prior, dim: int | None) -> Any:
 class Standard(NamedTuple):
     """What features and rewards are measured from, and in. Rounded, so that more evidence rarely changes them."""
 
-    weight: float  # of the stored evidence
     origin: float  # of the rewards
     centre: Floats  # (dim,) of the features
     per_scale: Floats  # (dim,) 1 over the scale, 0 for a feature that has not varied yet
@@ -198,7 +196,6 @@ class AdaptiveLinearRows(Rows):
 
     native = "AdaptiveLinear"
     joint = True
-    LAZY = True
     EVIDENCE = ("draws", "squares", "gram", "moment")
     NON_NEGATIVE = ("draws", "squares")
     PRIOR = ("prior_plays", "prior_theta")
@@ -215,7 +212,7 @@ class AdaptiveLinearRows(Rows):
         self.prior_plays, self.prior_theta = prior_plays, prior_theta  # (nodes, 2) levels and slopes, (nodes, p)
         self._lower = np.tril_indices(p)
         triangle = len(self._lower[0])
-        self.lay_out(np.zeros((len(prior_plays) + 1, 2 + triangle + p)), {"gram": (triangle,), "moment": (p,)})
+        self.lay_out(np.zeros((len(prior_plays), 2 + triangle + p)), {"gram": (triangle,), "moment": (p,)})
 
     def attach(self, shape: Shape) -> None:
         self.shape = shape
@@ -236,7 +233,7 @@ class AdaptiveLinearRows(Rows):
         """Return what the native engine needs to know besides the evidence and the prior."""
         numbers = [
             KINDS, ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH, SHARPNESS, ALONE, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY,
-            LARGEST_FACTOR, STRAY_WIDTH, STRAY_FACTOR, FADED_STEP, NOISE_SHARE, ORIGIN_STEP, WIDER_ARMS, WIDER_CLUSTERS,
+            LARGEST_FACTOR, STRAY_WIDTH, STRAY_FACTOR, NOISE_SHARE, ORIGIN_STEP, WIDER_ARMS, WIDER_CLUSTERS,
         ]  # fmt: skip
         return [self.height.astype(np.float64), self.level_width, self.slope_width, self.log_prior, np.array(numbers)]
 
@@ -253,33 +250,33 @@ class AdaptiveLinearRows(Rows):
         """Return what rewards add that came with a context of zeros."""
         return tuple(self.columns(count, total, np.zeros(self.dim)))
 
-    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
         assert context is not None
         x = np.append(1.0, context)
         gram = (count * x[:, None] * x)[self._lower]
-        return np.concatenate([[rows, total * total / count], gram, total * x])
+        return np.concatenate([[1.0, total * total / count], gram, total * x])
 
     def columns_of_arms(self, batch: Batch) -> Floats:
         assert batch.contexts is not None
         n, m = len(batch.count), len(batch.positions)
         x = np.column_stack([np.ones(m), batch.contexts])
-        plays = np.ones(m) if batch.plays is None else batch.plays
         columns = np.zeros((n, self.table.shape[1]))
-        columns[:, 0] = np.bincount(batch.positions, minlength=n)
-        columns[:, 1] = np.bincount(batch.positions, batch.rewards**2 / plays, minlength=n)
+        columns[:, 0] = batch.sum_by_arm(np.ones(m))
+        columns[:, 1] = batch.sum_by_arm(batch.rewards**2 / batch.plays)
         order = np.argsort(batch.positions, kind="stable")
         bounds = np.searchsorted(batch.positions[order], np.arange(n + 1))
         for arm in np.flatnonzero(columns[:, 0]).tolist():
             rows = order[bounds[arm] : bounds[arm + 1]]
-            gram = (x[rows] * plays[rows, None]).T @ x[rows]
-            columns[arm, 2:] = np.concatenate([gram[self._lower], batch.rewards[rows] @ x[rows]])
+            weight = batch.weights[rows]
+            gram = (x[rows] * (weight * batch.plays[rows])[:, None]).T @ x[rows]
+            columns[arm, 2:] = np.concatenate([gram[self._lower], (weight * batch.rewards[rows]) @ x[rows]])
         return columns
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.gram[nodes, 0] * self.scale
+        return self.gram[nodes, 0]
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.moment[nodes, 0] * self.scale
+        return self.moment[nodes, 0]
 
     def check_evidence(self) -> None:
         """Check also that a sum of x x' has no negative eigenvalue, up to rounding, and that no sum is too large."""
@@ -316,12 +313,10 @@ class AdaptiveLinearRows(Rows):
 
     def standard(self) -> Standard:
         """Return the scales of the features and the origin of the rewards, by all evidence."""
-        steps = np.floor(np.log(self.scale[0]) / np.log(FADED_STEP) + 1e-9)
-        weight = float(np.exp(steps * np.log(FADED_STEP)))
-        gram, moment = self._square(self.gram[0]) * weight, self.moment[0] * weight
-        n, squares = gram[0, 0], float(self.squares[0]) * weight
+        gram, moment = self._square(self.gram[0]), self.moment[0]
+        n, squares = gram[0, 0], float(self.squares[0])
         if not n > 0:
-            return Standard(weight, 0.0, np.zeros(self.dim), np.zeros(self.dim))
+            return Standard(0.0, np.zeros(self.dim), np.zeros(self.dim))
         total, square = gram[0, 1:], gram.diagonal()[1:]
         within = square - total * (total / n)
         varies = within > CONSTANT * square
@@ -335,12 +330,12 @@ class AdaptiveLinearRows(Rows):
         else:
             size = ORIGIN_STEP * np.exp2(np.rint(0.5 * np.log2(apart / n)))
             origin = float(size * np.rint(mean / size))
-        return Standard(weight, origin, centre, np.where(varies, 1 / scale, 0.0))
+        return Standard(origin, centre, np.where(varies, 1 / scale, 0.0))
 
     def _read(self, leaves: NDArray[Any], standard: Standard) -> tuple[Floats, Floats]:
         """Return the evidence of arms, with what is known beforehand, standardised: (k, p, p), (k, p)."""
-        weight, origin, centre, per_scale = standard
-        gram, moment = self._square(self.gram[leaves]) * weight, self.moment[leaves] * weight
+        origin, centre, per_scale = standard
+        gram, moment = self._square(self.gram[leaves]), self.moment[leaves].copy()
         n, x = gram[:, 0, 0].copy(), gram[:, 0, 1:].copy()
         total = moment[:, 0] - origin * n
         off = x - centre * n[:, None]
@@ -421,8 +416,8 @@ class AdaptiveLinearRows(Rows):
 
     def _weigh(self, standard: Standard, logs: Floats, fits: Floats, fit_of_known: float) -> tuple[Floats, Floats]:
         """Weigh the copies by their marginal likelihood, the noise integrated out, and estimate the noise of each."""
-        n, draws = self.gram[0, 0] * standard.weight, self.draws[0] * standard.weight
-        total, squares = self.moment[0, 0] * standard.weight, self.squares[0] * standard.weight
+        n, draws = self.gram[0, 0], self.draws[0]
+        total, squares = self.moment[0, 0], self.squares[0]
         within = max(squares - total * (total / n), 0.0) if n > 0 else 0.0
         log_weight = self.log_prior - 0.5 * logs
         variance = np.ones(len(logs))
@@ -497,7 +492,7 @@ class AdaptiveLinearRows(Rows):
         explained = 1 + more * (w0**2 - corner) / w0**4
         factor = 0.5 * (more * (apart / w0**2) ** 2 / explained / variance - np.log(explained))
         n_arms = len(shape.node_of)
-        n = float(self.gram[0, 0]) * standard.weight
+        n = float(self.gram[0, 0])
         chance = min(STRAYS / max(n_arms, 2) * (1 + n / (GROWTH * n_arms)), MOST_STRAY)
         odds = chance / (1 - chance) * np.exp(np.minimum(factor, LARGEST_FACTOR))
         stray[:, leaf] = odds / (1 + odds)
@@ -544,7 +539,7 @@ class AdaptiveLinearRows(Rows):
 
     def sharpness(self, copies: NDArray[Any]) -> Floats:
         """Return how sharp draws are: at most what keeps (1 + plays per arm)^(1 - 1/c) at ``AT_STAKE``."""
-        n, n_arms = float(self.gram[0, 0]) * self.standard().weight, len(self.shape.node_of)
+        n, n_arms = float(self.gram[0, 0]), len(self.shape.node_of)
         most = 1 + np.where(copies < KINDS, ALONE, 1.0) * SHARPNESS * np.log(n_arms)
         length, stake = np.log1p(n / n_arms), np.log(AT_STAKE)
         return np.asarray(np.minimum(most, length / (length - stake)) if length > stake else most)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,27 +30,36 @@ ROUNDING = 1e-6
 
 MAX_COUNT = 1e30  # of rewards: far more than can be learned, and far from overflow
 
-MIN_SCALE = 2.0**-20  # the least weight of stored, fading evidence; below it the evidence is rescaled
-
 
 @dataclass(frozen=True)
 class Batch:
     """Many rewards at once: the arm, reward and context of each, and the totals of each arm."""
 
     positions: NDArray[np.int64]  # (n,) arms, as positions in the user's order
-    rewards: Floats  # (n,) rewards, or sums of rewards where `plays` is given
-    plays: Floats | None  # (n,) how many rewards each row sums; None: one each
+    rewards: Floats  # (n,) sums of rewards
+    plays: Floats  # (n,) how many rewards each row sums
     contexts: Floats | None  # (n, dim)
+    weights: Floats  # (n,) what each row counts: less than 1 where later rows let it fade
     count: Floats  # (arms,) number of rewards of each arm
     total: Floats  # (arms,) sum of the rewards of each arm
 
     @classmethod
     def of(
-        cls, positions: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None, n_arms: int
+        cls,
+        positions: NDArray[np.int64],
+        rewards: Floats,
+        plays: Floats | None,
+        contexts: Floats | None,
+        weights: Floats,
+        n_arms: int,
     ) -> Batch:
-        count = np.bincount(positions, plays, minlength=n_arms).astype(np.float64)
-        total = np.bincount(positions, rewards, minlength=n_arms).astype(np.float64)
-        return cls(positions, rewards, plays, contexts, count, total)
+        plays = np.ones(len(positions)) if plays is None else plays
+        count, total = (np.bincount(positions, weights * each, n_arms).astype(np.float64) for each in (plays, rewards))
+        return cls(positions, rewards, plays, contexts, weights, count, total)
+
+    def sum_by_arm(self, each: Floats) -> Floats:
+        """Add up a number of each row, weighted: (n,) -> (arms,)."""
+        return np.bincount(self.positions, self.weights * each, len(self.count)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -114,25 +122,21 @@ class Rows(ABC):
     law: ClassVar[Law | None] = None  # the numbers that the belief goes by, if some were chosen
     joint: ClassVar[bool] = False  # whether all arms compete at the root, as a node's belief depends on the whole tree
     shares_means: ClassVar[bool] = False  # whether a reward also moves the means of nodes that are not above its arm
-    LAZY: ClassVar[bool] = False  # whether methods apply `scale`, so that evidence fades without touching every node
     dim: int | None = None
     walked_natively = False  # set when the native engine walks these rows
-    fades = False  # set by a policy with a half-life
-    table: Floats  # (nodes + 1, columns) the evidence of each node; the row after the last starts with the scale
-    scale: Floats  # (1,) the weight of the stored evidence, which falls as evidence fades; a view of the table
+    table: Floats  # (nodes, columns) the evidence of each node
 
     def lay_out(self, table: Floats, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
-        """Keep the evidence in this table, (nodes + 1, columns), with each array of EVIDENCE as a view of its columns.
+        """Keep the evidence in this table, (nodes, columns), with each array of EVIDENCE as a view of its columns.
 
         ``shapes`` has the shape of a node's entry in those arrays that hold more than one number per node. A belief
         that does not call this may make its arrays in ``__init__`` and leave it to `join_evidence`.
         """
-        self.table, self.scale, first = table, table[-1, :1], 0
-        self.scale[:] = 1
+        self.table, first = table, 0
         for name in self.EVIDENCE:
             shape = (shapes or {}).get(name, ())
             width = int(np.prod(shape, dtype=np.int64))
-            setattr(self, name, table[:-1, first : first + width].reshape(len(table) - 1, *shape))
+            setattr(self, name, table[:, first : first + width].reshape(len(table), *shape))
             first += width
 
     def join_evidence(self) -> None:
@@ -141,7 +145,7 @@ class Rows(ABC):
             return
         arrays = {name: np.asarray(getattr(self, name), np.float64) for name in self.EVIDENCE}
         n, width = len(next(iter(arrays.values()))), sum(array[0].size for array in arrays.values())
-        self.lay_out(np.zeros((width, n + 1)).T, {name: array.shape[1:] for name, array in arrays.items()})
+        self.lay_out(np.zeros((width, n)).T, {name: array.shape[1:] for name, array in arrays.items()})
         for name, array in arrays.items():
             getattr(self, name)[...] = array
 
@@ -213,11 +217,8 @@ class Rows(ABC):
 
     # Learning
 
-    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
-        """Return what ``count`` rewards with sum ``total`` add to a node's row of the table: (columns,).
-
-        They came together, as ``rows`` rows: 1, or more where evidence fades and newer rows count for more.
-        """
+    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
+        """Return what ``count`` rewards with sum ``total`` that came together add to a node's evidence: (columns,)."""
         return np.array(self.evidence(count, total))
 
     def columns_of_arms(self, batch: Batch) -> Floats:
@@ -227,79 +228,39 @@ class Rows(ABC):
     def add(
         self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None, fade: float = 1.0
     ) -> None:
-        """Add ``count`` rewards with sum ``total`` to every node of a path; earlier evidence is multiplied by ``fade``.
-
-        With LAZY, the stored evidence stays: ``scale`` falls instead, and the new rewards are divided by it.
-        """
+        """Multiply all evidence by ``fade``, and add ``count`` rewards with sum ``total`` to every node of a path."""
+        columns = self.columns(count, total, context)
         if fade == 1:
-            self.table[nodes] += self.columns(count, total, context)
-        elif not self.LAZY:
-            table = self.table[:-1] * fade
-            table[nodes] += self.columns(count, total, context)
-            self.table[:-1] = table
-        elif (scale := float(self.scale[0]) * fade) >= MIN_SCALE:
-            rows = np.append(nodes, -1)  # the row of the scale too
-            table = self.table[rows]
-            table[:-1] += self.columns(count / scale, total / scale, context, 1 / scale)
-            table[-1, 0] = scale
-            self.table[rows] = table
+            self.table[nodes] += columns
         else:
-            table = self.table * self.scale
-            table[nodes] += self.columns(count / fade, total / fade, context, 1 / fade)
-            table[-1, 0] = fade
+            table = self.table * fade
+            table[nodes] += columns
             self.table[...] = table
 
-    def add_batch(self, shape: Shape, batch: Batch) -> None:
-        """Add many rewards to their arms and all nodes above."""
-        table = np.zeros((shape.n_nodes, self.table.shape[1]))
+    def add_batch(self, shape: Shape, batch: Batch, fade: float = 1.0) -> None:
+        """Multiply all evidence by ``fade``, and add many rewards to their arms and all nodes above."""
+        table = np.zeros(self.table.shape)
         table[shape.node_of] = self.columns_of_arms(batch)
-        self.table[:-1] += shape.sum_up(table)
+        self.table[...] = self.table * fade + shape.sum_up(table)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``."""
-        self.table[:-1] *= factor
-
-    def stage(self) -> Self:
-        """Return a copy with a table of its own, to which rewards can be added; `commit` takes them over at once."""
-        staged = copy(self)
-        staged.lay_out(self.table.copy(), {name: getattr(self, name).shape[1:] for name in self.EVIDENCE})
-        staged.scale[:] = self.scale
-        return staged
-
-    def commit(self, staged: Rows) -> None:
-        """Take over the evidence of a staged copy."""
-        self.table[...] = staged.table
+        self.table *= factor
 
     def take_over(self, old: Rows, shape: Shape, new_leaves: Indices, old_leaves: Indices) -> None:
         """Start from the evidence that arms have in the rows of another tree; inner nodes are the sums over their arms.
 
         The arms at ``new_leaves`` of this tree, whose ``shape`` it is, are at ``old_leaves`` there.
         """
-        table = np.zeros((shape.n_nodes, self.table.shape[1]))
+        table = np.zeros(self.table.shape)
         table[new_leaves] = old.table[old_leaves]
-        self.table[:-1] += shape.sum_up(table)
-        self.scale[:] = old.scale
+        self.table += shape.sum_up(table)
 
     # Files and the native engine
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the evidence and of the prior, by name."""
         return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.PRIOR)}
-
-    def kept(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a file keeps, by name."""
-        arrays = {name: getattr(self, name) for name in self.EVIDENCE}
-        return arrays if self.scale[0] == 1 else arrays | {"scale": self.scale}
-
-    def put_back(self, arrays: Arrays) -> None:
-        """Restore the arrays that `kept` returned."""
-        scale = arrays.get("scale", np.ones(1))
-        if scale.shape != (1,) or not MIN_SCALE <= scale[0] <= 1:
-            raise InvalidValue("scale is not one number from 2^-20 to 1")
-        if scale[0] < 1 and not self.fades:
-            raise InvalidValue("scale is below 1, and the policy has no half-life")
-        for name, array in ({"scale": scale} | dict(arrays)).items():
-            getattr(self, name)[...] = array
 
     def check_evidence(self) -> None:
         """Raise if the evidence cannot have come from rewards. Used when it is loaded from a file."""
@@ -320,7 +281,6 @@ class Rows(ABC):
 class CountedRows(Rows):
     """Rows whose evidence begins with the number and the sum of the rewards, and whose posteriors may be normal."""
 
-    LAZY = True
     EVIDENCE: ClassVar[tuple[str, ...]] = ("count", "total")
     NON_NEGATIVE: ClassVar[tuple[str, ...]] = ("count",)
     count: Floats  # (nodes,) rewards seen
@@ -334,10 +294,10 @@ class CountedRows(Rows):
         check_sums("total", self.total, self.count, MAX_REWARD)
 
     def plays(self, nodes: Nodes) -> Floats:
-        return self.count[nodes] * self.scale
+        return self.count[nodes]
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.total[nodes] * self.scale
+        return self.total[nodes]
 
     def interval(self, nodes: Nodes, contexts: Floats | None) -> tuple[Floats, Floats]:
         return normal_interval(self.mean(nodes, contexts)[:, 0], self.spread(nodes, contexts)[:, 0])

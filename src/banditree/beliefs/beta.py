@@ -49,7 +49,6 @@ class BetaRows(Rows):
     """Posterior of node i: Beta(a[i] + successes[i], b[i] + failures[i])."""
 
     native = "Beta"
-    LAZY = True
     EVIDENCE = NON_NEGATIVE = ("successes", "failures")
     PRIOR = ("a", "b")
     successes: Floats  # (nodes,)
@@ -60,9 +59,8 @@ class BetaRows(Rows):
     def __init__(self, a: Floats, b: Floats) -> None:
         # A node's numbers are adjacent in memory, because children are read together. The last two belong to the native
         # engine: constants of the posterior that it needs to draw from it.
-        table = np.zeros((len(a) + 1, 4))
-        self.lay_out(table[:, :2])
-        self._table = table[:-1]  # (nodes, 4)
+        self._table = np.zeros((len(a), 4))
+        self.lay_out(self._table[:, :2])
         self.a, self.b = a, b  # (nodes,) each
         # If a parameter is below 1, the density is infinite at an end: many draws would round to 0 or 1, and tie, but
         # their log odds do not.
@@ -76,17 +74,16 @@ class BetaRows(Rows):
         return [self._table, *(prior[:1].copy() if one_for_all else prior for prior in (self.a, self.b))]
 
     def plays(self, nodes: Nodes) -> Floats:
-        plays = (self.successes[nodes] + self.failures[nodes]) * self.scale
+        plays = self.successes[nodes] + self.failures[nodes]
         whole = np.rint(plays)  # r and 1 - r may add up to slightly more or less than 1
         return np.where(np.abs(plays - whole) <= 1e-9 * np.maximum(plays, 1), whole, plays)
 
     def rewards(self, nodes: Nodes) -> Floats:
-        return self.successes[nodes] * self.scale
+        return self.successes[nodes]
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Return the parameters of the posterior: (k, 1) each."""
-        a, b = self.a[nodes] + self.successes[nodes] * self.scale, self.b[nodes] + self.failures[nodes] * self.scale
-        return a[:, None], b[:, None]
+        return (self.a[nodes] + self.successes[nodes])[:, None], (self.b[nodes] + self.failures[nodes])[:, None]
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         a, b = self.posterior(nodes)

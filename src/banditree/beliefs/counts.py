@@ -38,7 +38,7 @@ class CountsRows(CountedRows):
     PRIOR = ()
 
     def __init__(self, n_nodes: int) -> None:
-        self.lay_out(np.zeros((2, n_nodes + 1)).T)  # the counts of all nodes are adjacent in memory
+        self.lay_out(np.zeros((2, n_nodes)).T)  # the counts of all nodes are adjacent in memory
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         count = self.count[nodes]

@@ -93,7 +93,7 @@ class GaussianRows(CountedRows):
 
     def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
         self.sd, self.prior_plays, self.prior_total = sd, prior_plays, prior_total  # (nodes,) each
-        self.lay_out(np.zeros((len(self.EVIDENCE), len(sd) + 1)).T)  # the counts of all nodes are adjacent in memory
+        self.lay_out(np.zeros((len(self.EVIDENCE), len(sd))).T)  # the counts of all nodes are adjacent in memory
 
     def noise(self, nodes: Nodes) -> Floats:
         """Return the standard deviation of a reward: (k,)."""
@@ -151,22 +151,20 @@ class LearnedGaussianRows(GaussianRows):
     def attach(self, shape: Shape) -> None:
         self.leaves = shape.node_of  # (arms,)
 
-    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
-        return np.array([count, total, (total - count * self.centre) ** 2 / count, rows])
+    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
+        return np.array([count, total, (total - count * self.centre) ** 2 / count, 1.0])
 
     def columns_of_arms(self, batch: Batch) -> Floats:
-        n, arms = 1.0 if batch.plays is None else batch.plays, len(batch.count)
-        squares = np.bincount(batch.positions, (batch.rewards - n * self.centre) ** 2 / n, arms)
-        rows = np.bincount(batch.positions, minlength=arms)
-        return np.stack([batch.count, batch.total, squares, rows], axis=1)
+        squares = batch.sum_by_arm((batch.rewards - batch.plays * self.centre) ** 2 / batch.plays)
+        return np.stack([batch.count, batch.total, squares, batch.sum_by_arm(np.ones_like(batch.weights))], axis=1)
 
     def learned(self) -> tuple[float, float]:
         """Estimate the mean around which arms lie, from the centre, and the sd of a reward; 0 and 1 before the first.
 
         Where all rewards are equal, up to rounding, they have said nothing about sd but their size.
         """
-        count, total = (x[self.leaves] * self.scale for x in (self.count, self.total))
-        squares, rows = (float(x[0] * self.scale[0]) for x in (self.squares, self.rows))
+        count, total = self.count[self.leaves], self.total[self.leaves]
+        squares, rows = float(self.squares[0]), float(self.rows[0])
         if not (rows > 0 and count.sum() > 0):
             return 0.0, 1.0
         total, follows = total - count * self.centre, self.follows[self.leaves]

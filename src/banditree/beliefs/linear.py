@@ -80,7 +80,7 @@ class Linear(Belief):
         assert isinstance(rows, LinearRows)
         if not rows.plays(leaves).any():
             return None
-        gram, moment = (part[leaves].sum(axis=0) * rows.scale[0] for part in (rows.gram, rows.moment))
+        gram, moment = (part[leaves].sum(axis=0) for part in (rows.gram, rows.moment))
         b = self.precision * np.eye(self.dim) + gram
         mean = np.linalg.solve(b, self.precision * np.array(self.mean) + moment)
         return Linear(self.dim, v=self.v, mean=mean.tolist(), precision=self.precision)
@@ -119,7 +119,7 @@ class LinearRows(CountedRows):
         n = len(precision)
         self.dim, self.v = dim, v
         self.precision, self.prior_mean = precision, prior_mean  # (nodes,), (nodes, dim)
-        self.lay_out(np.zeros((n + 1, 2 + dim * dim + dim)), {"gram": (dim, dim), "moment": (dim,)})
+        self.lay_out(np.zeros((n, 2 + dim * dim + dim)), {"gram": (dim, dim), "moment": (dim,)})
         self._posteriors: tuple[Floats, Floats, Floats] | None = None  # the evidence they are of, B^-1 f and R
         self._walk: Any = None
 
@@ -138,7 +138,7 @@ class LinearRows(CountedRows):
         mean, spread = np.array([walk.moments(int(node), context) for node in np.asarray(nodes)]).T.copy()
         return np.asarray(self.winning.normal_wins(mean, spread))
 
-    def columns(self, count: float, total: float, context: Floats | None, rows: float = 1.0) -> Floats:
+    def columns(self, count: float, total: float, context: Floats | None) -> Floats:
         assert context is not None
         gram = count * context[:, None] * context
         return np.concatenate([[count, total], gram.ravel(), total * context])
@@ -152,8 +152,9 @@ class LinearRows(CountedRows):
         for arm in np.flatnonzero(batch.count).tolist():
             rows = order[bounds[arm] : bounds[arm + 1]]
             x = batch.contexts[rows]
-            weighted = x if batch.plays is None else x * batch.plays[rows, None]
-            gram[arm], moment[arm] = weighted.T @ x, batch.rewards[rows] @ x
+            weight = batch.weights[rows]
+            gram[arm] = (x * (weight * batch.plays[rows])[:, None]).T @ x
+            moment[arm] = (weight * batch.rewards[rows]) @ x
         return np.concatenate([batch.count[:, None], batch.total[:, None], gram.reshape(n, -1), moment], axis=1)
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
@@ -163,7 +164,7 @@ class LinearRows(CountedRows):
             self._posteriors = np.full_like(self.table, np.nan), np.zeros((n, dim)), np.zeros((n, dim, dim))
         known_table, coefficients, root = self._posteriors
         nodes = np.arange(len(self.count))[nodes]
-        table = self.table[nodes] * self.scale
+        table = self.table[nodes]
         moved = (table != known_table[nodes]).any(axis=1)  # also where none was computed: NaN differs from everything
         if moved.any():
             some = nodes[moved]
@@ -174,7 +175,7 @@ class LinearRows(CountedRows):
     def _solve(self, nodes: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Compute B^-1 f and R by Cholesky's B = L L', R = L^-T; by eigenvectors where that loses digits."""
         precision, prior_mean = self.precision[nodes], self.prior_mean[nodes]
-        gram, moment = self.gram[nodes] * self.scale, self.moment[nodes] * self.scale
+        gram, moment = self.gram[nodes], self.moment[nodes]
         b = precision[:, None, None] * np.eye(self.dim) + gram
         low: Floats = np.full_like(b, np.nan)
         try:
@@ -193,7 +194,7 @@ class LinearRows(CountedRows):
         inflation = np.einsum("kii->ki", b) * (root * root).sum(axis=2)
         collinear = ~(inflation <= MAX_INFLATION).all(axis=1)  # also where it is not a number
         for at in np.flatnonzero(collinear).tolist():
-            count = self.count[nodes[at]] * self.scale[0]
+            count = self.count[nodes[at]]
             solution = solve_collinear(float(precision[at]), prior_mean[at], gram[at], moment[at], count)
             coefficients[at], root[at] = solution
         untouched = self.count[nodes] == 0
@@ -216,7 +217,7 @@ class LinearRows(CountedRows):
             raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        return [self.table[:-1], np.ascontiguousarray(self.precision), np.ascontiguousarray(self.prior_mean)]
+        return [self.table, np.ascontiguousarray(self.precision), np.ascontiguousarray(self.prior_mean)]
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None

@@ -5,9 +5,10 @@ Twin of ``native/policy/descent.hpp``: with the native random stream, both take 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from banditree.tree.shape import Indices
 BLOCK = 65536  # most scores in memory when many decisions are made together
 PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
 REAL = (int, float)  # types of rewards that are ready to use
+STEP_OF_FADING = 0.01  # of the evidence, lost at once
 LEARNED = -1  # what `Walk.learn` returns; any other number is the first row that is not allowed
 
 
@@ -58,6 +60,23 @@ def in_order(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
     return order
 
 
+class Fading(NamedTuple):
+    """How evidence fades: by a hundredth at once, so that few rewards touch every node. All weights are within 1%."""
+
+    every: int = 0  # rewards between two steps, 0 for none
+    factor: float = 1.0  # by which a step multiplies all evidence
+
+    @classmethod
+    def of(cls, half_life: float | None) -> Fading:
+        if half_life is None:
+            return cls()
+        every = max(1, int(min(-half_life * math.log2(1 - STEP_OF_FADING), 2.0**53)))
+        return cls(every, 0.5 ** (every / half_life))
+
+
+NO_FADING = Fading()
+
+
 class Walk:
     """The readable engine: walks one policy's tree with its beliefs, rule and random stream.
 
@@ -65,10 +84,13 @@ class Walk:
     policy then finds the reason.
     """
 
-    def __init__(self, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float = 0.0, fade: float = 1.0) -> None:
+    def __init__(
+        self, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float = 0.0, fading: Fading = NO_FADING
+    ) -> None:
         self.shape, self.arms, self.position_of = tree.shape, tree.arms, tree.index
         self.rows, self.rule, self.rng = rows, rule, rng
-        self.explore, self.fade = explore, fade
+        self.explore, self.fading = explore, fading
+        self.since_faded = 0  # rewards since the last step of fading
         self._lock = RLock()  # a step takes several Python operations, so threads take turns
         self.closed = False
         self.evaluations = 0  # children scored so far: the paper's computational cost
@@ -267,7 +289,11 @@ class Walk:
         with self._lock:
             self.reset()
             path = self._path_up(position)
-            self._change(lambda: self.rows.add(path, float(reward), 1.0, context, self.fade), path[1:])
+            _, fade, since = self._fade(1)
+            self._change(
+                lambda: self.rows.add(path, float(reward), 1.0, context, fade), path[1:] if fade == 1 else None
+            )
+            self.since_faded = since
             return True
 
     def learn_lists(self, arms: object, rewards: object, contexts: object) -> bool:
@@ -285,33 +311,36 @@ class Walk:
             bad = first_not_allowed(arms, rewards, plays, len(self.arms), self.rows.support)
             if bad is not None:
                 return bad
-            if self.fade < 1:  # each reward lets the others fade: in the order given
-                staged = self.rows.stage()
-                for i, arm in enumerate(arms.tolist()):
-                    count, x = 1.0 if plays is None else float(plays[i]), None if contexts is None else contexts[i]
-                    staged.add(self._path_up(arm), float(rewards[i]), count, x, self.fade)
-                self._change(lambda: self.rows.commit(staged), self.shape.inner[::-1])
-                return LEARNED
-            batch = Batch.of(arms, rewards, plays, contexts, len(self.shape.node_of))
+            weights, fade, since = self._fade(len(arms))
+            batch = Batch.of(arms, rewards, plays, contexts, weights, len(self.shape.node_of))
             touched = self.shape.nodes_above(batch.count)
             inner = touched[self.shape.content[touched] < 0][::-1]
-            self._change(lambda: self.rows.add_batch(self.shape, batch), inner)
+            self._change(lambda: self.rows.add_batch(self.shape, batch, fade), inner if fade == 1 else None)
+            self.since_faded = since
             return LEARNED
+
+    def _fade(self, n: int) -> tuple[Floats, float, int]:
+        """Return what each of n new rewards counts in the end, earlier evidence's factor, and the new `since_faded`."""
+        every, factor = self.fading
+        if not every or not n:
+            return np.ones(n), 1.0, self.since_faded
+        steps = (self.since_faded + np.arange(n)) // every  # (n,) up to each reward
+        return factor ** (steps[-1] - steps), float(factor ** steps[-1]), int(self.since_faded + n - every * steps[-1])
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``."""
         with self._lock:
             self.reset()
-            self._change(lambda: self.rows.forget(factor), self.shape.inner[::-1])
+            self._change(lambda: self.rows.forget(factor))
 
     def _path_up(self, position: int) -> NDArray[np.intp]:
         return np.array(self.shape.path_up(int(self.shape.node_of[position])))
 
-    def _change(self, change: Callable[[], None], inner: Iterable[int]) -> None:
-        """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
+    def _change(self, change: Callable[[], None], inner: Iterable[int] | None = None) -> None:
+        """Change the evidence, and then the representatives of these inner nodes, the lowest first, or of all."""
         self._is_summarised = False
         change()
-        self.summarise(self.shape.inner[::-1] if self.rows.shares_means else inner)
+        self.summarise(self.shape.inner[::-1] if inner is None or self.rows.shares_means else inner)
 
 
 def first_not_allowed(

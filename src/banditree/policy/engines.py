@@ -31,12 +31,14 @@ class Walk(Protocol):
     """
 
     evaluations: int
+    since_faded: int  # rewards since evidence was last multiplied, with a half-life
     min_wide: int  # nodes with at least this many children are walked by an exact shortcut, if there is one
 
     @property
     def closed(self) -> bool: ...
     def close(self, closed: bool = True) -> None: ...
     def reset(self) -> None: ...
+    def forget(self, factor: float) -> None: ...
     def limits(self, arms: NDArray[np.int64], only: bool) -> AnyLimits: ...
     def choose(self, context: object) -> Name | None: ...
     def choose_within(self, limits: Any, context: object) -> int: ...
@@ -108,8 +110,8 @@ def native_walk(readable: descent.Walk) -> Walk:
         summary=readable.summary,
         stream=readable.rng,
         explore=readable.explore,
-        scale=rows.scale,
-        fade=readable.fade,
+        fade_every=readable.fading.every,
+        fade_factor=readable.fading.factor,
         law=rows.law,
     )
     rows.joins(walk)

@@ -117,8 +117,6 @@ class Policy:
         self.features = self._contexts.features  # contexts by name, None for plain vectors
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         self.half_life = None if half_life is None else real("half_life", half_life, 1, why="a number of rewards")
-        if half_life is not None:
-            rule.check_fading()
         self.explore = real("explore", explore, 0, 1, why="the part of decisions made at random")
         self._engine = engines.engine()  # a change of the tree keeps to it
         self._lock = RLock()
@@ -324,7 +322,7 @@ class Policy:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
         with hold(self) as state:
-            state.readable.forget(factor)
+            state.walk.forget(factor)
 
     def learn(self, log: Log) -> None:
         """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
@@ -374,15 +372,13 @@ class Policy:
     def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Seed = None) -> State:
         """Build a state with fresh beliefs over a tree; ``rng`` is used only the first time."""
         walked = tree if self.depth is None else tree.cut(self.depth)
-        fade = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         rows.join_evidence()
-        rows.fades = fade < 1
         rows.attach(walked.shape)
         is_native = self._engine == "native" and engines.runs_natively(rows, self.rule)
         if self._stream is None:
             self._stream = native_stream(rng) if is_native else generator(rng)
-        readable = descent.Walk(walked, rows, self.rule, self._stream, self.explore, fade)
+        readable = descent.Walk(walked, rows, self.rule, self._stream, self.explore, descent.Fading.of(self.half_life))
         return State(tree, own, walked, rows, engines.native_walk(readable) if is_native else readable, readable)
 
     # Inspecting

@@ -60,7 +60,9 @@ def _encode(policy: Policy) -> list[Any]:
     with hold(policy, changes=False) as state:
         parent, content, arms, names = to_arrays(policy.tree)
         arrays = {"parent": parent, "content": content}
-        arrays |= {f"rows.{name}": array.copy() for name, array in state.rows.kept().items()}
+        arrays |= {f"rows.{name}": getattr(state.rows, name).copy() for name in state.rows.EVIDENCE}
+        if policy.half_life is not None:
+            arrays["rows.since_faded"] = np.array([state.walk.since_faded])
         own_priors = [[_written(key), _describe(belief)] for key, belief in state.own_priors.items()]
     arrays = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     for name, array in arrays.items():
@@ -195,14 +197,26 @@ def _build(
 
 
 def restore(policy: Policy, rows: Arrays) -> None:
-    """Put saved evidence, and what derives from it, in place of the present: {name: (nodes, ...)}."""
+    """Replace the evidence by saved arrays: {name: (nodes, ...)}; if they cannot be right, raise and change nothing.
+
+    Files of 0.3 have a ``scale`` by which fading evidence is still to be multiplied.
+    """
+    arrays = dict(rows)
+    scale = _one_number(arrays.pop("scale", np.ones(1)), "scale", 2.0**-20, 1)
     with hold(policy) as state:
-        _put_back(state.rows, rows)
+        since = _one_number(arrays.pop("since_faded", np.zeros(1)), "since_faded", 0, state.readable.fading.every)
+        _put_back(state.rows, arrays, scale)
+        state.walk.since_faded = int(since)
         state.readable.summarise(state.tree.shape.inner[::-1])
 
 
-def _put_back(rows: Rows, arrays: Arrays) -> None:
-    """Replace the evidence by saved arrays from `Rows.kept`; if they cannot be right, raise and change nothing."""
+def _one_number(array: NDArray[Any], name: str, low: float, high: float) -> float:
+    if array.shape != (1,) or not low <= array[0] <= high:
+        raise InvalidValue(f"{name} is not one number from {low:g} to {high:g}")
+    return float(array[0])
+
+
+def _put_back(rows: Rows, arrays: Arrays, scale: float) -> None:
     for name in rows.EVIDENCE:
         if name not in arrays:
             raise InvalidValue(f"{name} is missing")
@@ -211,13 +225,17 @@ def _put_back(rows: Rows, arrays: Arrays) -> None:
             raise InvalidValue(f"{name} has shape {arrays[name].shape}; the tree needs {present.shape}")
         if arrays[name].dtype != present.dtype:
             raise InvalidValue(f"{name} holds {arrays[name].dtype}s, not {present.dtype}s")
-    if unknown := sorted(arrays.keys() - {*rows.EVIDENCE, "scale"}):
+    if unknown := sorted(arrays.keys() - set(rows.EVIDENCE)):
         raise InvalidValue(f"{unknown[0]!r} is unknown; if a newer banditree saved it, upgrade banditree")
-    staged = rows.stage()
-    with np.errstate(all="ignore"):  # the checks find values that are not finite
-        staged.put_back(arrays)
-        staged.check_evidence()
-    rows.commit(staged)
+    present = rows.table.copy()
+    try:
+        with np.errstate(all="ignore"):  # the checks find values that are not finite
+            for name in rows.EVIDENCE:
+                getattr(rows, name)[...] = arrays[name] * scale
+            rows.check_evidence()
+    except BaseException:
+        rows.table[...] = present
+        raise
 
 
 @contextmanager

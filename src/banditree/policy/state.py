@@ -43,7 +43,7 @@ def transfer_evidence(old: State, new: State) -> State:
 
     The evidence of an inner node is the sum over its arms, so everything follows from the arms.
     """
-    new.walk.min_wide = old.walk.min_wide
+    new.walk.min_wide, new.walk.since_faded = old.walk.min_wide, old.walk.since_faded
     new_leaves, old_leaves = _common_leaves(new.tree, old.tree)
     new.rows.take_over(old.rows, new.tree.shape, new_leaves, old_leaves)
     new.readable.summarise(new.tree.shape.inner[::-1])

@@ -91,9 +91,6 @@ class Rule(ABC):
     def check(self, belief: Belief) -> None:  # noqa: B027 (most rules work with any belief)
         """Raise if this rule cannot work with this belief."""
 
-    def check_fading(self) -> None:  # noqa: B027 (most rules keep nothing)
-        """Raise where what this rule keeps does not hold while evidence fades by itself (``half_life``)."""
-
     def wins(self, view: View) -> Floats:
         """Return the probability that each child has the highest score in one decision, ties shared: (k,), with sum 1.
 

@@ -38,12 +38,6 @@ class BestArm(Thompson):
         if self.best == "posterior" and belief.dim is not None:
             raise InvalidValue("the arm with the best posterior mean depends on the context; use best='empirical'")
 
-    def check_fading(self) -> None:
-        if self.best == "posterior":  # a mean of few rewards moves towards the prior sooner than one of many
-            raise InvalidValue(
-                "which arm has the best posterior mean changes as evidence fades; use best='empirical' with half_life"
-            )
-
     @property
     def native_flag(self) -> bool:
         return self.best == "posterior"

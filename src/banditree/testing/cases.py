@@ -188,17 +188,13 @@ def update_many(policy: Any, events: Sequence[Event]) -> None:
 
 
 def beliefs(policy: Any) -> dict[str, Any] | None:
-    """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead.
-
-    Evidence that fades is given with its current weight.
-    """
+    """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead."""
     if not isinstance(policy, Policy):
         return None
     state = policy._state
     rows = state.rows
     kept = {} if state.readable.summary is None else {"summary": state.readable.summary.copy()}
-    scale = {name: float(rows.scale[0]) for name in rows.EVIDENCE}
-    return {name: array * scale.get(name, 1.0) for name, array in rows.arrays().items()} | kept
+    return {name: array.copy() for name, array in rows.arrays().items()} | kept
 
 
 def table_text(policy: Any, context: object) -> str | None:

@@ -26,7 +26,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* steps;          // (copies,)
     std::size_t copies, n_steps;  // the concentrations of arms repeat after so many copies
-    double fall, below, finest, hint, sharpest, loose, shared, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor, faded_step;
+    double fall, below, finest, hint, sharpest, loose, shared, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor;
 };
 
 // Arms next to each other in one cluster of which something is known, all in one place, because it is read at every decision.
@@ -46,7 +46,6 @@ struct AdaptiveRows {
     static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
     Kind kind;
     AdaptiveSettings set;
-    double* scale;
     std::vector<Block> blocks;            // of arms that something is known about, in the order of the tree
     std::int32_t n_known = 0;             // number of these arms
     std::uint64_t changes = 0, all_changed = 0;  // counts changes of what is known of arms; the last one of all arms
@@ -61,7 +60,7 @@ struct AdaptiveRows {
     double least_plain = 0.0, looser = 0.0;  // of draws of arms that follow their cluster: without rewards of their own, and more
     std::int32_t leader = -1;             // the leaf of the arm that was played most, the first of several; -1 for none
 
-    AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_), scale(kind_.scale) {}
+    AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_) {}
 
     std::size_t dim() const { return 0; }
     void reset() { stale = true; }
@@ -69,15 +68,13 @@ struct AdaptiveRows {
     std::size_t copies() const { return set.copies; }
     double weight(std::size_t copy) const { return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back(); }
     std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
-    double faded() const { return weight_of_evidence; }
-    Seen seen(std::int32_t leaf) const { return kind.seen(leaf, weight_of_evidence); }
+    Seen seen(std::int32_t leaf) const { return kind.seen(leaf); }
 
-    // Makes the sums anew if the evidence was changed by others, or has faded.
+    // Makes the sums again if all evidence was changed.
     void bring_up_to_date(const Tree& tree) {
-        fade();
         if (stale) rebuild(tree);
         if (weighed) return;
-        if constexpr (Kind::learned) kind.estimate_noise(weight_of_evidence);
+        if constexpr (Kind::learned) kind.estimate_noise();
         if (kind.note_level()) {
             for (Block& block : blocks)
                 for (std::size_t i = 0; i < block.leaves.size(); ++i) block.rooms[i] = kind.remember(block.leaves[i], block.seen(i));
@@ -160,12 +157,11 @@ struct AdaptiveRows {
     void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count, const double* = nullptr) {
         const std::int32_t leaf = path.back();
         const Seen then = seen(leaf);
-        if constexpr (Kind::learned) kind.weigh_noise(leaf, weight_of_evidence, -1.0);
+        if constexpr (Kind::learned) kind.weigh_noise(leaf, -1.0);
         for (const std::int32_t node : path) kind.observe(node, total, count);
-        fade();
         weighed = false;
         if (stale) return;  // all is made anew before it is used
-        if constexpr (Kind::learned) kind.weigh_noise(leaf, weight_of_evidence, 1.0);
+        if constexpr (Kind::learned) kind.weigh_noise(leaf, 1.0);
         const Seen now = seen(leaf);
         if (!(now.plays > 0.0)) return;
         kind.add_level(now, 1.0), kind.add_level(then, -1.0);
@@ -205,7 +201,7 @@ struct AdaptiveRows {
             believe(k, {sum(c, 0, copy), sum(c, 1, copy)}, above[c], mean[c], variance[c]);
         }
         const auto n_arms = static_cast<double>(tree.n_arms);
-        plays_per_arm = kind.plays(0, weight_of_evidence) / n_arms;
+        plays_per_arm = kind.plays(0) / n_arms;
         least_plain = 1.0 / set.sharpest;
         looser = std::max(set.loose - least_plain, 0.0);
         double spread = 0.0;  // of arms around the root
@@ -235,18 +231,8 @@ struct AdaptiveRows {
     }
 
   private:
-    // Takes note of how far the evidence has faded, in steps; after a step all sums are stale.
-    void fade() {
-        if (*scale == scale_then) return;
-        scale_then = *scale;
-        const double steps = std::floor(ln(*scale) / ln(set.faded_step) + 1e-9);
-        const double now = exp(steps * ln(set.faded_step));
-        stale = stale || now != weight_of_evidence;
-        weight_of_evidence = now;
-    }
-
     bool stale = true, weighed = false;
-    double weight_of_evidence = 1.0, scale_then = 1.0, k_arms = 0.0;
+    double k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
     std::vector<std::size_t> first_block;       // (clusters,)
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
@@ -341,7 +327,7 @@ struct AdaptiveRows {
         kind.note_level();
         if constexpr (Kind::learned) {
             kind.forget_noise();
-            for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) kind.weigh_noise(tree.node_of[arm], weight_of_evidence, 1.0);
+            for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) kind.weigh_noise(tree.node_of[arm], 1.0);
         }
         for (std::int32_t node = 1; node < tree.n_nodes; ++node) {  // what is known of clusters beforehand is a message
             const Seen known = tree.content[node] < 0 ? kind.before(node) : Seen{0.0, 0.0};

@@ -48,18 +48,17 @@ struct AdaptiveBeta {
     static constexpr double linear_part = 0.7, wider = 0.6;  // LINEAR_PART, WIDER
     BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
     const double *a, *b;    // (nodes,) known beforehand
-    double* scale;
     static constexpr double level_plays = 16.0;      // LEVEL_PLAYS
     double level_strength = 0.0, level_total = 0.0;  // of all arms, and of what is known of clusters beforehand
     double level = 0.0;    // see AdaptiveBetaRows.level()
     double log_own = 0.0;  // ln B of what strays are expected to be
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
-    Seen seen(std::int32_t leaf, double faded) const {
-        const double successes = or_none(a[leaf] + nodes[leaf].successes * faded);
-        return {successes + or_none(b[leaf] + nodes[leaf].failures * faded), successes};
+    Seen seen(std::int32_t leaf) const {
+        const double successes = or_none(a[leaf] + nodes[leaf].successes);
+        return {successes + or_none(b[leaf] + nodes[leaf].failures), successes};
     }
-    double plays(std::int32_t node, double faded) const { return (nodes[node].successes + nodes[node].failures) * faded; }
+    double plays(std::int32_t node) const { return (nodes[node].successes + nodes[node].failures); }
     void observe(std::int32_t node, double total, double count) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
@@ -216,21 +215,20 @@ struct AdaptiveNormal {
     double *count, *sum, *squares, *rows;       // (nodes,); the last two if the noise is learned
     const double *prior_plays, *prior_total;    // (nodes,)
     double sd, centre;                          // what deviations are measured in, and means from
-    double* scale;
     double within = 0.0, degrees = 0.0, variance = 1.0;  // of the rewards of each arm; variance of a reward
 
     Seen before(std::int32_t node) const { return {prior_plays[node], prior_total[node]}; }
-    Seen seen(std::int32_t leaf, double faded) const {
-        const double plays = or_none(prior_plays[leaf] + count[leaf] * faded);
-        return {plays, prior_total[leaf] + (plays > 0.0 ? sum[leaf] * faded : 0.0)};
+    Seen seen(std::int32_t leaf) const {
+        const double plays = or_none(prior_plays[leaf] + count[leaf]);
+        return {plays, prior_total[leaf] + (plays > 0.0 ? sum[leaf] : 0.0)};
     }
-    double plays(std::int32_t node, double faded) const { return count[node] * faded; }
+    double plays(std::int32_t node) const { return count[node]; }
     void observe(std::int32_t node, double total, double n) {
         count[node] += n;
         sum[node] += total;
         if constexpr (Learned) {
             squares[node] += (total - n * centre) * (total - n * centre) / n;
-            rows[node] += 1.0 / *scale;
+            rows[node] += 1.0;
         }
     }
     void rescale(std::int32_t node, double by) {
@@ -247,20 +245,20 @@ struct AdaptiveNormal {
     BANDITREE_INLINE double off_centre(double mean) const { return in_units(mean - centre); }
 
     // Adds what an arm says about the noise, or with the sign -1 takes it away.
-    void weigh_noise(std::int32_t leaf, double faded, double sign) {
-        const double n = count[leaf] * faded, t = sum[leaf] * faded - n * centre;
+    void weigh_noise(std::int32_t leaf, double sign) {
+        const double n = count[leaf], t = sum[leaf] - n * centre;
         if (!(n > 0.0)) return;
-        within += sign * std::max(squares[leaf] * faded - t * t / n, 0.0);
-        degrees += sign * std::max(rows[leaf] * faded - 1.0, 0.0);
+        within += sign * std::max(squares[leaf] - t * t / n, 0.0);
+        degrees += sign * std::max(rows[leaf] - 1.0, 0.0);
     }
     void forget_noise() { within = degrees = 0.0; }
-    void estimate_noise(double faded) {
-        const double n = count[0] * faded, t = sum[0] * faded - n * centre, of = rows[0] * faded;
+    void estimate_noise() {
+        const double n = count[0], t = sum[0] - n * centre, of = rows[0];
         variance = 1.0;
         if (!(n > 0.0)) return;
-        double overall = std::max((squares[0] * faded - t * t / n) / of, 0.0);
+        double overall = std::max((squares[0] - t * t / n) / of, 0.0);
         const double sure = std::max(within, 0.0);
-        if (!(sure + overall > 0.0)) overall = squares[0] * faded / of;
+        if (!(sure + overall > 0.0)) overall = squares[0] / of;
         variance = std::max((sure + overall) / (std::max(degrees, 0.0) + 1.0), least_variance);
     }
 

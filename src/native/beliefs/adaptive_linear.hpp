@@ -29,7 +29,7 @@ struct AdaptiveLinearSettings {
     const double* log_prior;    // (copies,)
     std::size_t copies, kinds;  // copies that differ in the widths of arms are of different kinds: copy % kinds
     double root_level_width, root_slope_width, sharpness, alone, log_at_stake, strays, growth, most_stray, largest_factor, stray_width,
-        stray_factor, faded_step, noise_share, centre_step, wider_arms, wider_clusters;
+        stray_factor, noise_share, centre_step, wider_arms, wider_clusters;
 };
 
 struct AdaptiveLinearRows {
@@ -40,16 +40,15 @@ struct AdaptiveLinearRows {
     static constexpr std::size_t largest_batch = 256;
     static constexpr std::int64_t refresh = 1 << 16;  // rewards after which all sums are made anew, so that rounding cannot add up
 
-    double* table;              // (nodes + 1, columns) rows, squares, gram (upper triangle, with a constant first), moment
+    double* table;              // (nodes, columns) rows, squares, gram (upper triangle, with a constant first), moment
     const double* prior_plays;  // (nodes, 2) what is known beforehand of levels and slopes, in plays
     const double* prior_theta;  // (nodes, p)
     AdaptiveLinearSettings set;
-    double* scale;
     std::size_t d, p, triangle, entries, columns;
 
     AdaptiveLinearRows(double* table_, const double* prior_plays_, const double* prior_theta_, AdaptiveLinearSettings set_,
-                       double* scale_, std::size_t dim_)
-        : table(table_), prior_plays(prior_plays_), prior_theta(prior_theta_), set(set_), scale(scale_), d(dim_), p(dim_ + 1),
+                       std::size_t dim_)
+        : table(table_), prior_plays(prior_plays_), prior_theta(prior_theta_), set(set_), d(dim_), p(dim_ + 1),
           triangle(p * (p + 1) / 2), entries(triangle + p), columns(2 + triangle + p) {}
 
     std::size_t dim() const { return d; }
@@ -81,7 +80,6 @@ struct AdaptiveLinearRows {
     void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count, const double* x) {
         const std::int32_t leaf = path.back();
         for (const std::int32_t node : path) observe(row(node), total, count, x);
-        fade();
         if (stale) return;
         if (standardise(row(0)) || ++learned % refresh == 0) {
             stale = true;  // all is made anew before it is used
@@ -129,7 +127,7 @@ struct AdaptiveLinearRows {
         for (std::size_t j = 0; j < d; ++j) z[j + 1] = (context[j] - centre[j]) * per_scale[j];
         sigma = std::sqrt(variance[copy]);
         const auto n_arms = static_cast<double>(tree.n_arms);
-        const double plays = row(0)[2] * weight_of_evidence;
+        const double plays = row(0)[2];
         chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
         const double part = copy < set.kinds ? set.alone : 1.0;  // the first copies take clusters for alike
         const double length = ln_one_plus(plays / n_arms), sharpest = 1.0 + part * set.sharpness * ln(n_arms);
@@ -230,7 +228,6 @@ struct AdaptiveLinearRows {
     }
 
     void bring_up_to_date(const Tree& tree) {
-        fade();
         if (stale) rebuild(tree);
         if (!weighed) weigh();
     }
@@ -245,7 +242,6 @@ struct AdaptiveLinearRows {
 
     bool stale = true, weighed = false;
     std::int64_t learned = 0;
-    double weight_of_evidence = 1.0, scale_then = 1.0;
     double origin = 0.0;                              // what rewards are measured from
     std::vector<double> centre, per_scale;            // (dim,) what features are measured from, and 1 over their scales
     std::vector<std::size_t> above, height_of;        // (clusters,) the cluster above, and the height
@@ -278,7 +274,7 @@ struct AdaptiveLinearRows {
     static std::size_t packed(std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; }  // of a lower triangle, j <= i
 
     void observe(double* to, double total, double count, const double* x) {
-        to[0] += 1.0 / *scale;
+        to[0] += 1.0;
         to[1] += total * total / count;
         double* gram = to + 2;
         for (std::size_t i = 0; i < p; ++i)
@@ -286,18 +282,10 @@ struct AdaptiveLinearRows {
         for (std::size_t i = 0; i < p; ++i) gram[i] += total * (i ? x[i - 1] : 1.0);
     }
 
-    void fade() {
-        if (*scale == scale_then) return;
-        scale_then = *scale;
-        const double now = exp(std::floor(ln(*scale) / ln(set.faded_step) + 1e-9) * ln(set.faded_step));
-        stale = stale || now != weight_of_evidence;
-        weight_of_evidence = now;
-    }
-
     // Sets the scales of the features and the origin of the rewards by all evidence, in steps, so that they rarely change.
     // Returns whether they did.
     bool standardise(const double* root) {
-        const double f = weight_of_evidence, n = root[2] * f;
+        const double n = root[2];
         bool changed = false;
         const auto assign = [&changed](double& to, double value) {
             changed = changed || to != value;
@@ -305,7 +293,7 @@ struct AdaptiveLinearRows {
         };
         const double *gram = root + 2, *moment = root + 2 + triangle;
         for (std::size_t j = 0; j < d; ++j) {
-            const double total = gram[packed(j + 1, 0)] * f, square = gram[packed(j + 1, j + 1)] * f;
+            const double total = gram[packed(j + 1, 0)], square = gram[packed(j + 1, j + 1)];
             const double within = n > 0.0 ? square - total * (total / n) : 0.0, fewer = std::max(n - 1.0, 0.5 * n);
             if (!(within > 1e-12 * square)) {
                 assign(per_scale[j], 0.0), assign(centre[j], 0.0);
@@ -315,7 +303,7 @@ struct AdaptiveLinearRows {
             assign(per_scale[j], 1.0 / size);
             assign(centre[j], 0.5 * size * std::rint(2.0 * (total / n) / size));
         }
-        const double total = moment[0] * f, square = root[1] * f, within = n > 0.0 ? square - total * (total / n) : 0.0;
+        const double total = moment[0], square = root[1], within = n > 0.0 ? square - total * (total / n) : 0.0;
         if (!(n > 0.0))
             assign(origin, 0.0);
         else if (!(within > 1e-12 * square))
@@ -329,19 +317,19 @@ struct AdaptiveLinearRows {
 
     // Reads the evidence of an arm, with what is known beforehand, standardised.
     void read(std::int32_t leaf, double* to) {
-        const double f = weight_of_evidence, *gram = row(leaf) + 2, *moment = gram + triangle;
-        const double n = gram[0] * f, total = moment[0] * f - origin * n;
+        const double *gram = row(leaf) + 2, *moment = gram + triangle;
+        const double n = gram[0], total = moment[0] - origin * n;
         to[0] = n;
         to[triangle] = total;
         for (std::size_t i = 1; i < p; ++i) {
-            const double x = gram[packed(i, 0)] * f, off = x - centre[i - 1] * n;
+            const double x = gram[packed(i, 0)], off = x - centre[i - 1] * n;
             to[packed(i, 0)] = off * per_scale[i - 1];
             for (std::size_t j = 1; j <= i; ++j) {
-                const double other = gram[packed(j, 0)] * f;
-                to[packed(i, j)] = ((gram[packed(i, j)] * f - centre[j - 1] * x) - centre[i - 1] * (other - centre[j - 1] * n)) *
+                const double other = gram[packed(j, 0)];
+                to[packed(i, j)] = ((gram[packed(i, j)] - centre[j - 1] * x) - centre[i - 1] * (other - centre[j - 1] * n)) *
                                    per_scale[i - 1] * per_scale[j - 1];
             }
-            to[triangle + i] = ((moment[i] * f - origin * x) - centre[i - 1] * total) * per_scale[i - 1];
+            to[triangle + i] = ((moment[i] - origin * x) - centre[i - 1] * total) * per_scale[i - 1];
         }
         add_known(leaf, to);
     }
@@ -682,8 +670,8 @@ struct AdaptiveLinearRows {
 
     // Weighs the copies by how well they explain the evidence, and computes the noise of each.
     void weigh() {
-        const double f = weight_of_evidence, *root = row(0);
-        const double n = root[2] * f, rewards = root[0] * f, total = root[2 + triangle] * f, square = root[1] * f;
+        const double* root = row(0);
+        const double n = root[2], rewards = root[0], total = root[2 + triangle], square = root[1];
         const double within = n > 0.0 ? std::max(square - total * (total / n), 0.0) : 0.0;
         const bool varies = within > 1e-12 * square || known_fit[0] > 0.0;
         const double centred = std::max(square - 2.0 * origin * total + origin * origin * n, 0.0) + known_fit[0];

@@ -19,8 +19,6 @@ struct BetaRows {
     std::size_t n_nodes;
     const double *a, *b;  // prior, (nodes,) or one for all
     std::size_t step;     // from one node's prior to the next: 1, or 0 if all share one
-    double* scale;        // weight of the stored evidence, which falls as evidence fades
-    bool fades;           // whether evidence fades; then posteriors are not cached
     bool on_log_odds;     // some prior parameter is below 1, so that draws would round to 0 or 1 and tie
 
     std::size_t dim() const { return 0; }
@@ -36,10 +34,10 @@ struct BetaRows {
     void prepare(const double*, double*) const {}
     // r and 1 - r may add up to slightly more or less than 1; counts that have faded are not whole numbers.
     double plays(std::int32_t node) const {
-        const double sum = (nodes[node].successes + nodes[node].failures) * *scale, whole = std::rint(sum);
+        const double sum = nodes[node].successes + nodes[node].failures, whole = std::rint(sum);
         return std::fabs(sum - whole) <= 1e-9 * (sum > 1.0 ? sum : 1.0) ? whole : sum;
     }
-    double rewards(std::int32_t node) const { return nodes[node].successes * *scale; }
+    double rewards(std::int32_t node) const { return nodes[node].successes; }
     bool untouched(std::int32_t node) const {
         return step == 0 && nodes[node].successes == 0.0 && nodes[node].failures == 0.0;
     }
@@ -49,7 +47,7 @@ struct BetaRows {
     Posterior posterior(std::int32_t node) const {
         const Node& here = nodes[node];
         const std::size_t prior = static_cast<std::size_t>(node) * step;
-        return {a[prior] + here.successes * *scale, b[prior] + here.failures * *scale};
+        return {a[prior] + here.successes, b[prior] + here.failures};
     }
     double mean(std::int32_t node, const double*) const {
         const auto [ours, theirs] = posterior(node);
@@ -72,7 +70,7 @@ struct BetaRows {
     void observe(std::int32_t node, double total, double count, const double*) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
-        if (nodes[node].scales.a > 0.0 && !fades) keep_scales(node);
+        if (nodes[node].scales.a > 0.0) keep_scales(node);
         else nodes[node].scales.a = 0.0;
     }
 
@@ -91,7 +89,7 @@ struct BetaRows {
         if (on_log_odds) {
             for (std::size_t j = 0; j < decisions.m; ++j) out[j] = rng.beta_log_odds(ours, theirs);
         } else {
-            if (!fades) keep_scales(node);
+            keep_scales(node);
             rng.beta_fill(ours, theirs, out, decisions.m);
         }
     }

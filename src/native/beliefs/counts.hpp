@@ -13,16 +13,15 @@ struct CountsRows {
     static constexpr bool contextual = false;
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     double *count, *total;  // (nodes,) evidence
-    double* scale;          // weight of the stored evidence, which falls as evidence fades
 
     std::size_t dim() const { return 0; }
     void reset() {}
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
-    double plays(std::int32_t node) const { return count[node] * *scale; }
-    double rewards(std::int32_t node) const { return total[node] * *scale; }
+    double plays(std::int32_t node) const { return count[node]; }
+    double rewards(std::int32_t node) const { return total[node]; }
     double mean(std::int32_t node, const double*) const { return count[node] > 0.0 ? total[node] / count[node] : 0.0; }
-    double spread(std::int32_t node, const double*) const { return 1.0 / std::sqrt(count[node] * *scale); }
+    double spread(std::int32_t node, const double*) const { return 1.0 / std::sqrt(count[node]); }
     void observe(std::int32_t node, double sum, double n, const double*) {
         count[node] += n;
         total[node] += sum;

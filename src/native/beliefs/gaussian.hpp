@@ -26,15 +26,14 @@ struct LearnedNoise {
     double *squares, *rows;                        // (nodes,) evidence
     const double *prior_mean, *is_arm, *follows;   // (nodes,)
     double centre, least, equal;
-    const double* scale;
     std::size_t n_nodes;
     struct Sums {  // over arms
         double explained = 0.0, weighted = 0.0, weight = 0.0;
     };
     Sums sums = {};
-    double sums_at = 0.0, mean = 0.0, sd = 1.0;  // the scale that the sums are for, and the estimates
+    double mean = 0.0, sd = 1.0;  // the estimates
     std::size_t changes = 0;                     // since they were last summed afresh
-    bool stale = true;
+    bool summed = false, stale = true;
 
     double of(std::int32_t) {
         if (stale) estimate();
@@ -45,23 +44,23 @@ struct LearnedNoise {
         if (stale) estimate();
         return follows[node] * mean;
     }
-    void reset() { sums_at = 0.0, stale = true; }
+    void reset() { summed = false, stale = true; }
     // Called before and after the evidence of a node changes.
     void before(std::size_t node) {
-        if (is_arm[node] > 0.0 && sums_at == *scale) add(node, -1.0);
+        if (is_arm[node] > 0.0 && summed) add(node, -1.0);
     }
     void after(std::size_t node, double sum, double n) {
         squares[node] += (sum - n * centre) * (sum - n * centre) / n;
-        rows[node] += 1.0 / *scale;
-        if (is_arm[node] > 0.0 && sums_at == *scale) add(node, 1.0);
-        if (++changes % 4096 == 0) sums_at = 0.0;
+        rows[node] += 1.0;
+        if (is_arm[node] > 0.0 && summed) add(node, 1.0);
+        if (++changes % 4096 == 0) summed = false;
         stale = true;
     }
 
   private:
     // Adds one arm to the sums, or takes it away; d and the sum of its rewards are counted from the centre.
     void add(std::size_t arm, double sign) {
-        const double n = count[arm] * *scale, t = total[arm] * *scale - n * centre;
+        const double n = count[arm], t = total[arm] - n * centre;
         const double d = follows[arm] > 0.0 ? 0.0 : prior_mean[arm] - centre;
         sums.explained += sign * ((d + t) * (d + t) / (1.0 + n) - d * d);
         sums.weighted += sign * follows[arm] * t / (1.0 + n);
@@ -69,15 +68,15 @@ struct LearnedNoise {
     }
     void estimate() {
         stale = false;
-        if (sums_at != *scale) {
-            sums = {}, sums_at = *scale;
+        if (!summed) {
+            sums = {}, summed = true;
             for (std::size_t node = 0; node < n_nodes; ++node)
                 if (is_arm[node] > 0.0) add(node, 1.0);
         }
-        const double seen = rows[0] * *scale, n = count[0] * *scale, all = squares[0] * *scale;
+        const double seen = rows[0], n = count[0], all = squares[0];
         mean = 0.0, sd = 1.0;
         if (!(seen > 0.0 && n > 0.0)) return;
-        const double t = total[0] * *scale - n * centre;
+        const double t = total[0] - n * centre;
         if (sums.weight > 0.0) mean = sums.weighted / sums.weight;
         double around = all - sums.explained - mean * sums.weighted;
         around += (all - t * t / n) / std::max(seen, 1.0);
@@ -91,22 +90,21 @@ struct GaussianRowsWith {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     double *count, *total;                     // (nodes,) evidence
     const double *prior_plays, *prior_total;   // (nodes,) prior
-    double* scale;                             // weight of the stored evidence, which falls as it fades
     Noise noise;
 
     std::size_t dim() const { return 0; }
     void reset() { noise.reset(); }
     std::size_t stride() const { return 0; }
     void prepare(const double*, double*) const {}
-    double plays(std::int32_t node) const { return count[node] * *scale; }
-    double rewards(std::int32_t node) const { return total[node] * *scale; }
+    double plays(std::int32_t node) const { return count[node]; }
+    double rewards(std::int32_t node) const { return total[node]; }
     double mean(std::int32_t node, const double*) {
         double known = prior_total[node];
         if constexpr (Noise::learned) known += noise.moved(node);
-        return (known + total[node] * *scale) / (prior_plays[node] + count[node] * *scale);
+        return (known + total[node]) / (prior_plays[node] + count[node]);
     }
     double spread(std::int32_t node, const double*) {
-        return noise.of(node) / std::sqrt(prior_plays[node] + count[node] * *scale);
+        return noise.of(node) / std::sqrt(prior_plays[node] + count[node]);
     }
     void sample(std::int32_t first, std::size_t k, const Decisions& decisions, Stream& rng, double* out) {
         for (std::size_t i = 0; i < k; ++i) {

@@ -25,24 +25,23 @@ struct LinearRows {
     const double *precision, *prior_mean;          // (nodes,), (nodes, d) prior
     std::size_t d;
     double v;
-    double* scale;        // weight of the stored evidence, which falls as evidence fades
     std::size_t n_nodes;  // derived values of different nodes are adjacent, because nodes are scored together
     double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance exceeds this times x'x
     // Derived: the upper triangle of B^-1 row by row, and B^-1 f; and R with R R' = B^-1 where contexts are nearly collinear.
     std::vector<double> inverse = std::vector<double>(d * (d + 1) / 2 * n_nodes), coefficients = std::vector<double>(d * n_nodes);
     std::unordered_map<std::size_t, std::vector<double>> roots = {};
-    std::vector<double> solved_at = std::vector<double>(n_nodes, 0.0);  // the scale at which a node was solved, 0 if it has to be
+    std::vector<char> solved = std::vector<char>(n_nodes, 0);  // whether what derives from a node's evidence is up to date
     std::vector<double> work = std::vector<double>(2 * d * d + 2 * d), means = {}, variances = {};  // scratch
     using RankOne = bool (LinearRows::*)(std::size_t, double, const double*);
     RankOne rank_one = rank_one_for(d);
 
     std::size_t dim() const { return d; }
-    void reset() { std::fill(solved_at.begin(), solved_at.end(), 0.0); }
+    void reset() { std::fill(solved.begin(), solved.end(), 0); }
     double* row(std::size_t node) const { return table + node * (2 + d * d + d); }
     double* gram(std::size_t node) const { return row(node) + 2; }
     double* moment(std::size_t node) const { return row(node) + 2 + d * d; }
-    double plays(std::int32_t node) const { return row(static_cast<std::size_t>(node))[0] * *scale; }
-    double rewards(std::int32_t node) const { return row(static_cast<std::size_t>(node))[1] * *scale; }
+    double plays(std::int32_t node) const { return row(static_cast<std::size_t>(node))[0]; }
+    double rewards(std::int32_t node) const { return row(static_cast<std::size_t>(node))[1]; }
 
     // A context is prepared once for all nodes that are scored in it: x, then v times the upper triangle of x x', with
     // entries off the diagonal doubled, because x' B^-1 x is the sum of the products of its entries and those of the
@@ -64,7 +63,7 @@ struct LinearRows {
         const auto first = static_cast<std::size_t>(from);
         if (means.size() < k) means.resize(k), variances.resize(k);
         for (std::size_t node = first; node < first + k; ++node)
-            if (solved_at[node] != *scale) solve(node);
+            if (!solved[node]) solve(node);
         in_vectors([&]() BANDITREE_INLINE {
             weighted_sum(prepared, coefficients.data() + first, d, n_nodes, means.data(), k);
             weighted_sum<true>(prepared + d, inverse.data() + first, d * (d + 1) / 2, n_nodes, variances.data(), k);
@@ -89,7 +88,7 @@ struct LinearRows {
     void observe(std::int32_t at, double sum, double n, const double* x) {
         const auto node = static_cast<std::size_t>(at);
         double *evidence = row(node), *b = gram(node), *f = moment(node);
-        bool keeps = solved_at[node] == *scale && (roots.empty() || !roots.count(node));
+        bool keeps = solved[node] && (roots.empty() || !roots.count(node));
         if (keeps && n == 1.0) {
             keeps = (this->*rank_one)(node, sum, x);
         } else if (keeps) {  // n rewards in one context x equal one of sum / sqrt(n) in the context sqrt(n) x
@@ -102,7 +101,7 @@ struct LinearRows {
         for (std::size_t i = 0; i < d; ++i) f[i] += sum * x[i];
         for (std::size_t i = 0; i < d; ++i)
             for (std::size_t j = 0; j < d; ++j) b[i * d + j] += n * x[i] * x[j];
-        if (!keeps || static_cast<std::int64_t>(evidence[0]) % refresh == 0) solved_at[node] = 0.0;
+        if (!keeps || static_cast<std::int64_t>(evidence[0]) % refresh == 0) solved[node] = 0;
     }
 
     void rescale(std::int32_t node, double by) {
@@ -144,7 +143,7 @@ struct LinearRows {
         const double* entry = inv;
         BANDITREE_UNROLL
         for (std::size_t i = 0; i < d; ++i) {
-            even &= (precision[node] + b[i * d + i] * *scale + x[i] * x[i]) * *entry <= max_inflation;
+            even &= (precision[node] + b[i * d + i] + x[i] * x[i]) * *entry <= max_inflation;
             BANDITREE_UNROLL
             for (std::size_t j = i; j < d; ++j, entry += n_nodes) {
                 gain[i] += *entry * x[j];
@@ -170,14 +169,14 @@ struct LinearRows {
 
     // B^-1 and B^-1 f from scratch, by R = L^-T of Cholesky's B = L L'; by eigenvectors where that loses digits.
     void solve(std::size_t node) {
-        solved_at[node] = *scale;
+        solved[node] = 1;
         if (!roots.empty()) roots.erase(node);
         if (row(node)[0] == 0.0) return start(node);
         double *l = work.data(), *f = l + 2 * d * d;
         const double* sum = gram(node);
         for (std::size_t i = 0; i < d; ++i) {
             for (std::size_t j = 0; j <= i; ++j) {
-                double rest = sum[i * d + j] * *scale + (i == j ? precision[node] : 0.0);
+                double rest = sum[i * d + j] + (i == j ? precision[node] : 0.0);
                 for (std::size_t k = 0; k < j; ++k) rest -= l[i * d + k] * l[j * d + k];
                 l[i * d + j] = i == j ? std::sqrt(rest) : rest / l[j * d + j];  // not a number if rounding took it below 0
             }
@@ -193,10 +192,10 @@ struct LinearRows {
         for (std::size_t i = 0; i < d; ++i) {
             double along = 0.0;
             for (std::size_t k = i; k < d; ++k) along += l[k * d + i] * l[k * d + i];
-            if (!((sum[i * d + i] * *scale + precision[node]) * along <= max_inflation)) return solve_collinear(node);
+            if (!((sum[i * d + i] + precision[node]) * along <= max_inflation)) return solve_collinear(node);
         }
         for (std::size_t i = 0; i < d; ++i) {
-            f[i] = precision[node] * prior_mean[node * d + i] + moment(node)[i] * *scale;
+            f[i] = precision[node] * prior_mean[node * d + i] + moment(node)[i];
             coefficients[i * n_nodes + node] = 0.0;
         }
         double* inv = inverse.data() + node;
@@ -223,11 +222,11 @@ struct LinearRows {
     // Eigenvalues that are rounding count as 0: no context was seen in those directions, and the prior remains as it was.
     BANDITREE_RARE void solve_collinear(std::size_t node) {
         double *values = work.data(), *vectors = values + d * d, *along = vectors + d * d;
-        for (std::size_t i = 0; i < d * d; ++i) values[i] = gram(node)[i] * *scale;
+        for (std::size_t i = 0; i < d * d; ++i) values[i] = gram(node)[i];
         eigenvectors(values, vectors, d);
         double greatest = 0.0;
         for (std::size_t k = 0; k < d; ++k) greatest = std::max(greatest, values[k * d + k]);
-        const double digits = std::numeric_limits<double>::epsilon() * (static_cast<double>(d) + row(node)[0] * *scale);
+        const double digits = std::numeric_limits<double>::epsilon() * (static_cast<double>(d) + row(node)[0]);
         const double noise = std::min(digits, 1.0 / max_inflation) * greatest;
         std::vector<double>& root = roots[node];
         root.resize(d * d);
@@ -236,7 +235,7 @@ struct LinearRows {
             const double b = precision[node] + (seen ? values[k * d + k] : 0.0);
             along[k] = 0.0;
             for (std::size_t i = 0; i < d; ++i) {
-                const double f = precision[node] * prior_mean[node * d + i] + (seen ? moment(node)[i] * *scale : 0.0);
+                const double f = precision[node] * prior_mean[node * d + i] + (seen ? moment(node)[i] : 0.0);
                 along[k] += vectors[i * d + k] * f / b;
                 root[i * d + k] = vectors[i * d + k] / std::sqrt(b);
             }

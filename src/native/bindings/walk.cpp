@@ -47,11 +47,11 @@ std::unique_ptr<Walk> joint(Kind kind, const AdaptiveSettings& set) {
 }
 
 // `arrays` are those of AdaptiveLinearRows.native_arrays().
-std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim, double* scale, nb::handle) {
+std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim, nb::handle) {
     const char* what = "the arrays of an adaptive linear belief do not fit together";
     require(nb::len(arrays) == 8 && dim > 0 && dim <= 32768, what);
     const std::size_t p = dim + 1, columns = 2 + p * (p + 1) / 2 + p;
-    double* table = numbers<double>(arrays[0], (n_nodes + 1) * columns, what);
+    double* table = numbers<double>(arrays[0], n_nodes * columns, what);
     const double *plays = numbers<double>(arrays[1], n_nodes * 2, what), *theta = numbers<double>(arrays[2], n_nodes * p, what);
     const double* height = numbers<double>(arrays[3], n_nodes, what);
     double top = 0.0;
@@ -59,7 +59,7 @@ std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::si
         require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
         top = std::max(top, height[i]);
     }
-    const double* set = numbers<double>(arrays[7], 17, what);
+    const double* set = numbers<double>(arrays[7], 16, what);
     const std::size_t copies = nb::len(nb::object(arrays[6])), heights = static_cast<std::size_t>(top) + 1;
     require(set[0] >= 8.0 && set[0] <= 16000.0 && copies <= 16000, what);
     const auto kinds = static_cast<std::size_t>(set[0]);
@@ -68,8 +68,8 @@ std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::si
     const double* log_prior = numbers<double>(arrays[6], copies, what);
     const AdaptiveLinearSettings settings{height, level, slope, log_prior, copies, kinds, set[1], set[2], set[3], set[4], set[5],
                                           set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13],
-                                          set[14], set[15], set[16]};
-    AdaptiveLinearRows rows(table, plays, theta, settings, scale, dim);
+                                          set[14], set[15]};
+    AdaptiveLinearRows rows(table, plays, theta, settings, dim);
     return std::make_unique<JointWalker<AdaptiveLinearRows, NoShortcut>>(std::move(rows));
 }
 
@@ -86,19 +86,18 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
     require(copies > 0, what);
     const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
     const double* steps = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 15, what);
+    const double* set = numbers<double>(arrays[from + 3], 14, what);
     const auto n_steps = static_cast<std::size_t>(std::find(steps + 1, steps + copies, steps[0]) - steps);
     require(copies % n_steps == 0, what);
-    return {height, k, steps, copies, n_steps, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13], set[14]};
+    return {height, k, steps, copies, n_steps, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
 }
 
 // `arrays` are those of Rows.native_arrays().
 std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
-                                const std::string& rule, double c, bool flag, std::int32_t* summary, double* scale,
-                                bool fades, nb::handle law) {
+                                const std::string& rule, double c, bool flag, std::int32_t* summary, nb::handle law) {
     if (belief == "AdaptiveLinear") {
         require(rule == "Thompson", "adaptive beliefs are drawn from");
-        return joint_linear(arrays, n_nodes, dim, scale, law);
+        return joint_linear(arrays, n_nodes, dim, law);
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
@@ -113,13 +112,13 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes, law);
         if (kind == "Gaussian")
             return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), *array(2),
-                                          *array(4) / *array(3), scale}, set);
+                                          *array(4) / *array(3)}, set);
         if (kind == "LearnedGaussian")
             return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), 1.0,
-                                                 *numbers<double>(arrays[6], 1, "learned noise needs its centre"), scale}, set);
+                                                 *numbers<double>(arrays[6], 1, "learned noise needs its centre")}, set);
         if (kind == "Beta") {
             const double *a = array(1), *b = array(2);
-            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, scale}, set);
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b}, set);
         }
     }
     if (belief == "Beta") {
@@ -130,21 +129,21 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         const double *a = numbers<double>(arrays[1], n_priors, what), *b = numbers<double>(arrays[2], n_priors, what);
         bool small = false;
         for (std::size_t i = 0; i < n_priors; ++i) small |= a[i] < 1.0 || b[i] < 1.0;
-        BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, scale, fades, small};
+        BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, small};
         rows.reset();
         return with_rule(rows, rule, c, flag, summary);
     }
     if (belief == "Gaussian")
-        return with_rule(GaussianRows{array(0), array(1), array(3), array(4), scale, {array(2)}}, rule, c, flag, summary);
+        return with_rule(GaussianRows{array(0), array(1), array(3), array(4), {array(2)}}, rule, c, flag, summary);
     if (belief == "LearnedGaussian") {
         const double* set = numbers<double>(arrays[8], 3, "learned noise needs its centre and its least values");
         const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6), array(7),
-                                 set[0],   set[1],   set[2],   scale,    n_nodes};
-        return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), scale, noise}, rule, c, flag, summary);
+                                 set[0],   set[1],   set[2],   n_nodes};
+        return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), noise}, rule, c, flag, summary);
     }
-    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1), scale}, rule, c, flag, summary);
+    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
     if (belief == "Linear")
-        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, v, scale, n_nodes}, rule, c,
+        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, v, n_nodes}, rule, c,
                          flag, summary);
     throw nb::value_error("no such belief");
 }
@@ -295,7 +294,7 @@ void bind_walk(nb::module_& m) {
             "__init__",
             [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, nb::tuple arms, nb::dict position_of,
                const std::string& belief, nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream, double explore, nb::object scale, double fade, nb::object law) {
+               nb::object summary, nb::object stream, double explore, std::int64_t fade_every, double fade_factor, nb::object law) {
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
@@ -315,26 +314,34 @@ void bind_walk(nb::module_& m) {
                 }
                 Stream* rng = nullptr;
                 if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("stream must be a Stream");
-                require(fade > 0.0 && fade <= 1.0 && explore >= 0.0 && explore <= 1.0, "fade and explore must be from 0 to 1, and fade above 0");
-                double* counts = numbers<double>(scale, 1, "scale must be one double");
-                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, counts, fade < 1.0, law);
+                require(fade_every >= 0 && fade_factor > 0.0 && fade_factor <= 1.0 && explore >= 0.0 && explore <= 1.0,
+                        "explore and fade_factor must be from 0 to 1, and fade_factor above 0");
+                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, law);
                 walk->tree = tree;
                 walk->rng = rng;
                 walk->explore = explore;
-                walk->fade = fade;
-                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream, scale);
+                walk->fade_every = fade_every;
+                walk->fade_factor = fade_factor;
+                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream);
                 new (self) BoundWalk{std::move(walk), keep, arms, position_of};
             },
             nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
             nb::arg("node_of").noconvert(), nb::arg("arms"), nb::arg("position_of"), nb::arg("belief"),
             nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
             nb::arg("summary").none(), nb::arg("stream"), nb::arg("explore"),
-            nb::arg("scale"), nb::arg("fade"), nb::arg("law").none())
+            nb::arg("fade_every"), nb::arg("fade_factor"), nb::arg("law").none())
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
         .def(
             "close",
             [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
         .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
+        .def_prop_rw(
+            "since_faded", [](const BoundWalk& self) { return self.walk->since_faded; },
+            [](BoundWalk& self, std::int64_t rewards) {
+                require(rewards >= 0 && rewards <= self.walk->fade_every, "since_faded must be from 0 to fade_every");
+                self.walk->since_faded = rewards;
+            })
+        .def("forget", [](BoundWalk& self, double factor) { self.walk->forget(factor); }, nb::arg("factor"))
         .def("reset", [](BoundWalk& self) { self.walk->reset(); })
         .def(
             "wins",

@@ -23,8 +23,8 @@ template <class Rows, class Rule>
 struct Walker final : CommonWalk<Rows> {
     static constexpr std::size_t block = 65536;  // most scores in memory when many decisions are made together
     using Common = CommonWalk<Rows>;
-    using Walk::evaluations, Walk::explore, Walk::fade, Walk::rng, Walk::tree;
-    using Common::explores, Common::find, Common::path, Common::pick_any, Common::rows;
+    using Walk::evaluations, Walk::explore, Walk::fade_every, Walk::rng, Walk::tree;
+    using Common::explores, Common::fade, Common::find, Common::path, Common::pick_any, Common::rows;
     Rule rule;
     Shortcut<Rows, Rule> shortcut;
     std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
@@ -164,6 +164,11 @@ struct Walker final : CommonWalk<Rows> {
         return Walk::moments(node, context);
     }
 
+    void forget(double factor) override {
+        for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, factor);
+        reset();
+        if constexpr (Rule::summarises) summarise_all();
+    }
     void reset() override {
         rows.reset();
         shortcut.reset();
@@ -172,8 +177,8 @@ struct Walker final : CommonWalk<Rows> {
 
     void update(std::int32_t arm, double reward, const double* context) override {
         observe_one(arm, reward, 1.0, context);
-        if (!summarise_all())
-            for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
+        if constexpr (Rule::summarises && shares_means<Rows>) return summarise_all();
+        for (std::size_t i = path.size() - 1; i-- > 0;) rule.summarise(tree, rows, path[i]);
     }
 
     void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
@@ -185,7 +190,7 @@ struct Walker final : CommonWalk<Rows> {
                     contexts ? contexts + i * rows.dim() : nullptr);
             if constexpr (Rule::summarises) touched.insert(touched.end(), path.begin(), path.end() - 1);
         }
-        if (summarise_all()) return;
+        if constexpr (Rule::summarises && shares_means<Rows>) return summarise_all();
         std::sort(touched.begin(), touched.end(), std::greater<>());  // a child has a higher number than its parent
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const std::int32_t node : touched) rule.summarise(tree, rows, node);
@@ -213,22 +218,19 @@ struct Walker final : CommonWalk<Rows> {
     }
 
   private:
-    // Chooses all representatives again, where a reward may change those of any node. False where it cannot.
-    bool summarise_all() {
-        if constexpr (Rule::summarises && shares_means<Rows>) {
-            for (std::int32_t node = tree.n_nodes; node-- > 0;)
-                if (tree.n_children(node) > 0) rule.summarise(tree, rows, node);
-            return true;
-        }
-        return false;
+    // Chooses all representatives again.
+    void summarise_all() {
+        for (std::int32_t node = tree.n_nodes; node-- > 0;)
+            if (tree.n_children(node) > 0) rule.summarise(tree, rows, node);
     }
 
     void observe_one(std::int32_t arm, double reward, double count, const double* context) {
-        Common::while_fading(reward, count, [&](double sum, double n) { observe(arm, sum, n, context); });
+        fade();
+        observe(arm, reward, count, context);
     }
 
     // Whether a pass over all nodes is faster than n rewards one by one. If evidence fades, the order matters.
-    bool many(std::size_t n) const { return n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade == 1.0; }
+    bool many(std::size_t n) const { return n > 256 + static_cast<std::size_t>(tree.n_arms) / 16 && fade_every == 0; }
 
     // Learns `count` rewards with sum `reward` at every node on the way up.
     void observe(std::int32_t arm, double reward, double count, const double* context) {

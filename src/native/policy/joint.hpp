@@ -16,8 +16,8 @@ namespace banditree {
 template <class Rows, class Shortcut>
 struct JointWalker final : CommonWalk<Rows> {
     using Common = CommonWalk<Rows>;
-    using Walk::evaluations, Walk::fade, Walk::rng, Walk::tree;
-    using Common::explores, Common::find, Common::path, Common::pick_any, Common::rows;
+    using Walk::evaluations, Walk::rng, Walk::tree;
+    using Common::explores, Common::fade, Common::find, Common::path, Common::pick_any, Common::rows;
     Shortcut shortcut;
 
     explicit JointWalker(Rows rows_) : Common(std::move(rows_)) {}
@@ -98,6 +98,10 @@ struct JointWalker final : CommonWalk<Rows> {
         return true;
     }
 
+    void forget(double factor) override {
+        for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, factor);
+        rows.reset();
+    }
     void reset() override { rows.reset(); }
     std::int32_t& min_wide() override { return shortcut.min_wide; }
 
@@ -108,7 +112,8 @@ struct JointWalker final : CommonWalk<Rows> {
 
     void observe(std::int32_t arm, double reward, double count, const double* context) {
         find(arm);
-        Common::while_fading(reward, count, [&](double sum, double n) { rows.learn(tree, path, sum, n, context); });
+        fade();
+        rows.learn(tree, path, reward, count, context);
     }
 
     std::int32_t best(const Limits* limits) {

@@ -14,7 +14,6 @@
 namespace banditree {
 
 constexpr double largest = 1e100, largest_context = 1e30;  // MAX_REWARD and MAX_CONTEXT in errors/checks.py
-constexpr double least_scale = 0x1p-20;  // MIN_SCALE in beliefs/base.py
 constexpr double most_plays = 1e15;  // MAX_PLAYS in errors/checks.py: in one row of a batch
 
 // Rewards of an arm or a node: how many, and their sum.
@@ -51,6 +50,8 @@ struct Walk {
     virtual bool believed(const double*, std::size_t, const std::int64_t*, std::size_t, bool, double*) { return false; }
     // Mean and standard deviation of a node's belief in a context, as the walk has derived them; for tests.
     virtual std::pair<double, double> moments(std::int32_t, const double*) { return {std::nan(""), std::nan("")}; }
+    // Multiplies all evidence by a factor.
+    virtual void forget(double factor) = 0;
     // Forgets what was derived from the evidence, because Python has changed it.
     virtual void reset() = 0;
     // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off
@@ -67,7 +68,8 @@ struct Walk {
     const double low, high;  // the lowest and highest reward that the belief allows
     Tree tree;
     Stream* rng = nullptr;
-    double fade = 1.0;             // factor by which each new reward multiplies earlier evidence
+    std::int64_t fade_every = 0, since_faded = 0;  // rewards between two steps of fading, 0 for none; since the last
+    double fade_factor = 1.0;      // by which a step multiplies all evidence
     double explore = 0.0;          // fraction of decisions made at random, all allowed arms equally likely
     std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
 };
@@ -82,19 +84,12 @@ struct CommonWalk : Walk {
     std::size_t dim() const override { return rows.dim(); }
 
   protected:
-    // Stored evidence does not fade with each reward: `scale`, its weight, falls instead, and the new reward is divided by
-    // it. When the scale becomes small, the evidence is rescaled.
-    template <class Observe>
-    void while_fading(double reward, double count, const Observe& observe) {
-        if (fade == 1.0) return observe(reward, count);
-        double& scale = *rows.scale;
-        if (scale * fade < least_scale) {
-            for (std::int32_t node = 0; node < tree.n_nodes; ++node) rows.rescale(node, scale);
-            scale = 1.0;
-            reset();
+    // Evidence fades in steps, before the reward that comes `fade_every` rewards after the last step.
+    void fade() {
+        if (fade_every > 0 && since_faded++ == fade_every) {
+            this->forget(fade_factor);
+            since_faded = 1;
         }
-        scale *= fade;
-        observe(reward / scale, count / scale);
     }
 
     bool explores() {

@@ -26,19 +26,10 @@ struct ThompsonOnBeta {
     static bool untouched(const BetaRows& rows, std::int32_t node) { return rows.untouched(node); }
     static constexpr std::int32_t min_wide = 48;
     // If a prior parameter is below 1, the density is not log-concave, and its tangent bounds nothing.
-    // If evidence fades, children with equal stored evidence are equal as long as they share one prior.
-    static bool holds(const BetaRows& rows) { return !rows.on_log_odds && (!rows.fades || rows.step == 0); }
-    static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) {
-        if (!rows.fades) return rows.posterior(node);
-        return {rows.a[0] + rows.nodes[node].successes, rows.b[0] + rows.nodes[node].failures};
-    }
-    static std::int32_t pick(Wide& wide, const BetaRows& rows, const Thompson&, std::int32_t, std::int32_t first, Stream& rng,
-                             const Excluded& gone) {
-        if (!rows.fades) return wide.pick(rng, gone);
-        return wide.pick_faded(rng, gone, rows.a[0], rows.b[0], [&rows, first](std::int32_t child, Stream& stream) {
-            const auto [a, b] = rows.posterior(first + child);
-            return stream.beta(a, b);
-        });
+    static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
+    static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) { return rows.posterior(node); }
+    static std::int32_t pick(Wide& wide, const BetaRows&, const Thompson&, std::int32_t, Stream& rng, const Excluded& gone) {
+        return wide.pick(rng, gone);
     }
 };
 
@@ -51,9 +42,9 @@ struct UCBOnCounts {
     };
     static bool holds(const CountsRows&) { return true; }
     static Pair pair(const CountsRows& rows, std::int32_t node) { return {rows.count[node], rows.total[node]}; }
-    static std::int32_t pick(Wide& wide, const CountsRows& rows, const UCB& rule, std::int32_t node, std::int32_t, Stream& rng,
+    static std::int32_t pick(Wide& wide, const CountsRows& rows, const UCB& rule, std::int32_t node, Stream& rng,
                              const Excluded& gone) {
-        return wide.pick(rule.width(rows, node), *rows.scale, rng, gone);
+        return wide.pick(rule.width(rows, node), rng, gone);
     }
 };
 
@@ -110,7 +101,7 @@ struct WideNodes {
                 wide[cluster]->add(i, x, y);
             }
         }
-        return Way::pick(*wide[cluster], rows, rule, node, tree.first(node), rng, gone);
+        return Way::pick(*wide[cluster], rows, rule, node, rng, gone);
     }
 
     // Updates the classes after the belief of a child has changed.

@@ -109,36 +109,6 @@ class WideThompson {
         return best;
     }
 
-    // The same if evidence fades: what classes store about their density is valid only for the untouched children, whose
-    // pair is the prior (a, b). The others are drawn one by one, by `draw`.
-    template <class Draw>
-    std::int32_t pick_faded(Stream& rng, const Excluded& gone, double a, double b, const Draw& draw) {
-        double highest = -1.0, n_left = 0.0;
-        std::int32_t best = 0;
-        const std::vector<std::int32_t>* untouched = nullptr;
-        const Kind* prior = nullptr;
-        for (const auto& each : children.active) {
-            if (each.x == a && each.y == b) {
-                untouched = &children.members(each);
-                prior = &each.kind;
-                continue;
-            }
-            for (const std::int32_t child : children.members(each)) {
-                if (gone.has(child)) continue;
-                const double drawn = draw(child, rng);
-                if (drawn > highest) highest = drawn, best = child;
-            }
-        }
-        if (!untouched) return best;
-        n_left = static_cast<double>(untouched->size());
-        gone.each([&](std::int32_t child) { n_left -= children.of(child).x == a && children.of(child).y == b; });
-        Bar bar(highest);
-        leaders.clear();  // no child is drawn separately here
-        if (n_left > 0.0 && beats(*prior, n_left, bar, rng)) best = any_other(*untouched, gone, rng);
-        leaders.assign(1, best);
-        return best;
-    }
-
   private:
     bool leads(std::int32_t child) const { return std::find(leaders.begin(), leaders.end(), child) != leaders.end(); }
 

@@ -26,15 +26,14 @@ class WideUCB {
 
     // The child with the highest total / count + width / sqrt(count), with untried children first; ties at random.
     // `gone` are the children that may not win. At least one remains.
-    // `scale` is the weight of the stored counts.
-    std::int32_t pick(double width, double scale, Stream& rng, const Excluded& gone = {}) {
+    std::int32_t pick(double width, Stream& rng, const Excluded& gone = {}) {
         gone.each([this](std::int32_t child) { children.of(child).size -= 1.0; });
         const bool some_gone = gone.size() > 0;
         double highest = -std::numeric_limits<double>::infinity(), n_ties = 0.0;
         best.clear();
         for (std::size_t at = 0; at < children.active.size(); ++at) {
             const auto& here = children.active[at];
-            const double spread = 1.0 / std::sqrt(here.x * scale), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
+            const double spread = 1.0 / std::sqrt(here.x), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
             if (index < highest || (some_gone && here.size == 0.0)) continue;  // or all its members are gone
             if (index > highest) best.clear(), n_ties = 0.0, highest = index;
             best.push_back(at);
