@@ -102,7 +102,7 @@ def test_a_withdrawn_decision_earns_nothing(server: Server) -> None:
 WRONG: list[tuple[str, str, bytes | str, int]] = [
     ("POST", "/v1/decisions", "{", 400),
     ("POST", "/v1/decisions", b"\xff\xfe", 400),
-    ("POST", "/v1/decisions", "[]", 422),
+    ("POST", "/v1/decisions", "7", 422),
     ("POST", "/v1/decisions", '{"k": "2"}', 422),
     ("POST", "/v1/decisions", '{"k": 2.0}', 422),
     ("POST", "/v1/decisions", '{"k": true}', 422),

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from banditree import __version__
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
-from banditree.service import commands, pages, routes, schema, views
+from banditree.service import commands, edge, pages, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
@@ -63,6 +63,7 @@ class Service:
         self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # decisions do not wait while somebody looks at it
         self._outlooks: dict[str, tuple[tuple[int, ...], float, dict[str, Any]]] = {}
         self._looking = asyncio.Lock()
+        self._shelf, self._past = edge.Shelf(), edge.Past()
         self._done: set[str] = set()  # experiments that were said to be done
         engine.watch = self._watch
         self._handlers: dict[str, tuple[Callable[..., Awaitable[Response]], type[BaseModel]]] = {
@@ -120,10 +121,15 @@ class Service:
     # Decisions and rewards
 
     async def decide(self, request: Request) -> Response:
-        asked = read(request, schema.DecisionRequest)
-        return await self._do(
-            request, commands.Decide(asked.id, asked.request(), self.engine.salt, experiment=_experiment(request))
-        )
+        """Decide once, or for each request of a list: then each is answered by itself, in order."""
+        name = _experiment(request)
+
+        def command(asked: schema.DecisionRequest) -> commands.Command:
+            return commands.Decide(asked.id, asked.request(), self.engine.salt, experiment=name)
+
+        if _is_list(request):
+            return await self._do_each(request, schema.DecisionRequest, command)
+        return await self._do(request, command(read(request, schema.DecisionRequest)))
 
     async def look_up(self, request: Request) -> Response:
         id_, name = _decision_id(request), self._state(request).name
@@ -139,6 +145,128 @@ class Service:
             _decision_id(request), asked.reward, asked.position, asked.arm, experiment=_experiment(request)
         )
         return await self._do(request, command)
+
+    async def reward_listed(self, request: Request) -> Response:
+        """Report the reward of a decision that the body names, or of each in a list."""
+        name = _experiment(request)
+
+        def command(asked: schema.ListedReward) -> commands.Command:
+            return commands.GiveReward(asked.id, asked.reward, asked.position, asked.arm, experiment=name)
+
+        if _is_list(request):
+            return await self._do_each(request, schema.ListedReward, command)
+        asked = read(request, schema.ListedReward)
+        outcome = await self._run(request, command(asked))
+        return json_response(outcome.code, {"id": asked.id} | outcome.answer)
+
+    async def batch(self, request: Request) -> Response:
+        """Record decisions that a client has made itself, and then rewards. A batch may be sent again."""
+        asked, name = read(request, schema.BatchRequest), self._state(request).name
+
+        def decision(row: schema.DecisionMade) -> commands.Command:
+            return edge.RecordDecision(row.id, row, self.engine.salt, self._past, experiment=name)
+
+        def reward(row: schema.RewardGiven) -> commands.Command:
+            return commands.GiveReward(row.id, row.reward, row.position, row.arm, row.at, experiment=name)
+
+        results = await self._run_rows(request, asked.decisions, schema.DecisionMade, decision)
+        results += await self._run_rows(request, asked.rewards, schema.RewardGiven, reward)
+        done = [result.answer["status"] for result in results if isinstance(result, commands.Outcome)]
+        refused = [result for result in results if not isinstance(result, commands.Outcome)]
+        for result in refused:
+            if result["status"] == 503:
+                raise StoreUnavailable(result["error"])
+        n_known = done.count("duplicate")
+        return json_response(200, {"accepted": len(done) - n_known, "duplicate": n_known, "refused": refused})
+
+    async def _do_each(self, request: Request, kind: type[T], command: Callable[[T], commands.Command]) -> Response:
+        """Carry out each request of a list, and answer with a list."""
+        try:
+            rows = schema.List.validate_json(request.scope[BODY])
+        except ValidationError as error:
+            raise _refusal(error) from None
+        answers = []
+        for row, result in zip(rows, await self._run_rows(request, rows, kind, command), strict=True):
+            answer = result.answer if isinstance(result, commands.Outcome) else result
+            answers.append({"id": row["id"]} | answer if isinstance(row, dict) and "id" in row else answer)
+        return Response(json.dumps(answers), media_type="application/json")
+
+    async def _run_rows(
+        self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
+    ) -> list[commands.Outcome | dict[str, Any]]:
+        """Run a command for each row, some at a time; return its outcome, or why there is none."""
+        results: list[commands.Outcome | dict[str, Any]] = []
+        for start in range(0, len(rows), schema.MAX_LIST):
+            results += await self._run_each(request, rows[start : start + schema.MAX_LIST], kind, command)
+        return results
+
+    async def _run_each(
+        self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
+    ) -> list[commands.Outcome | dict[str, Any]]:
+        async def run(row: Any) -> commands.Outcome | dict[str, Any]:
+            try:
+                try:
+                    asked = kind.model_validate(row)
+                except ValidationError as error:
+                    raise Refused(422, schema.describe_errors(error.errors(include_url=False))) from None
+                return await self._run(request, command(asked))
+            except ANSWERED_ERRORS as error:
+                id_ = row.get("id") if isinstance(row, dict) else None
+                known = {"id": id_} if isinstance(id_, str) else {}
+                return known | {"error": str(error), "status": error.code if isinstance(error, Refused) else 503}
+
+        with self.guarded.counting(len(rows)):
+            return await asyncio.gather(*map(run, rows))
+
+    async def policy(self, request: Request, group: Literal["policy", "control"] = "policy") -> Response:
+        """The policy as `Policy.to_bytes` writes it; headers have the event it stands at, and what else it takes."""
+        standing = await self._standing(self._state(request), group)
+        headers = {
+            "etag": standing.tag,
+            "cache-control": "no-cache",
+            "banditree-event": str(standing.event),
+            "banditree-standing": standing.about,
+        }
+        if request.headers.get("if-none-match") == standing.tag:
+            return Response(status_code=304, headers=headers)
+        return Response(standing.data, headers=headers, media_type="application/octet-stream")
+
+    async def weights(
+        self,
+        request: Request,
+        context: str | None = None,
+        format: Literal["json", "flagd"] = "json",  # noqa: A002
+    ) -> Response:
+        """How likely each arm is to be chosen now, in the policy's group, rounded to billionths: log these.
+
+        ``context`` is as in a decision, as JSON; ``format=flagd`` is the definition of a flag with a fractional rule.
+        """
+        state = self._state(request)
+        try:
+            given = None if context is None else json.loads(context)
+        except (ValueError, RecursionError):
+            raise Refused(422, 'context: give JSON, such as {"device": "phone"}') from None
+        has_control, settings = state.is_paused and state.control is not None, state.settings
+        standing = await self._standing(state, "control" if has_control else "policy")
+        learns = has_control or not state.is_paused
+
+        def compute() -> dict[str, int]:
+            policy = self._shelf.load(state.name, standing.data)
+            vector = None if policy.dim is None else commands.check_context(state, given)
+            return edge.chances(policy, settings, learns=learns, context=vector)
+
+        async with self._looking:
+            try:
+                weights = await asyncio.to_thread(compute)
+            except BanditreeError as error:
+                raise Refused(422, str(error)) from None
+        if format == "flagd":
+            return json_response(200, edge.as_flag(state.name, weights, standing.event))
+        shares = {arm: weight / edge.BILLION for arm, weight in weights.items()}
+        return json_response(200, {"weights": shares, "event": standing.event})
+
+    async def _standing(self, state: State, group: str = "policy") -> edge.Standing:
+        return await self.engine.look(lambda its: self._shelf.take(its, self.engine.salt, group), state)
 
     async def _do(self, request: Request, command: commands.Command) -> Response:
         outcome = await self._run(request, command)
@@ -394,9 +522,16 @@ def read(request: Request, kind: type[T]) -> T:
     try:
         return _parse(request, kind)
     except ValidationError as error:
-        errors: list[Any] = error.errors(include_url=False)
-        code = 400 if errors[0]["type"] == "json_invalid" else 422
-        raise Refused(code, schema.describe_errors(errors)) from None
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> Refused:
+    errors: list[Any] = error.errors(include_url=False)
+    return Refused(400 if errors[0]["type"] == "json_invalid" else 422, schema.describe_errors(errors))
+
+
+def _is_list(request: Request) -> bool:
+    return bytes(request.scope[BODY].lstrip()[:1]) == b"["
 
 
 def _parse(request: Request, kind: type[T]) -> T:

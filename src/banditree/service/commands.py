@@ -223,6 +223,7 @@ class GiveReward(AboutDecision):
     reward: float
     position: int | None = None
     arm: str | None = None  # the arm that was shown, in shadow mode
+    given_at: int | None = None  # when the client says that it came in
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         decision = _decision(history, self.id)
@@ -238,7 +239,7 @@ class GiveReward(AboutDecision):
         check_reward(state.policy, arm, self.reward)
         is_late = any(event.kind == Kind.DEFAULT and event.position == position for event in history)
         window = state.settings.reward_window
-        is_late = is_late or (window is not None and at - decision.at > window * 1e6)
+        is_late = is_late or (window is not None and self._took(decision, at) > window * 1e6)
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
         learned = is_there and not is_void and not state.is_paused and (not is_late or state.settings.learn_late)
         event = _about(state, decision, Kind.REWARD, at)._replace(
@@ -246,6 +247,11 @@ class GiveReward(AboutDecision):
         )
         first = EarnDefaults(self.id).run(state, history, at, log).events if is_late else ()
         return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*first, event))
+
+    def _took(self, decision: Event, at: int) -> int:
+        """Return the time from the decision to its reward: by the clock of the client if it made the decision too."""
+        made_at = (decision.body or {}).get("at")
+        return at - decision.at if made_at is None or self.given_at is None else self.given_at - int(made_at)
 
     def _earned_by(self, state: State, body: dict[str, Any]) -> tuple[int, str]:
         arms: list[str] = body["arms"]
@@ -518,7 +524,11 @@ def answer(decision: Event) -> dict[str, Any]:
     body = decision.body or {}
     fields = {"id": decision.id, "arm": decision.arm}
     fields |= {key: body[key] for key in ("arms", "path", "propensity", "steps")}
-    fields |= {"group": group(decision.cohort), "experiment": decision.experiment, "at": iso(decision.at)}
+    fields |= {
+        "group": group(decision.cohort),
+        "experiment": decision.experiment,
+        "at": iso(body.get("at", decision.at)),
+    }
     fields |= {"propensities": body["propensities"]} if "propensities" in body else {}
     return fields | ({"shadow": True} if body.get("shadow") else {})
 

@@ -6,8 +6,8 @@ import asyncio
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -182,6 +182,17 @@ class Guard:
                     watch.stop()
         finally:
             self._bytes -= len(body)
+
+    @contextmanager
+    def counting(self, n: int) -> Iterator[None]:
+        """Count a request as ``n``, because it asks for as many things; refuse it if too many wait."""
+        if self._in_flight + n - 1 > MAX_IN_FLIGHT:
+            raise Refusal(503, BUSY, **RETRY)
+        self._in_flight += n - 1
+        try:
+            yield
+        finally:
+            self._in_flight -= n - 1
 
     async def _receive_body(self, scope: Scope, receive: Receive, body: bytearray) -> None:
         more = True

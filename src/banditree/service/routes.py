@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_type_hints
 from urllib.parse import parse_qsl
@@ -23,7 +23,7 @@ FLAGS = "/ofrep/v1/evaluate/flags"
 TABLES = ("application/x-ndjson", "text/csv")
 BAD_BODY = (400, 413)
 
-Answers = Mapping[int, type[BaseModel] | tuple[str, ...] | None]  # a model, media types, or neither, by status
+Answers = Mapping[int, Any]  # a model, a tuple of media types, or None, by status
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Route:
     is_urgent: bool = False  # answered even when the service is busy
     is_endless: bool = False  # a stream that lasts as long as its client
     is_hidden: bool = False  # not in OpenAPI
+    is_listed: bool = False  # takes a list of such bodies too, and answers with a list
 
     @property
     def is_of_experiment(self) -> bool:
@@ -50,19 +51,33 @@ class Route:
 
 
 DECISION, NAMED = "/v1/decisions/{id}", "/v1/experiments/{name}"
-DECIDED = {201: s.DecisionAnswer, 200: s.DecisionAnswer}
+DECIDED: Answers = {201: s.DecisionAnswer, 200: s.DecisionAnswer | list[s.DecisionAnswer | s.NotDone]}
+REWARDED: Answers = {200: s.RewardListedAnswer | list[s.RewardListedAnswer | s.NotDone]}
+STANDING: Answers = {200: ("application/octet-stream",), 304: None}
+WEIGHTS: Answers = {200: s.WeightsAnswer | s.FlagdAnswer}
 CREATED = {201: s.ExperimentAnswer, 200: s.ExperimentAnswer}
 EVALUATED: Answers = {200: s.FlagsAnswer, 304: None}
 CHANGE, ABOUT = (*BAD_BODY, 409), (404, 409)
 
 TABLE = (
-    Route("POST", "/v1/decisions", "decide", "Decide", DECIDED, CHANGE, s.DecisionRequest, DECIDERS),
+    Route("POST", "/v1/decisions", "decide", "Decide", DECIDED, CHANGE, s.DecisionRequest, DECIDERS, is_listed=True),
     Route("GET", DECISION, "look_up", "Look up a decision", {200: s.DecisionLooked}, roles=ROLES),
     Route("DELETE", DECISION, "withdraw", "Withdraw a decision", {200: s.WithdrawnAnswer}, ABOUT, roles=DECIDERS),
     Route(
         *("PUT", DECISION + "/reward", "reward", "Report a reward", {200: s.RewardAnswer}, CHANGE, s.RewardRequest),
         roles=DECIDERS,
     ),
+    Route(
+        *("POST", "/v1/rewards", "reward_listed", "Report rewards", REWARDED, CHANGE, s.ListedReward),
+        roles=DECIDERS,
+        is_listed=True,
+    ),
+    Route(
+        *("POST", "/v1/batch", "batch", "Record decisions of clients", {200: s.BatchAnswer}, BAD_BODY, s.BatchRequest),
+        roles=DECIDERS,
+    ),
+    Route("GET", "/v1/policy", "policy", "The policy, to decide elsewhere", STANDING, roles=DECIDERS),
+    Route("GET", "/v1/weights", "weights", "How likely each arm is", WEIGHTS, roles=DECIDERS),
     Route("GET", "/v1/arms", "list_arms", "The arms and the clusters above them", {200: s.ArmsListed}, roles=READERS),
     Route("POST", "/v1/arms", "change_arms", "Add, move and remove arms", {200: s.ArmsAnswer}, CHANGE, s.ArmsRequest),
     Route("GET", "/v1/tree", "tree", "The tree and what was learned", {200: s.TreeAnswer}, roles=READERS),
@@ -201,12 +216,12 @@ def describe(app: FastAPI, service: Any) -> None:
             status_code=next(iter(route.answers)),
             responses=responses,
             response_class=Response,
-            openapi_extra=_body(route.body) | _parameters(route.path),
+            openapi_extra=_body(route.body, is_listed=route.is_listed) | _parameters(route.path),
             include_in_schema=not route.is_hidden,
         )
 
 
-def _content(kind: type[BaseModel] | Sequence[str] | None) -> dict[str, Any]:
+def _content(kind: Any) -> dict[str, Any]:
     if isinstance(kind, tuple):
         return {"content": {media: {"schema": {"type": "string"}} for media in kind}}
     return {} if kind is None else {"model": kind}
@@ -219,10 +234,12 @@ def _parameters(path: str) -> dict[str, Any]:
     return {"parameters": described} if names else {}
 
 
-def _body(kind: type[BaseModel] | None) -> dict[str, Any]:
+def _body(kind: type[BaseModel] | None, *, is_listed: bool) -> dict[str, Any]:
     """Describe the request body, which FastAPI does not read itself."""
     if kind is None:
         return {}
     described = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     required = bool(described.get("required"))
+    if is_listed:
+        described = {"anyOf": [described, {"type": "array", "items": described, "maxItems": s.MAX_LIST}]}
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": described}}}}

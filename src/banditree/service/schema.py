@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     WithJsonSchema,
     create_model,
     model_validator,
@@ -27,6 +28,7 @@ MAX_K = 1_000
 MAX_NAME = 200  # characters
 MAX_ARM_NAME = 1_000  # characters; what a file of items may hold, a request can name
 MAX_CONTEXT = 100_000
+MAX_LIST = 500  # requests in one list
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -97,8 +99,12 @@ class DecisionRequest(RequestBody):
 
     def request(self) -> dict[str, Any]:
         """Return the fields that were given, without the id."""
-        given = {name: getattr(self, name) for name in ("context", "only", "exclude", "k", "unit")}
-        return {what: value for what, value in given.items() if value is not None}
+        return _given(self)
+
+
+def _given(body: DecisionRequest | DecisionMade) -> dict[str, Any]:
+    given = {name: getattr(body, name) for name in ("context", "only", "exclude", "k", "unit")}
+    return {what: value for what, value in given.items() if value is not None}
 
 
 class RewardRequest(RequestBody):
@@ -109,6 +115,51 @@ class RewardRequest(RequestBody):
         None, description="The position in a slate, from 0; may be left out where there is only one."
     )
     arm: Arm | None = Field(None, description="In shadow mode: the arm that was shown.")
+
+
+class ListedReward(RewardRequest):
+    """The reward of a decision, which it names."""
+
+    id: Id
+
+
+List = TypeAdapter(Annotated[list[Any], Field(max_length=MAX_LIST)])  # each request in it is checked by itself
+
+
+class DecisionMade(RequestBody):
+    """A decision that a client has made itself, from the policy as it stood at an event."""
+
+    id: Id
+    arm: Arm
+    propensity: Annotated[float, Field(gt=0, le=1)]
+    group: Literal["policy", "control"]
+    at: Time = Field(None, description="ISO time at which it was made.")
+    event: Annotated[int, Field(ge=0)] = Field(description="The event that the policy stood at.")
+    arms: Annotated[list[Arm], Field(min_length=1, max_length=MAX_K)] | None = None
+    propensities: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(max_length=MAX_K)] | None = None
+    steps: list[Annotated[float, Field(ge=0, le=1)]] | None = None
+    context: Annotated[Vector | Named | None, BeforeValidator(_context)] = None
+    only: Arms | None = None
+    exclude: Arms | None = None
+    k: Annotated[int, Field(ge=1, le=MAX_K)] | None = None
+    unit: Name | None = None
+
+    def request(self) -> dict[str, Any]:
+        """Return what was asked."""
+        return _given(self)
+
+
+class RewardGiven(ListedReward):
+    """A reward that a client reports in a batch."""
+
+    at: Time = Field(None, description="ISO time at which it was given.")
+
+
+class BatchRequest(RequestBody):
+    """Decisions that a client has made itself, and rewards. Each row is checked by itself."""
+
+    decisions: list[Any] = Field(default_factory=list, description="Rows with id, arm, propensity, group, at, event.")
+    rewards: list[Any] = Field(default_factory=list, description="Rows with id, reward, position, at.")
 
 
 class ArmsRequest(RequestBody):
@@ -207,6 +258,37 @@ class DecisionLooked(DecisionAnswer):
 
 class RewardAnswer(BaseModel):
     status: Literal["applied", "duplicate", "late"]
+
+
+class RewardListedAnswer(RewardAnswer):
+    id: str
+
+
+class NotDone(BaseModel):
+    """Why one request of a list was not carried out, and the status that it would have had by itself."""
+
+    id: str | None = None
+    error: str
+    status: int
+
+
+class BatchAnswer(BaseModel):
+    accepted: int
+    duplicate: int
+    refused: list[NotDone]
+
+
+class WeightsAnswer(BaseModel):
+    """How likely each arm is to be chosen, in billionths, and the event that the policy stood at."""
+
+    weights: dict[str, float]
+    event: int
+
+
+class FlagdAnswer(BaseModel):
+    """The same weights as the definition of a flag."""
+
+    flags: dict[str, dict[str, Any]]
 
 
 class WithdrawnAnswer(BaseModel):

@@ -266,7 +266,7 @@ def log_rows(log: EventLog, experiment: str, features: Sequence[str], voids: Voi
 def _row(history: list[Event], features: Sequence[str]) -> dict[str, Any]:
     decision, body = history[0], history[0].body or {}
     rewards, request = rewards_of(history), body["request"]
-    row: dict[str, Any] = {"id": decision.id, "at": iso(decision.at), "arm": decision.arm}
+    row: dict[str, Any] = {"id": decision.id, "at": iso(body.get("at", decision.at)), "arm": decision.arm}
     row |= {"propensity": body["propensity"], "reward": rewards.get(0)}
     row |= {"path": body["path"], "steps": body["steps"], "arms": body["arms"]}
     row["propensities"] = body.get("propensities", [body["propensity"]])
