@@ -64,4 +64,4 @@ def test_values_may_be_given_by_arm() -> None:
 @pytest.mark.parametrize("policies", ["TSC", bt.TSC, [bt.TSC], ["tsc"]])
 def test_policies_are_names_or_classes_one_or_many(policies: Any) -> None:
     assert simulate(ITEMS, horizon=9, policies=policies, seeds=1).runs.policies == ("TSC",)
-    assert set(advise(ITEMS, horizon=9, policies=policies, seeds=4).table["policy"]) == {"TS", "TSC"}
+    assert set(advise(ITEMS, horizon=9, policies=policies, seeds=4).table["policy"]) > {"TS", "TSC"}

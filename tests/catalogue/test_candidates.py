@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from banditree.catalogue import Catalogue, simulate
-from banditree.catalogue.simulation import Candidate, default_seeds, depths, distinct, for_tree, parse_candidates
+from banditree.catalogue import simulate
+from banditree.catalogue.simulation import WITHOUT_TREE, Candidate, default_seeds, depths, for_tree, parse_candidates
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import HTS, TS, WITHOUT_CONTEXTS
 from banditree.tree import Tree
@@ -22,8 +22,8 @@ def test_candidates_are_flat_every_depth_uct_and_ats() -> None:
     assert depths(30)[0] == 2
     assert depths(30)[-1] == 30
     assert len(depths(30)) == 7
-    assert Candidate(HTS, {"depth": 2}).code == "bt.HTS(tree, depth=2)"
-    assert Candidate(TS, {}).code == "bt.TS(tree)"
+    assert Candidate(HTS, 2).code(None) == "bt.HTS(tree, depth=2)"
+    assert Candidate(TS).code(None) == "bt.TS(tree)"
 
 
 def test_candidates_as_users_spell_them() -> None:
@@ -36,43 +36,19 @@ def test_candidates_as_users_spell_them() -> None:
             parse_candidates(wrong, SHOP)
 
 
-def test_which_candidates_use_the_tree() -> None:
-    candidates = parse_candidates(["TS", "UCB1", "HTS:0", "UCT:0", "TSC", "HTS:1", "UCT", "UCBC", "ATS"], SHOP)
-    flat = {"TS", "UCB1", "HTS(depth=0)", "UCT(depth=0)"}
-    assert {item.label for item in candidates if not item.clusters(SHOP)} == flat
-    assert {item.label for item in candidates if item.levels == 0} == flat
-
-
 def test_every_kind_of_candidate_is_built_and_explained() -> None:
     for name in WITHOUT_CONTEXTS:
         (candidate,) = parse_candidates([name], SHOP)
         assert candidate.how
         assert "{" not in candidate.how
-        assert candidate.factory(SHOP, rng=0).choose() in SHOP
+        assert candidate.factory(None)(SHOP, rng=0).choose() in SHOP
 
 
-def test_which_policies_are_the_same_on_a_tree() -> None:
-    def same(spec: Any, names: Any = None) -> dict[str, str]:
-        tree = Tree(spec)
-        return distinct(for_tree(tree) if names is None else parse_candidates(names, tree), tree)[1]
-
-    assert same({"a": [1], "b": [2], "c": [3]}) == {"TSC": "TS"}  # every category has one arm
-    assert same({"a": {"x": [1, 2]}, "b": {"y": [3, 4]}}) == {"HTS(depth=2)": "TSC"}  # one sub-category each
-    assert same({"all": {"x": [1, 2], "y": [3, 4]}}) == {"TSC": "TS"}  # the lower level does differ
-    assert same({"a": {"x": [1, 2], "y": [3]}, "b": [4, 5]}) == {}
-    assert same({"a": {"x": [1], "y": [2]}, "b": [4, 5]}) == {"HTS(depth=2)": "TSC"}
-    assert same({"a": [1, 2], "b": [3]}, ["UCT", "UCBC", "UCB1", "HTS", "TSC"]) == {
-        "UCBC": "UCT",
-        "TSC": "HTS(depth=1)",
-    }
-
-
-def test_policies_that_are_said_to_be_the_same_have_the_same_regret() -> None:
-    """The claim behind it: in distribution, on a tree with a single sub-category in each category."""
-    tree = Tree({"a": {"x": [0, 1, 2]}, "b": {"y": [3, 4, 5]}, "c": [6]})
-    catalogue = Catalogue(tree, means=[0.2, 0.3, 0.25, 0.5, 0.4, 0.45, 0.6])
-    runs = simulate(catalogue, horizon=300, policies=["TSC", "HTS:2"], seeds=150).runs
-    assert abs(runs.compare("TSC", "HTS(depth=2)").z) < 4
+def test_a_candidate_without_the_tree_has_the_same_arms() -> None:
+    policy = WITHOUT_TREE.factory(None)(SHOP, rng=0)
+    assert (policy.tree.arms, policy.tree.depth) == (SHOP.arms, 0)
+    assert WITHOUT_TREE.code(None) == "bt.ATS(tree.cut(0))"
+    assert WITHOUT_TREE.label == "ATS without the tree"
 
 
 # Simulations
@@ -102,4 +78,4 @@ def test_each_seed_meets_a_world_of_its_own_or_the_means_that_are_known() -> Non
 
 def test_the_default_effort_follows_the_size() -> None:
     assert (default_seeds(1e9), default_seeds(1e9, quick=True)) == (8, 4)
-    assert default_seeds(1e-6) == 100
+    assert default_seeds(1e-6) == 200

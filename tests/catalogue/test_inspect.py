@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree import theory
 from banditree.catalogue import Catalogue, inspect
-from banditree.catalogue.inspection import by_chance, clusters_at, find_misplaced, shares
+from banditree.catalogue.inspection import by_chance, clusters_at, shares
 from banditree.catalogue.posterior import Posterior
 from banditree.tree import Tree
 
@@ -167,49 +167,11 @@ def test_dominance_is_as_likely_as_the_counts_allow() -> None:
 
 def test_a_flat_catalogue_and_one_of_a_single_cluster() -> None:
     flat = inspect(Catalogue(Tree(["a", "b", "c"]), [50, 60, 70], [5, 20, 40]))
-    assert len(flat.levels) == len(flat.clusters) == len(flat.misplaced) == 0
+    assert len(flat.levels) == len(flat.clusters) == 0
     assert flat.within.value == 1.0
     one = inspect(Catalogue(Tree({"x": ["a", "b"]}), [50, 60], [5, 20]))
     assert one.distance.value == np.inf
     assert one.to_dict()["distance"]["value"] is None
-
-
-def test_misplaced_arms_are_found_and_others_left_alone() -> None:
-    tree = grouped(5, 2, 10)
-    rng = np.random.default_rng(1)
-    means = np.repeat(np.linspace(0.1, 0.6, 10), 10) + rng.normal(0, 0.015, 100)
-    wrong = [3, 57, 88]
-    moved = means.copy()
-    moved[wrong] = [0.55, 0.1, 0.2]
-    inspection = inspect(counted(tree, moved, (200, 400), rng)).misplaced
-    assert set(inspection["arm"]) == {tree.arms[place] for place in wrong}
-    row = next(row for row in inspection if row.arm == tree.arms[3])
-    assert row.path == ("t0", "s0")
-    assert abs(row.fits_rate - 0.55) < 0.08
-    assert row.probability > 0.9
-    clean = [len(inspect(counted(tree, means, (200, 400), rng), worlds=50).misplaced) for _ in range(10)]
-    assert sum(clean) <= 2  # of 1,000 arms that are where they belong
-
-
-def test_misplaced_with_known_means() -> None:
-    tree = Tree({"x": list(range(20)), "y": list(range(20, 40))})
-    means = np.repeat([0.1, 0.5], 20) + np.tile([0.0, 0.01, 0.02, 0.03], 10)
-    means[7] = 0.5
-    catalogue = Catalogue(tree, means=means)
-    assert find_misplaced(catalogue, catalogue.draws(1, np.random.default_rng(0)))["arm"] == [7]
-    assert "7 looks misplaced." in inspect(catalogue).document().brief
-
-
-def test_a_category_of_one_item_attracts_no_misplaced_arms() -> None:
-    """The rate of arm 7 is exactly that of the only arm of z, which says little about z."""
-    tree = Tree({"x": list(range(20)), "y": list(range(20, 40)), "z": [40]})
-    means = np.repeat([0.1, 0.12, 0.5], [20, 20, 1]) + np.append(np.tile([0.0, 0.01, 0.02, 0.03], 10), 0.0)
-    means[7] = 0.5
-    fits = inspect(Catalogue(tree, means=means)).misplaced["fits"]
-    assert ("z",) not in fits
-    two = Tree({"x": list(range(20)), "y": list(range(20, 39)), "z": [39, 40]})
-    means[39] = 0.5
-    assert inspect(Catalogue(two, means=means)).misplaced["fits"] == [("z",)]  # two arms do
 
 
 def test_the_best_arms_are_listed() -> None:

@@ -84,7 +84,7 @@ def draw(world: World, seed: int, *, seeds: int | None, truth_seeds: int, jobs: 
     plays = rng.integers(PLAYS[0], PLAYS[1] + 1, tree.n_arms)
     catalogue = Catalogue(tree, plays=plays, successes=rng.binomial(plays, means))
     advice = advise(catalogue, horizon=world.horizon, seeds=seeds, rng=seed, jobs=jobs, progress=False)
-    policies = {candidate.label: candidate.factory for candidate in advice.candidates}
+    policies = {candidate.label: candidate.factory(None) for candidate in advice.candidates}
     truth = simulate(
         policies, bernoulli(tree, means), horizon=world.horizon, seeds=truth_seeds, rng=seed, jobs=jobs, progress=False
     )

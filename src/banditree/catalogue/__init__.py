@@ -8,7 +8,7 @@ True
 """
 
 from banditree.catalogue.advice import Advice, advise
-from banditree.catalogue.comparison import Difference, Overtaking
+from banditree.catalogue.comparison import Difference
 from banditree.catalogue.inspection import Estimate, Inspection, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
@@ -17,6 +17,6 @@ from banditree.data.problems import Problem as Defect
 from banditree.problems.real import write_example
 
 __all__ = [
-    "Advice", "Candidate", "Catalogue", "CatalogueError", "Difference", "Estimate", "Inspection", "Overtaking",
+    "Advice", "Candidate", "Catalogue", "CatalogueError", "Difference", "Estimate", "Inspection",
     "Simulation", "Defect", "advise", "inspect", "read_catalogue", "simulate", "write_example",
 ]  # fmt: skip

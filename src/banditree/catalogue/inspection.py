@@ -1,4 +1,4 @@
-"""Inspect a catalogue: how much its categories explain, which of them are good, and which arms look misplaced."""
+"""Inspect a catalogue: how much its categories explain, and which categories and arms are good."""
 
 from __future__ import annotations
 
@@ -26,10 +26,6 @@ from banditree.tree.text import outline
 Places = NDArray[np.intp]
 MAX_DRAWN_NUMBERS = 6_000_000  # so that larger catalogues get fewer worlds
 N_TOP = 10  # best arms that are listed
-PRIOR_MISPLACED = 0.05  # probability that an arm is misplaced, before its data are seen
-MIN_MISPLACED = 0.9  # arms are reported that are misplaced with at least this probability
-MIN_VARIANCE = 1e-300  # to divide by
-MAX_PAIRS = 1_500_000  # pairs of an arm and a cluster that are examined
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,6 @@ class Inspection(Result):
     dominance: float  # probability that strong dominance holds
     clusters: Table  # path, level, arms, plays, rate, mean of its arms, interval, chance to hold the best arm
     top: Table  # the best arms: arm, path, plays, rate, mean, interval, chance to be the best
-    misplaced: Table  # arm, path, its rate, that of its cluster, the cluster it fits, the rate there, probability
 
     def facts(self) -> dict[str, object]:
         catalogue, tree = self.catalogue, self.catalogue.tree
@@ -88,7 +83,6 @@ class Inspection(Result):
             "offenders": self.quality.offenders,
             "cluster_means": self.clusters,
             "top": self.top,
-            "misplaced": self.misplaced,
         }
 
     def document(self) -> Document:
@@ -96,7 +90,7 @@ class Inspection(Result):
         parts: list[Part] = [*self.notes(), self.tree_section()]
         if tree.depth:
             parts += [self.levels_section(), *map(self.clusters_section, self.levels["level"])]
-        parts += [self.top_section(), self.misplaced_section()]
+        parts.append(self.top_section())
         brief = (about, *self.catalogue.notes, *self._sentences())
         return Document(self._headline(), parts, name=about, about=about, brief=brief)
 
@@ -118,11 +112,7 @@ class Inspection(Result):
             interval = f", 95% interval {interval}" if interval else ""
             explained = f"Level {row.level} explains {percent(row.share)} of the variance of the arms' means{interval}"
             lines.append(f"{explained} (a random grouping would explain {percent(row.by_chance)}).")
-        lines += self.quality_sentences()
-        if len(self.misplaced):
-            n, first = len(self.misplaced), self.misplaced[0].arm
-            lines.append(f"{first} looks misplaced." if n == 1 else f"{n:,} arms look misplaced, most of all {first}.")
-        return lines
+        return lines + self.quality_sentences()
 
     def quality_sentences(self) -> list[str]:
         """Say whether strong dominance holds, and give the paper's measures of quality: w*, d and gamma."""
@@ -214,22 +204,6 @@ class Inspection(Result):
         }
         return Section("The best arms", [Grid.of(self.top, columns, names=(0, 1), label="The best arms")])
 
-    def misplaced_section(self) -> Section:
-        """Arms whose data fit another category better than their own."""
-        title = "Arms that look misplaced"
-        if not len(self.misplaced):
-            return Section(title, ["None that the data reveal."])
-        columns: Columns = {
-            "arm": lambda row: str(row.arm),
-            "is in": lambda row: words.path(row.path),
-            "its rate": lambda row: number(row.rate),
-            "others there": lambda row: number(row.cluster_rate),
-            "would fit": lambda row: words.path(row.fits),
-            "rate there": lambda row: number(row.fits_rate),
-            "probability": lambda row: chance(row.probability),
-        }
-        return Section(title, [Grid.of(self.misplaced, columns, names=(0, 1, 4), label=title)])
-
     def _is_best(self, share: float) -> str:
         """Say yes or no if the means are known, else with which probability."""
         return ("yes" if share > 0.5 else "no") if self.worlds == 1 else chance(share)
@@ -241,7 +215,7 @@ def _interval(row: Row, write: Callable[[float], str] = number) -> str:
 
 
 def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -> Inspection:
-    """Measure the clusters: sizes, shares of variance, the paper's quality measures, and arms that look misplaced.
+    """Measure the clusters: sizes, shares of variance and the paper's quality measures.
 
     Parameters
     ----------
@@ -282,7 +256,6 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -
         dominance=float((distances > 0).mean()),
         clusters=_tabulate_clusters(catalogue, clusters, draws),
         top=_tabulate_top(catalogue, draws),
-        misplaced=find_misplaced(catalogue, draws),
     )
 
 
@@ -341,55 +314,6 @@ def _tabulate_top(catalogue: Catalogue, draws: Floats) -> Table:
         for i, arm in enumerate(top.tolist())
     ]
     return Table(("arm", "path", "plays", "rate", "mean", "interval", "best"), rows)
-
-
-# Misplaced arms
-
-
-def find_misplaced(catalogue: Catalogue, draws: Floats) -> Table:
-    """List the arms that probably belong elsewhere, most probable first, given draws of the true means (draws, arms).
-
-    The mean of an arm in cluster C has a Beta (or normal) distribution around C's average, with the spread of arms in
-    clusters, widened by the uncertainty of the average; its successes are then beta-binomial (or its mean reward is
-    normal). A priori one arm in twenty is misplaced, and all other clusters are equally likely. An arm's own cluster is
-    averaged without it. Clusters of one arm are left out: there is nothing to compare that arm with, and one arm does
-    not say what its cluster is like.
-    """
-    columns = ("arm", "path", "rate", "cluster_rate", "fits", "fits_rate", "probability")
-    tree, known = catalogue.tree, catalogue.posterior
-    parent = tree.shape.parent[tree.shape.node_of].astype(np.intp)  # (arms,)
-    home, group, size = np.unique(parent, return_inverse=True, return_counts=True)
-    is_shared = size > 1  # (clusters,)
-    if is_shared.sum() < 2:
-        return Table(columns, [])
-    phi = max(known.arm_spread, 1e-9)
-    sums = np.array([np.bincount(group, row) for row in draws])  # (draws, clusters)
-    without = (sums[:, group] - draws) / np.maximum(size[group] - 1, 1)  # (draws, arms) the arm's cluster without it
-    home_mean, home_variance = without.mean(axis=0), without.var(axis=0)
-    average = (sums / size).mean(axis=0)  # (clusters,)
-    variance = (sums / size).var(axis=0)
-
-    n, rates = known.plays, np.nan_to_num(catalogue.rates)
-    noise = known.noise(home_mean, phi, n) + home_variance
-    surprise = np.where(is_shared[group] & (n > 0), (rates - home_mean) ** 2 / np.maximum(noise, MIN_VARIANCE), 0.0)
-    examined = np.argsort(-surprise)[: max(10, MAX_PAIRS // len(home))]
-    examined = examined[surprise[examined] > 2.0]  # the others cannot be far more likely elsewhere
-
-    rows = []
-    for arm in examined.tolist():
-        at_home = known.evidence(arm, home_mean[arm], home_variance[arm], phi)
-        elsewhere = known.evidence(arm, average, variance, phi)  # (clusters,)
-        elsewhere[~is_shared] = elsewhere[group[arm]] = -np.inf
-        top = max(float(elsewhere.max()), float(at_home))
-        odds_elsewhere = PRIOR_MISPLACED * np.exp(elsewhere - top).sum() / (is_shared.sum() - 1)
-        probability = float(odds_elsewhere / (odds_elsewhere + (1 - PRIOR_MISPLACED) * np.exp(at_home - top)))
-        if probability > MIN_MISPLACED:
-            best = int(elsewhere.argmax())
-            fits = tree.nodes.path(int(home[best]))
-            path = tree.path(tree.arms[arm])[:-1]
-            averages = float(home_mean[arm]), fits, float(average[best])
-            rows.append((tree.arms[arm], path, float(rates[arm]), *averages, probability))
-    return Table(columns, sorted(rows, key=lambda row: -row[-1]))
 
 
 # Shares of the variance

@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Gaussian
-from banditree.beliefs.winning import log_beta
 from banditree.problems import Bernoulli
 from banditree.problems import rewards as families
 from banditree.problems.rewards import Rewards
@@ -99,22 +98,6 @@ class Posterior:
         """Solve for phi if the rates' variance is ``variance`` and 1 / n is ``noise``: the inverse of `_noise`."""
         return (variance - noise) / max(1 - noise, 0.1)
 
-    def noise(self, mean: Floats, phi: float, n: Floats) -> Floats:
-        """The variance of the rates of arms around their cluster's mean: (arms,)."""
-        variance: Floats = self._unit(mean) * self._noise(phi, np.maximum(n, EDGE))
-        return variance
-
-    def evidence(self, arm: int, mean: Floats, variance: Floats, phi: float) -> Floats:
-        """Log-likelihood of an arm's data in clusters with these averages, up to a constant: (clusters,).
-
-        ``variance`` is the uncertainty of the averages. Successes are beta-binomial.
-        """
-        n, s = self.plays[arm], self.totals[arm]
-        mean = np.clip(mean, 1e-9, 1 - 1e-9)
-        strength = 1 / np.clip(phi + variance / self._unit(mean), 1e-9, 0.95) - 1
-        a, b = mean * strength, (1 - mean) * strength
-        return log_beta(a + s, b + n - s) - log_beta(a, b)
-
     def __repr__(self) -> str:
         return f"Posterior({self.tree!r}, {self.plays.sum():,.0f} plays)"
 
@@ -161,12 +144,6 @@ class Posterior:
     def overall(self) -> float:
         """The rate of all plays together, kept away from 0 and 1."""
         return float((self.totals.sum() + 0.5) / (self.plays.sum() + 1))
-
-    @cached_property
-    def arm_spread(self) -> float:
-        """The posterior mean of phi, the spread of arms in their clusters."""
-        spreads, chance = self._arm_spread
-        return float(spreads @ chance)
 
     @cached_property
     def _scale(self) -> float:
@@ -290,9 +267,3 @@ class NormalPosterior(Posterior):
     @staticmethod
     def _beyond(variance: float, noise: float) -> float:
         return variance - noise
-
-    def evidence(self, arm: int, mean: Floats, variance: Floats, phi: float) -> Floats:
-        n = max(self.plays[arm], EDGE)
-        total = self.sd**2 * self._noise(phi, n) + variance
-        log_density: Floats = -0.5 * ((self.totals[arm] / n - mean) ** 2 / total + np.log(total))
-        return log_density

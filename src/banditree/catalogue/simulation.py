@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,13 @@ from banditree.base.result import Result
 from banditree.base.tables import Table
 from banditree.base.words import count, duration, number, percent
 from banditree.beliefs import Gaussian
-from banditree.catalogue.inspection import clusters_at
+from banditree.catalogue.comparison import tabulate
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.policy import Policy
 from banditree.policy.algorithms import ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS, PolicyChoice, parse_policy
 from banditree.policy.engines import engine
-from banditree.policy.policy import About
 from banditree.problems import Problem
 from banditree.rules import UCB
 from banditree.simulation.progress import Progress
@@ -37,97 +36,77 @@ MAX_DEPTHS = 8  # depths that are tried
 TSC_SECONDS = {"native": (1e-7, 5e-10), "readable": (5e-5, 0.0)}  # of a decision of TSC, and more per arm
 
 
-LEARNS = "learns how far to trust the categories"
-LEARNS_ALIKE = "learns how alike they are"  # where the categories do not matter
 PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
 BUDGET_SECONDS = 60.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
 QUICK_SHARE = 0.1  # of that budget
-MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 100  # bounds of the default number of seeds
+MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 200  # bounds of the default number of seeds
 PILOT_STEPS = 200  # simulated to estimate how long the rest takes
 PICTURE_INCHES = 4.8, 4.4  # of the regret over time
-LOST = "Reward lost by not knowing the best arm"
 
 
-class Candidate(PolicyChoice):
-    """A policy to try on a catalogue: its class, and the parameters to build it with."""
+@dataclass(frozen=True)
+class Candidate:
+    """A policy to try on a catalogue."""
 
-    __slots__ = ()
-
-    @property
-    def policy(self) -> str:
-        """The name of its class."""
-        return self.kind.__name__
+    kind: type[Policy]
+    depth: int | None = None  # of the walk, where the class has such a choice
+    is_cut: bool = False  # whether it runs on the same arms without their categories
 
     @property
-    def depth(self) -> int | None:
-        """The depth that it was given; None where it has no such parameter."""
-        return self.parameters.get("depth")
+    def parameters(self) -> dict[str, Any]:
+        return {} if self.depth is None else {"depth": self.depth}
 
     @property
-    def code(self) -> str:
-        """The Python code that builds it."""
-        return f"bt.{self.policy}({', '.join(['tree', *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
-
-    def code_with(self, prior: Gaussian | None) -> str:
-        """Return the Python code that builds it with a prior, if there is one: see `factory_with`."""
-        if prior is None:
-            return self.code
-        belief = f"bt.Gaussian(sd={prior.sd:.4g}, mean={prior.mean:.4g}, prior_sd={prior.prior_sd:.4g})"
-        if not self.about.takes_prior:
-            deep = "" if self.levels is None else f", depth={self.levels}"
-            return f"bt.Policy(tree, belief={belief}, rule=bt.UCB(){deep})"
-        return f"{self.code[:-1]}, prior={belief})"
-
-    @property
-    def about(self) -> About:
-        """What its class is."""
-        return self.kind.about
+    def label(self) -> str:
+        """The name with its parameters, as the tables show it."""
+        return PolicyChoice(self.kind, self.parameters).label + (" without the tree" if self.is_cut else "")
 
     @property
     def how(self) -> str:
         """What it does, in words."""
-        return self.about.summary.format(**self.parameters)
+        if self.is_cut:
+            return "the same policy on all arms at once, whose categories it does not see"
+        return self.kind.about.summary.format(**self.parameters)
 
-    def factory_with(self, prior: Gaussian | None) -> Callable[..., Policy]:
-        """Return a factory that uses the prior, if there is one.
+    def code(self, prior: Gaussian | None) -> str:
+        """Return the Python code that builds it, with this prior if there is one: see `factory`."""
+        name, tree = self.kind.__name__, "tree.cut(0)" if self.is_cut else "tree"
+        options = {} if self.depth is None else {"depth": str(self.depth)}
+        if prior is not None:
+            told = {"sd": prior.sd, "mean": prior.mean, "prior_sd": prior.prior_sd} if prior.sd is not None else {}
+            belief = f"bt.Gaussian({', '.join(f'{key}={value:.4g}' for key, value in told.items())})"
+            if self.kind.about.takes_prior:
+                options["prior"] = belief
+            else:
+                depth = {} if self._levels is None else {"depth": str(self._levels)}
+                name, options = "Policy", {"belief": belief, "rule": "bt.UCB()", **depth}
+        return f"bt.{name}({', '.join([tree, *(f'{key}={value}' for key, value in options.items())])})"
+
+    def factory(self, prior: Gaussian | None) -> Callable[..., Policy]:
+        """Return a function that builds it, with this prior if there is one.
 
         UCB policies take no prior; with normal beliefs their bound is mean + sd sqrt(2 ln n / n_i).
         """
-        if prior is None:
-            return self.factory
-        if not self.about.takes_prior:
-            return partial(Policy, belief=prior, rule=UCB(), depth=self.levels)
-        return partial(self.factory, prior=prior)
+        build: Callable[..., Policy] = partial(self.kind, **self.parameters)
+        if prior is not None:
+            if self.kind.about.takes_prior:
+                build = partial(build, prior=prior)
+            else:
+                build = partial(Policy, belief=prior, rule=UCB(), depth=self._levels)
+        return partial(_on_flat_tree, build) if self.is_cut else build
 
     @property
-    def adapts(self) -> bool:
-        """Whether it learns how far to trust the categories; the others trust those that they use."""
-        return self.about.adapts
-
-    @property
-    def levels(self) -> int | None:
-        """How many levels of clusters it uses; None for all."""
-        return self.depth if self.about.levels is None else self.about.levels
-
-    def clusters(self, tree: Tree) -> frozenset[bytes]:
-        """Find the clusters of this tree that affect its decisions, each as the indices of its arms.
-
-        A cluster of one arm, a cluster of all arms, and the only cluster inside another affect no decision. If none is
-        left, this is a flat policy.
-        """
-        walked = tree if self.levels is None else tree.cut(min(self.levels, tree.depth))
-        level_of = walked.shape.level_of()
-        clusters = set()
-        for level, cluster in enumerate(clusters_at(walked)):
-            order = np.argsort(cluster, kind="stable")  # (arms,) cluster by cluster
-            nodes, first = np.unique(cluster[order], return_index=True)
-            for node, arms in zip(nodes.tolist(), np.split(order, first[1:]), strict=True):
-                if level_of[node] == level and 1 < len(arms) < tree.n_arms:
-                    clusters.add(arms.tobytes())
-        return frozenset(clusters)
+    def _levels(self) -> int | None:
+        """How many levels of clusters it walks through; None for all."""
+        return self.depth if self.kind.about.levels is None else self.kind.about.levels
 
 
-FLAT = Candidate(TS, {})
+def _on_flat_tree(build: Callable[..., Policy], tree: Tree, **options: Any) -> Policy:
+    return build(tree.cut(0), **options)
+
+
+FLAT = Candidate(TS)
+WITH_TREE, WITHOUT_TREE = Candidate(ATS), Candidate(ATS, is_cut=True)  # their difference is what categories are worth
 
 
 def for_tree(tree: Tree) -> list[Candidate]:
@@ -137,9 +116,9 @@ def for_tree(tree: Tree) -> list[Candidate]:
     ['TS', 'TSC', 'HTS(depth=2)', 'UCT', 'ATS']
     """
     if tree.depth == 0:
-        return [FLAT, Candidate(UCT, {})]
-    deeper = [Candidate(HTS, {"depth": depth}) for depth in depths(tree.depth)]
-    return [FLAT, Candidate(TSC, {}), *deeper, Candidate(UCT, {}), Candidate(ATS, {})]
+        return [FLAT, Candidate(UCT)]
+    deeper = [Candidate(HTS, depth) for depth in depths(tree.depth)]
+    return [FLAT, Candidate(TSC), *deeper, Candidate(UCT), WITH_TREE]
 
 
 def decision_seconds(candidates: Iterable[Candidate], n_arms: int) -> float:
@@ -148,7 +127,7 @@ def decision_seconds(candidates: Iterable[Candidate], n_arms: int) -> float:
     A rule of thumb and not a measurement, so that the number of worlds that follows from it is the same everywhere.
     """
     fixed, per_arm = TSC_SECONDS[engine()]
-    return sum(candidate.about.cost for candidate in candidates) * (fixed + per_arm * n_arms)
+    return sum(candidate.kind.about.cost for candidate in candidates) * (fixed + per_arm * n_arms)
 
 
 def depths(deepest: int) -> list[int]:
@@ -156,26 +135,6 @@ def depths(deepest: int) -> list[int]:
     if deepest <= MAX_DEPTHS:
         return list(range(2, deepest + 1))
     return sorted({round(2 + (deepest - 2) * i / (MAX_DEPTHS - 2)) for i in range(MAX_DEPTHS - 1)})
-
-
-def distinct(candidates: Sequence[Candidate], tree: Tree) -> tuple[list[Candidate], dict[str, str]]:
-    """Split into candidates that differ on this tree, and {label of a duplicate: label of the equal candidate before}.
-
-    >>> kept, same = distinct(for_tree(Tree({"all": [1, 2, 3]})), Tree({"all": [1, 2, 3]}))
-    >>> [candidate.label for candidate in kept], same
-    (['TS', 'UCT', 'ATS'], {'TSC': 'TS'})
-    """
-    kept: list[Candidate] = []
-    same: dict[str, str] = {}
-    first: dict[tuple[str, frozenset[bytes]], str] = {}
-    for candidate in candidates:
-        key = candidate.about.family, candidate.clusters(tree)
-        if key in first:
-            same[candidate.label] = first[key]
-        else:
-            first[key] = candidate.label
-            kept.append(candidate)
-    return kept, same
 
 
 def parse_candidates(names: PolicyNames | None, tree: Tree) -> list[Candidate]:
@@ -194,7 +153,7 @@ def parse_candidates(names: PolicyNames | None, tree: Tree) -> list[Candidate]:
         kind, parameters = parse_policy(given, tree=tree, among=WITHOUT_CONTEXTS)
         if kind is HTS and not parameters:
             parameters = {"depth": tree.depth}
-        candidate = Candidate(kind, parameters)
+        candidate = Candidate(kind, **parameters)
         if candidate not in listed:
             listed.append(candidate)
     if not listed:
@@ -215,63 +174,50 @@ class Simulation(Result):
     runs: Runs
     traffic: Table  # cluster, arms, and for each policy the share of its plays
 
+    @cached_property
+    def table(self) -> Table:
+        """One row per policy: regret, its interval, the regret exceeded in one world of twenty, best in worlds."""
+        return tabulate(self.runs)
+
     def facts(self) -> dict[str, object]:
         return {
             "horizon": self.horizon,
             "seeds": len(self.runs.seeds),
-            "policies": self.runs.table(),
+            "policies": self.table,
             "times": self.runs.times,
             "regret": {name: regret.mean(axis=0) for name, regret in self.runs.regret.items()},
             "traffic": self.traffic,
         }
 
     def document(self) -> Document:
-        runs = self.runs
-        table = runs.table()
-        worst = max(table["mean"]) or 1.0
-        columns: Columns = {
-            "policy": lambda row: str(row.policy),
-            "": lambda row: Bar(row.mean / worst),
-            "regret": lambda row: number(row.mean),
-            "95% interval": lambda row: words.interval(row.interval),
-            "standard deviation": lambda row: number(row.sd),
-        }
-        regret = Grid.of(table, columns, label="Regret of each policy")
-        worlds = "on the means given" if self.catalogue.means is not None else "in worlds consistent with the data"
-        size = f"{count(self.horizon, 'decision')}, {count(len(runs.seeds), 'seed')}"
-        headline = f"{table[0].policy} loses least: {self.catalogue.rewards(table[0].mean)}"
-        headline += f"; {table[1].policy} loses {number(table[1].mean)}." if len(table) > 1 else "."
-        parts: list[Part] = [
-            f"{LOST}, over {size}, {worlds}; less is better. {start_sentence(self.catalogue)}",
-            Section("Regret", [regret, runs.picture(*PICTURE_INCHES)]),
-            traffic_section(self.traffic),
-        ]
+        table = self.table
+        size = f"{count(self.horizon, 'decision')}, {count(len(self.runs.seeds), 'seed')}"
+        headline = f"{table[0].policy} loses least: {self.catalogue.rewards(table[0].regret)}"
+        headline += f"; {table[1].policy} loses {number(table[1].regret)}." if len(table) > 1 else "."
+        regret = regret_section(self.runs, table, self.catalogue)
+        parts: list[Part] = [regret, traffic_section(self.traffic)]
         if self.catalogue.notes:
             parts.append(Section("Notes on the table", [Bullets([f"{note}." for note in self.catalogue.notes])]))
-        return Document(headline, parts, name=size, about=size, brief=(regret,))
+        return Document(headline, parts, name=size, about=size, brief=(regret.parts[0],))
 
 
-def start_sentence(catalogue: Catalogue) -> str:
-    """Say what policies know at the start of a simulation."""
-    if catalogue.prior is None:
-        return "Policies start without data."
-    return "Policies start without data; their prior is the mean and the spread of all arms."
-
-
-def regret_section(table: Table, runs: Runs, about: str) -> Section:
-    """What each policy loses, from advice's table (``best`` is the share of worlds that it is best in), and curves."""
+def regret_section(runs: Runs, table: Table, catalogue: Catalogue) -> Section:
+    """What each policy loses, from the table of `tabulate`, and the curves."""
     worst = max(table["regret"]) or 1.0
+    is_known = catalogue.means is not None
     columns: Columns = {
         "policy": lambda row: str(row.policy),
         "": lambda row: Bar(row.regret / worst),
         "regret": lambda row: number(row.regret),
         "95% interval": lambda row: words.interval(row.interval),
-        "in a bad run": lambda row: number(row.bad_run),
-        "lost per decision at the end": lambda row: number(row.loss),
+        f"5% of {'runs' if is_known else 'worlds'} above": lambda row: number(row.bad),
+        "best in": lambda row: f"{percent(row.best)} of {'runs' if is_known else 'worlds'}",
     }
-    if "best" in table.columns:
-        columns["best in"] = lambda row: f"{percent(row.best)} of worlds"
     grid = Grid.of(table, columns, label="Regret of each policy")
+    n = len(runs.seeds)
+    where = f"{count(n, 'run')} on the means given" if is_known else f"{count(n, 'world')} consistent with the data"
+    start = "" if catalogue.prior is None else "; their prior is the mean and the spread of all arms"
+    about = f"The reward lost by not knowing the best arm: the mean over {where}. Policies start without data{start}."
     after = f"Regret after {count(int(runs.times[-1]), 'decision')}"
     return Section(after, [grid, about, runs.picture(*PICTURE_INCHES)])
 
@@ -310,7 +256,7 @@ def simulate(
         Names such as "TS" or "HTS:2", or classes; by default flat Thompson sampling, Thompson sampling on the tree at
         every depth, UCT and ATS.
     seeds
-        How many worlds; by default 8 to 100, fewer if runs are long.
+        How many worlds; by default 8 to 200, fewer if runs are long.
     quick
         Whether to simulate fewer worlds by default, for a first answer.
     rng
@@ -341,26 +287,21 @@ class Plan:
     problem: Problem
     horizon: int
     worlds: int
-    runs: int = 1  # of each policy in each world
     candidates: tuple[Candidate, ...] = ()  # the policies of a catalogue
-    same: Mapping[str, str] = field(
-        default_factory=dict
-    )  # {candidate that is left out: the equivalent one that is not}
 
-    def run(self, **options: Any) -> Runs:
-        """Run the simulation; the options are those of `banditree.simulate`."""
-        return run(self.policies, self.problem, horizon=self.horizon, seeds=self.worlds, **options)
+    def run(self, policies: Mapping[str, Callable[..., Policy]] | None = None, **options: Any) -> Runs:
+        """Run the simulation, or other policies in the same worlds; the options are those of `banditree.simulate`."""
+        return run(policies or self.policies, self.problem, horizon=self.horizon, seeds=self.worlds, **options)
 
     def estimate_seconds(self, jobs: int | None) -> float:
         """Estimate how long it takes, from a few steps of every policy on this machine."""
-        steps, runs = min(self.horizon, PILOT_STEPS), self.worlds * self.runs
+        steps = min(self.horizon, PILOT_STEPS)
         pilot = run(self.policies, self.problem, horizon=steps, seeds=1, progress=False)
-        return sum(pilot.seconds.values()) / steps * self.horizon * runs / min(n_workers(jobs), runs)
+        return sum(pilot.seconds.values()) / steps * self.horizon * self.worlds / min(n_workers(jobs), self.worlds)
 
     def describe(self, seconds: float) -> str:
         """Say how much there is to simulate, and how long it takes."""
-        repeats = f", {self.runs} runs in each" if self.runs > 1 else ""
-        size = f"{count(self.worlds, 'world')} x {count(len(self.policies), 'policy', 'policies')}{repeats}"
+        size = f"{count(self.worlds, 'world')} x {count(len(self.policies), 'policy', 'policies')}"
         return f"{duration(seconds)}: {size}, {count(self.horizon, 'decision')} each"
 
 
@@ -375,13 +316,13 @@ def plan_simulation(
 
 
 def plan_candidates(
-    catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, seeds: int | None, quick: bool, runs: int = 1
+    catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, seeds: int | None, quick: bool
 ) -> Plan:
     """Plan to simulate these candidates on a catalogue."""
-    policies = {candidate.label: candidate.factory_with(catalogue.prior) for candidate in chosen}
+    policies = {candidate.label: candidate.factory(catalogue.prior) for candidate in chosen}
     if seeds is None:
-        seeds = default_seeds(runs * horizon * decision_seconds(chosen, catalogue.tree.n_arms), quick=quick)
-    return Plan(policies, catalogue.world(), horizon, seeds, runs, tuple(chosen))
+        seeds = default_seeds(horizon * decision_seconds(chosen, catalogue.tree.n_arms), quick=quick)
+    return Plan(policies, catalogue.world(), horizon, seeds, tuple(chosen))
 
 
 def default_seeds(seconds: float, *, quick: bool = False) -> int:

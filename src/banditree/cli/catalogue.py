@@ -106,7 +106,7 @@ def simulate_command(
         typer.Option(
             "--seeds",
             metavar="N",
-            help="Worlds to simulate. Default: by size, 8 to 100.",
+            help="Worlds to simulate. Default: by size, 8 to 200.",
             parser=whole(1),
             rich_help_panel=SIMULATION,
         ),
@@ -203,7 +203,7 @@ def advise_command(
         typer.Option(
             "--seeds",
             metavar="N",
-            help="Worlds to simulate, at least 4. Default: by size, 8 to 100.",
+            help="Worlds to simulate, at least 4. Default: by size, 8 to 200.",
             parser=whole(4),
             rich_help_panel=SIMULATION,
         ),
@@ -239,7 +239,7 @@ def advise_command(
         )
         policies = split_names("--policy", policy) or None
         plan = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-        output.announce(plan, jobs, could_be_quick=not quick)
+        output.announce(plan, jobs, could_be_quick=seeds is None and not quick)
         advice = advise(
             catalogue,
             horizon=horizon,
