@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, local
+from threading import local
 from time import perf_counter
-from typing import Any
+
+import numpy as np
 
 from benchmarks.harness import ROOT, Arena, Failed
 from contest import page
 from contest.contestants import CONTESTANTS
-from contest.page import Row
-from contest.worlds import ENVIRONMENTS, Environment, World
+from contest.journal import Journal, Line, rows
+from contest.worlds import ENVIRONMENTS, Environment
+from tools.pages import evidence
+
+PAGE, DATA = ROOT / "docs/contest.md", ROOT / "docs/data/contest.csv"
+OURS = ("TS", "TSC", "ATS", "LinTS", "LinTSC", "LinATS")
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Options:
 
     seeds: int = 20
     at_least: int = 8  # seeds of the slow ones
-    horizon: int = 1_000_000  # at most; every environment has its own
+    horizon: int | None = None  # at most; every environment has its own
     allowance: float = 60.0  # seconds for all worlds of an offer in an environment
     patience: float = 120.0  # seconds after which a world is stopped
     probes: int = 400  # decisions that test the stated probability
@@ -39,151 +43,141 @@ class Options:
 
 @dataclass(frozen=True)
 class Task:
-    """An offer of a contestant in an environment; ``offer`` is its place in the list of offers."""
+    """An offer of a contestant in an environment, and what a line of it says before it is played."""
 
-    who: str
     environment: Environment
-    offer: int
-    label: str
-    note: str
+    line: Line
 
 
 def main() -> None:
     given = _parser().parse_args()
     options = Options.quick() if given.quick else Options()
-    changed = {name: getattr(given, name) for name in ("seeds", "allowance") if getattr(given, name) is not None}
-    options = replace(options, **changed)
-    chosen = given.only.split(",") if given.only else [environment.name for environment in ENVIRONMENTS]
-    unknown = set(chosen) - {environment.name for environment in ENVIRONMENTS}
-    if unknown:
-        raise SystemExit(f"--only: there is no environment {unknown.pop()!r}")
-    environments = [environment for environment in ENVIRONMENTS if environment.name in chosen]
-    is_whole = not (given.quick or given.only or given.here)
-    out = Path(given.out) if given.out else ROOT / ("docs" if is_whole else "build/contest")
-    kept = out if given.quick or given.here else ROOT / "build/contest"
-    for place in (out, kept):
-        place.mkdir(parents=True, exist_ok=True)
+    environments = _environments(given.only)
+    partial = given.quick or given.only or given.here
+    out = Path(given.out) if given.out else ROOT / "build/contest" if partial else None
+    text_file, data = (PAGE, DATA) if out is None else (out / "contest.md", out / "contest.csv")
+    text_file.parent.mkdir(parents=True, exist_ok=True)
     begin = perf_counter()
-    arena = Arena(CONTESTANTS, install=not given.here, patience=2 * options.seeds * options.patience + 60)
+    arena = Arena(CONTESTANTS, install=not given.here, patience=3 * options.patience + 60)
     arena.retire()
-    journal = Journal(kept / "contest.jsonl", asdict(options), resume=given.resume, again=given.again or ())
+    worlds = {e.name: fingerprint(e, options.horizon) for e in environments}
+    versions = {name: f"law {evidence.law(OURS)}" if name == page.OURS else v for name, v in arena.versions.items()}
+    journal = Journal(data, worlds, versions)
+    until = begin + 60 * given.minutes if given.minutes else float("inf")
     with tempfile.TemporaryDirectory() as folder:
-        worlds = drawn(environments, options, Path(folder))
-        rows = played(arena, environments, worlds, options, journal, jobs=given.jobs)
-    text = page.written(environments, rows, arena.versions, arena.failures, asdict(options))
-    (out / "contest.md").write_text(text, encoding="utf-8")
-    print(text)
-    print(f"{perf_counter() - begin:.0f} s; written to {out / 'contest.md'}")
+        tasks = list(planned(arena, environments, worlds, versions))
+        left = play(arena, tasks, options, journal, until, folder=Path(folder), jobs=given.jobs)
+    journal.close()
+    written = page.written(environments, rows(journal.lines), arena.versions, arena.failures, asdict(options), left)
+    text_file.write_text(f"{written}\n{evidence.stamp(page_digest())}\n", encoding="utf-8")
+    print(f"{perf_counter() - begin:.0f} s; {left} worlds are left to play; written to {text_file}")
 
 
-class Journal:
-    """Rows as they are measured, one line each, so that a run which was stopped can go on.
-
-    Parameters
-    ----------
-    path
-        The file. Its first line has the options; rows of a run with other options are not used.
-    resume
-        Whether to use what is there already; else the file starts anew.
-    again
-        Packages whose rows are not used.
-    """
-
-    def __init__(self, path: Path, options: dict[str, Any], *, resume: bool, again: Sequence[str]) -> None:
-        self._path, self._lock = path, Lock()
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-        if resume and lines and lines[0] == options:
-            rows = [Row(**line) for line in lines[1:] if line["package"] not in again]
-        else:
-            rows = []
-        self._rows = {_key(row): row for row in rows}
-        texts = [json.dumps(options), *(json.dumps(asdict(row)) for row in rows)]
-        path.write_text("\n".join(texts) + "\n", encoding="utf-8")
-
-    def find(self, row: Row) -> Row | None:
-        """The row that was measured for this offer and environment."""
-        return self._rows.get(_key(row))
-
-    def add(self, row: Row) -> Row:
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(row)) + "\n")
-        return row
+def fingerprint(environment: Environment, horizon: int | None = None) -> str:
+    """Digest of what an environment draws; its first rounds are enough."""
+    world = environment.world(0, min(200, horizon or 200))
+    arrays = [
+        array for array in (world.paths, world.contexts, world.theta, world.table, world.draws) if array is not None
+    ]
+    rounds = min(environment.horizon, horizon or environment.horizon)
+    return evidence.digest(environment.name, rounds, world.noise, world.clicks, evidence.numbers(arrays))
 
 
-def _key(row: Row) -> tuple[str, str, str, str, int]:
-    return row.environment, row.package, row.label, row.note, row.horizon
+def page_digest() -> str:
+    """What the page depends on here: our policies, and the worlds."""
+    return evidence.digest(evidence.law(OURS), *map(fingerprint, ENVIRONMENTS))
 
 
-def drawn(environments: Sequence[Environment], options: Options, folder: Path) -> dict[str, list[Path]]:
-    """Draw all worlds beforehand, into files: {environment: one path per seed}."""
-    worlds: dict[str, list[Path]] = {}
-    for number, environment in enumerate(environments):
-        worlds[environment.name] = [folder / f"{number}-{seed}.npz" for seed in range(options.seeds)]
-        for seed, path in enumerate(worlds[environment.name]):
-            environment.world(seed, options.horizon).save(path)
-    return worlds
+def planned(
+    arena: Arena, environments: Sequence[Environment], worlds: dict[str, str], versions: dict[str, str]
+) -> Iterator[Task]:
+    """List all offers; those of a package are the same for all seeds of an environment."""
+    for environment in environments:
+        world = environment.world(0)
+        for who, contestant in arena.contestants.items():
+            for offer in contestant.load()(world):
+                line = Line(environment.name, who, offer.label, offer.note, seed=0)
+                yield Task(environment, replace(line, world=worlds[environment.name], version=versions[who]))
 
 
-def played(
+def play(
     arena: Arena,
-    environments: Sequence[Environment],
-    worlds: dict[str, list[Path]],
+    tasks: Sequence[Task],
     options: Options,
     journal: Journal,
+    until: float,
     *,
+    folder: Path,
     jobs: int,
-) -> list[Row]:
-    """Play all offers, ``jobs`` at a time, each in a process of its package that goes from task to task."""
-    tasks = [
-        Task(who, environment, place, offer.label, offer.note)
-        for environment in environments
-        for who, contestant in arena.contestants.items()
-        for place, offer in enumerate(contestant.load()(World.load(worlds[environment.name][0])))
-    ]
+) -> int:
+    """Play what is missing, seed by seed, until a time; return how many worlds are left.
+
+    Going by seeds, a run that was cut short has played all offers on nearly the same seeds.
+    """
     threads = local()
     lanes: SimpleQueue[Arena] = SimpleQueue()
+    drawn: dict[tuple[str, int], Path] = {}
 
-    def play(task: Task) -> Row:
-        horizon = min(task.environment.horizon, options.horizon)
-        row = Row(task.environment.name, task.who, task.label, task.note, horizon)
-        measured = journal.find(row)
-        if measured is not None:
-            return measured
+    def one(task: Task, seed: int) -> bool:
+        if perf_counter() > until:
+            return False
         if not hasattr(threads, "lane"):
             threads.lane = arena.lane()
             lanes.put(threads.lane)
         try:
             answer = threads.lane.ask(
-                task.who,
+                task.line.package,
                 "contest.play:play",
-                offer=task.offer,
-                worlds=[str(path) for path in worlds[task.environment.name]],
-                allowance=options.allowance,
-                at_least=options.at_least,
-                patience_of_world=options.patience,
-                n_probes=options.probes,
+                offer=[task.line.label, task.line.note],
+                world=str(drawn[task.environment.name, seed]),
+                seed=seed,
+                at_most=options.patience,
+                n_probes=0 if seed else options.probes,
             )
         except Failed as error:
-            return journal.add(replace(row, failure=str(error)))
-        print(f"{row.environment}: {row.name}", flush=True)
-        return journal.add(replace(row, **answer))
+            answer = {"failure": str(error)}
+        journal.add(replace(task.line, seed=seed, **answer))
+        return True
 
+    left = 0
     with ThreadPoolExecutor(jobs) as pool:
-        rows = list(pool.map(play, tasks))
+        for seed in range(options.seeds):
+            missing = [task for task in tasks if is_missing(journal.of(task.line.offer), seed, options)]
+            for environment in {task.environment.name: task.environment for task in missing}.values():
+                if perf_counter() < until:
+                    path = drawn[environment.name, seed] = folder / f"{len(drawn)}.npz"
+                    environment.world(seed, options.horizon).save(path)
+            done = list(pool.map(one, missing, [seed] * len(missing)))
+            left += done.count(False)
+            print(f"seed {seed}: {sum(done)} of {len(missing)} worlds played", flush=True)
+            for path in drawn.values():
+                path.unlink(missing_ok=True)
     while not lanes.empty():
         lanes.get().retire()
-    return rows
+    return left
+
+
+def is_missing(lines: Sequence[Line], seed: int, options: Options) -> bool:
+    """Whether a seed is still to be played: not by who ended early, nor beyond the allowance of the slow ones."""
+    if any(line.seed == seed or line.ended_early for line in lines):
+        return False
+    seconds = [line.seconds for line in lines]
+    return seed < options.at_least or sum(seconds) + float(np.mean(seconds or [0.0])) <= options.allowance
+
+
+def _environments(only: str | None) -> list[Environment]:
+    known = {environment.name: environment for environment in ENVIRONMENTS}
+    names = only.split(",") if only else list(known)
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"--only: there is no environment {name!r}; there are {', '.join(known)}")
+    return [environment for name, environment in known.items() if name in names]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m contest", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the same environments and offers, made short")
-    parser.add_argument("--seeds", type=int, help="worlds per environment")
-    parser.add_argument(
-        "--allowance", type=float, metavar="SECONDS", help="for all worlds of an offer in an environment"
-    )
-    parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
-    parser.add_argument("--again", action="append", metavar="PACKAGE", help="with --resume: play this package again")
+    parser.add_argument("--minutes", type=float, help="stop after this time; the next run goes on")
     parser.add_argument("--only", metavar="NAMES", help="some environments, with commas between them")
     parser.add_argument("--here", action="store_true", help="install nothing: play with the packages of this Python")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

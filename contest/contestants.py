@@ -125,9 +125,20 @@ def _ours_tree(bt: Any, world: World) -> Any:
 # prior mean (0) and the noise, which a user would not know.
 
 
+TOLD_ALL = "told the weights, covariances and noise"
+
+
 def mixed_offers(world: World) -> list[Offer]:
     is_known = world.theta is not None and not world.clicks and "cluster_sd" in world.told
-    return [Offer("meTS", _mixed_agent, "told the weights, covariances and noise")] if is_known else []
+    told = Offer("meTS", _mixed_agent, TOLD_ALL)
+    return (
+        [
+            told,
+            Offer("meTS", partial(_mixed_agent, is_told=False), "clusters as effects, covariances 1, told the noise"),
+        ]
+        if is_known
+        else []
+    )
 
 
 class MixedEffectTS:
@@ -188,11 +199,11 @@ class MixedEffectTS:
         return self.own - gain @ self.own, gain @ self.moment[arm]
 
 
-def _mixed_agent(world: World, seed: int) -> Agent:
+def _mixed_agent(world: World, seed: int, *, is_told: bool = True) -> Agent:
     rng, told = np.random.default_rng(seed), world.told
     labels = world.labels
-    weights = np.array(told["weights"]) if "weights" in told else np.eye(int(labels.max()) + 1)[labels]
-    (level, slope), (arm_level, arm_slope) = told["cluster_sd"], told["arm_sd"]
+    weights = np.array(told["weights"]) if is_told and "weights" in told else np.eye(int(labels.max()) + 1)[labels]
+    (level, slope), (arm_level, arm_slope) = (told["cluster_sd"], told["arm_sd"]) if is_told else ((1.0, 1.0),) * 2
     effect_sd = np.array([level, *[slope] * world.dim])
     algorithm = MixedEffectTS(weights, effect_sd, np.array([arm_level, *[arm_slope] * world.dim]), world.noise)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from contest.contestants import TOLD_ALL
 from contest.worlds import ENVIRONMENTS, Environment
 from tools.pages.markdown import Table, describe, figures, table
 
 OURS = "banditree"
-TOLD = "meTS"  # told how the world was made, which no user could: shown, and left out of the ranking
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class Row:
     package: str
     label: str
     note: str
-    horizon: int  # rounds of a world
     regrets: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     probability: str = "none"
@@ -108,7 +107,7 @@ def standing(rows: list[Row]) -> Standing | None:
     ours = default_of(rows)
     if ours is None:
         return None
-    others = [row for row in rows if not row.is_ours and row.label != TOLD and row.regrets]
+    others = [row for row in rows if not row.is_ours and row.note != TOLD_ALL and row.regrets]
     if not others:
         return Standing(ours, None, float("nan"), float("nan"))
     best = min(others, key=lambda row: comparable(row, ours))
@@ -155,13 +154,14 @@ def written(
     versions: Mapping[str, str],
     failures: Mapping[str, str],
     facts: Mapping[str, Any],
+    left: int = 0,
 ) -> str:
-    """Return the whole page."""
+    """Return the whole page; ``left`` is how many worlds were not played in the time that the run had."""
     by_environment = {e.name: [row for row in rows if row.environment == e.name] for e in environments}
     standings = {name: standing(some) for name, some in by_environment.items()}
     parts = [
         INTRO,
-        _setting(rows, versions, failures, facts),
+        _setting(rows, versions, failures, facts, left),
         _summary(environments, standings),
         _losses(environments, standings, by_environment),
     ]
@@ -171,7 +171,11 @@ def written(
 
 
 def _setting(
-    rows: Sequence[Row], versions: Mapping[str, str], failures: Mapping[str, str], facts: Mapping[str, Any]
+    rows: Sequence[Row],
+    versions: Mapping[str, str],
+    failures: Mapping[str, str],
+    facts: Mapping[str, Any],
+    left: int,
 ) -> str:
     packages = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "mixed-effect paper")
     missing = "".join(f" {name} could not take part: {why}." for name, why in failures.items())
@@ -179,6 +183,7 @@ def _setting(
     names = {row.environment for row in rows}
     others = [e.name for e in ENVIRONMENTS if e.name not in names]
     left_out = f" **Not on this page, as its run was cut short: {', '.join(others)}.**" if others else ""
+    left_out += f" **{left:,} worlds are still to be played; `make contest` goes on.**" if left else ""
     return (
         f"Played on: {describe()}; {minutes:.0f} minutes of process time. {packages}.{missing} Up to "
         f"{facts['seeds']} seeds, at least {facts['at_least']} for those that need more than {facts['allowance']:g} s "
@@ -278,7 +283,7 @@ def _probabilities(rows: Sequence[Row]) -> str:
     """Which libraries state probabilities that can be logged, over all environments."""
     verdicts: dict[tuple[str, str], Counter[str]] = {}
     for row in rows:
-        if row.regrets and row.label != TOLD:
+        if row.regrets and row.note != TOLD_ALL:
             verdicts.setdefault((row.package, row.label), Counter())[row.probability] += 1
     kinds: dict[tuple[str, str], list[str]] = {}
     for (package, label), counts in verdicts.items():
@@ -302,7 +307,7 @@ def _environment(e: Environment, rows: Sequence[Row]) -> str:
     others = [row for row in rows if not row.regrets]
     table_rows = []
     for row in finished:
-        name = f"**{row.label}**" if row.is_ours else f"*{row.label}*" if row.label == TOLD else row.label
+        name = f"**{row.label}**" if row.is_ours else f"*{row.label}*" if row.note == TOLD_ALL else row.label
         seconds = figures(float(np.mean(row.seconds)), 2)
         table_rows.append((name, row.note, _regret(row), str(len(row.regrets)), seconds, row.probability))
     for row in others:

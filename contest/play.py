@@ -20,40 +20,24 @@ SEVERAL = 5  # times that an arm is expected, for its share to be tested on its 
 
 
 def play(
-    offers: Callable[[World], list[Offer]],
-    *,
-    offer: int,
-    worlds: list[str],
-    allowance: float,
-    at_least: int,
-    patience_of_world: float,
-    n_probes: int,
+    offers: Callable[[World], list[Offer]], *, offer: list[str], world: str, seed: int, at_most: float, n_probes: int
 ) -> dict[str, Any]:
-    """Play one world after the other until the allowance is used up, the first ``at_least`` in any case.
+    """Play one world; one that takes longer than ``at_most`` seconds is stopped.
 
-    A world that takes longer than ``patience_of_world`` seconds is stopped.
-
-    Returns the regret of each world played to its end, the seconds of a world, the verdict on the stated probabilities,
-    and for a contestant that was stopped the round that it had reached.
+    Returns the regret, the seconds spent choosing and learning, the round reached if it was stopped, and with
+    ``n_probes`` the verdict on the stated probabilities and the seconds of a decision.
     """
-    regrets: list[float] = []
-    seconds: list[float] = []
-    verdict, reached, stating = NONE, None, 0.0
-    for seed, path in enumerate(worlds):
-        if seed >= at_least and sum(seconds) + float(np.mean(seconds)) > allowance:
-            break
-        world = World.load(Path(path))
-        chosen = offers(world)[offer]
-        agent = chosen.make(world, seed)
-        regret, spent, reached = _played(world, agent, patience_of_world)
-        if reached is not None:
-            break
-        regrets.append(regret)
-        seconds.append(spent)
-        if seed == 0:
-            verdict, stating = probed(agent, world.context(world.horizon // 2), n_probes, limit=min(allowance, 5.0))
-    answer = {"regrets": regrets, "seconds": seconds, "probability": verdict, "reached": reached}
-    return {**answer, "stating": stating}
+    played = World.load(Path(world))
+    chosen = next((one for one in offers(played) if [one.label, one.note] == offer), None)
+    if chosen is None:
+        raise LookupError(f"it offers no {offer[0]} in the world of seed {seed}")
+    agent = chosen.make(played, seed)
+    regret, seconds, reached = _played(played, agent, at_most)
+    answer: dict[str, Any] = {"regret": regret, "seconds": seconds, "reached": reached}
+    if n_probes and reached is None:
+        verdict, stating = probed(agent, played.context(played.horizon // 2), n_probes, limit=5.0)
+        answer |= {"probability": verdict, "stating": stating}
+    return answer
 
 
 def _played(world: World, agent: Agent, patience: float) -> tuple[float, float, int | None]:

@@ -103,9 +103,10 @@ class Environment:
     is_linear: bool = True  # whether mean rewards are linear in the context (or there is none)
     why_not_linear: str = ""
 
-    def world(self, seed: int, horizon: int) -> World:
-        """Draw the world of a seed, with at most so many rounds."""
-        return self.draw(np.random.default_rng([seed, *self.name.encode()]), seed, min(horizon, self.horizon))
+    def world(self, seed: int, horizon: int | None = None) -> World:
+        """Draw the world of a seed, with at most ``horizon`` rounds."""
+        rounds = self.horizon if horizon is None else min(horizon, self.horizon)
+        return self.draw(np.random.default_rng([seed, *self.name.encode()]), seed, rounds)
 
 
 # coba's synthetic environments: flat, without noise
@@ -191,12 +192,12 @@ def _articles(rng: np.random.Generator, seed: int, horizon: int) -> World:
 
 
 def _effects(shared: bool) -> Draw:
-    """The mixed-effect paper's setting: one effect for each arm, or a mixture of all five."""
+    """The mixed-effect paper's setting: every arm has one of three effects, or a weighted sum of all three."""
 
     def draw(rng: np.random.Generator, seed: int, horizon: int) -> World:
-        n_arms, n_effects, dim, effect_sd, arm_sd = 100, 5, 2, 3.0, 1.0
+        n_arms, n_effects, dim, effect_sd, arm_sd = 100, 3, 2, 3.0**0.5, 1.0
         labels = np.arange(n_arms) % n_effects
-        weights = rng.dirichlet(np.ones(n_effects), n_arms) if shared else np.eye(n_effects)[labels]
+        weights = rng.uniform(-1, 1, (n_arms, n_effects)) if shared else np.eye(n_effects)[labels]
         effects = effect_sd * rng.standard_normal((n_effects, dim))
         slopes = weights @ effects + arm_sd * rng.standard_normal((n_arms, dim))
         return World(
@@ -261,11 +262,11 @@ ENVIRONMENTS = (
     Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 1000, True),
     Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 2000, True),
     Environment(
-        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 5 effects each", _effects(False), 5000, True
+        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 3 effects each", _effects(False), 5000, True
     ),
     Environment(
         "shared effects",
-        "the mixed-effect paper: 100 arms, d = 2, each a mixture of 5 effects; the tree goes by the largest",
+        "the mixed-effect paper: 100 arms, d = 2, each a weighted sum of 3 effects; the tree knows the largest weight",
         _effects(True),
         5000,
         True,
