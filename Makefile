@@ -64,8 +64,8 @@ bench: setup ## the benchmark tables: policies beside their peers, and the servi
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.service
 
-contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form
-	$(BIN)/python -m contest $(if $(QUICK),--quick)
+contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form, MINUTES=30 for a part
+	$(BIN)/python -m contest $(if $(QUICK),--quick) $(if $(MINUTES),--minutes $(MINUTES))
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --beyond --out reproduction

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections import Counter
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 
 from contest import page
-from contest.__main__ import Journal
-from contest.contestants import Agent, MixedEffectTS
+from contest.__main__ import Options, is_missing
+from contest.contestants import TOLD_ALL, Agent, MixedEffectTS
+from contest.journal import Journal, Line, read, rows
 from contest.page import Row, comparable, difference, standing
 from contest.play import NONE, RIGHT, WRONG, are_right, probed
 from contest.worlds import ENVIRONMENTS, Environment, World
@@ -118,7 +118,8 @@ def test_mixed_effects_have_the_posterior_of_the_joint_normal_model() -> None:
 
 
 def row(label: str, regrets: list[float], package: str = "other", note: str = "default", **more: object) -> Row:
-    return Row("mixed 20", package, label, note, 100, regrets, [1.0] * len(regrets), **more)  # type: ignore[arg-type]
+    values = {"seconds": [1.0] * len(regrets), **more}
+    return Row("mixed 20", package, label, note, regrets, **values)  # type: ignore[arg-type]
 
 
 def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:
@@ -138,7 +139,9 @@ def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:
 
 def test_what_is_told_the_world_or_did_not_finish_is_outside_of_the_ranking() -> None:
     ours = row("LinATS", [10.0, 30.0], package="banditree")
-    it = standing([ours, row("meTS", [1.0, 1.0]), row("slow", [], reached=7), row("worse", [40.0, 40.0])])
+    it = standing(
+        [ours, row("meTS", [1.0, 1.0], note=TOLD_ALL), row("slow", [], reached=7), row("worse", [40.0, 40.0])]
+    )
     assert it is not None
     assert it.best is not None
     assert (it.best.label, it.wins) == ("worse", True)
@@ -166,15 +169,43 @@ def test_every_loss_is_on_the_page() -> None:
         assert expected in text
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    first = Journal(tmp_path / "rows", {"seeds": 2}, resume=False, again=())
-    first.add(row("quick", [1.0]))
-    first.add(row("LinATS", [2.0], package="banditree"))
-    resumed = Journal(tmp_path / "rows", {"seeds": 2}, resume=True, again=["banditree"])
-    assert resumed.find(row("quick", [])) == row("quick", [1.0])
-    assert resumed.find(row("LinATS", [], package="banditree")) is None
-    other = Journal(tmp_path / "rows", {"seeds": 3}, resume=True, again=())
-    assert other.find(row("quick", [])) is None
+def line(label: str, seed: int, package: str = "other", **more: object) -> Line:
+    values = {"regret": 1.0 + seed, "seconds": 0.5, "world": "w", "version": "1", **more}
+    return Line("mixed 20", package, label, "default", seed, **values)  # type: ignore[arg-type]
+
+
+def test_a_run_goes_on_where_it_stopped_and_plays_again_what_was_of_another_version(tmp_path: Path) -> None:
+    worlds, versions = {"mixed 20": "w"}, {"other": "1", "banditree": "law 1"}
+    first = Journal(tmp_path / "data/lines.csv", worlds, versions)
+    kept = [line("quick", 0, probability=RIGHT), line("quick", 1), line("slow", 0, reached=12, seconds=9.0)]
+    for one in (*kept, line("LinATS", 0, package="banditree", version="law 1")):
+        first.add(one)
+    again = Journal(tmp_path / "data/lines.csv", worlds, versions | {"banditree": "law 2"})
+    assert again.lines == kept
+    assert Journal(tmp_path / "data/lines.csv", {"mixed 20": "another"}, versions).lines == []
+
+
+def test_seeds_of_an_offer_make_one_row() -> None:
+    lines = [line("quick", 1), line("quick", 0, probability=RIGHT), line("quick", 2, reached=7)]
+    assert rows(lines) == [row("quick", [1.0, 2.0], seconds=[0.5, 0.5], probability=RIGHT, reached=7)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "seed", "expected"),
+    [
+        ([], 0, True),
+        ([line("quick", 0)], 0, False),
+        ([line("quick", 0)], 1, True),
+        ([line("slow", 0, reached=12)], 1, False),
+        ([line("broken", 0, failure="no memory")], 1, False),
+        ([line("slow", 0, seconds=50.0)], 1, True),  # whoever is slow plays two seeds in any case
+        ([line("slow", seed, seconds=50.0) for seed in range(2)], 2, False),
+        ([line("fair", seed, seconds=10.0) for seed in range(5)], 5, True),
+        ([line("fair", seed, seconds=10.0) for seed in range(6)], 6, False),
+    ],
+)
+def test_the_slow_play_fewer_seeds(lines: list[Line], seed: int, expected: bool) -> None:
+    assert is_missing(lines, seed, Options(at_least=2, allowance=60.0)) is expected
 
 
 ONE_OF_EACH_KIND = ("mixed 20", "effects", "open bandit men", "coba linear", "wine")
@@ -185,14 +216,11 @@ def test_the_quick_form_plays_everything_that_this_environment_has(tmp_path: Pat
     command += ["--only", ",".join(ONE_OF_EACH_KIND)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    lines = (tmp_path / "contest.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines[1:]]
-    assert {one["environment"] for one in rows} == set(ONE_OF_EACH_KIND)
-    assert {"banditree", "coba", "river"} <= {one["package"] for one in rows}
-    stated = {(one["label"], one["probability"]) for one in rows if one["regrets"]}
+    lines = read(tmp_path / "contest.csv")
+    assert {one.environment for one in lines} == set(ONE_OF_EACH_KIND)
+    assert {"banditree", "coba", "river"} <= {one.package for one in lines}
+    stated = {(one.label, one.probability) for one in lines if not one.ended_early}
     assert ("coba LinTS", WRONG) in stated
     assert not any(verdict == WRONG for label, verdict in stated if not label.startswith("coba"))
-    ours = [one for one in rows if one["package"] == "banditree"]
-    assert not any(one["failure"] for one in ours)
-    assert all(one["regrets"] for one in ours if one["label"] != "LinATS")  # which may take longer than a second
+    assert not any(one.failure for one in lines if one.package == "banditree")
     assert "## In short" in (tmp_path / "contest.md").read_text(encoding="utf-8")

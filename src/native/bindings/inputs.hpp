@@ -21,7 +21,7 @@ inline PyTypeObject *plain_array = nullptr, *plain_int64 = nullptr;  // numpy.nd
 inline bool to_double(nanobind::handle value, double& out) {
     PyObject* object = value.ptr();
     if (PyFloat_Check(object)) {
-        out = PyFloat_AS_DOUBLE(object);
+        out = PyFloat_AsDouble(object);
         return true;
     }
     if (!PyLong_Check(object)) return false;

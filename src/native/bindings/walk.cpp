@@ -406,7 +406,7 @@ void bind_walk(nb::module_& m) {
                 const double* x;
                 if (self.closed || !to_context(context, self, x)) return nb::none();
                 const std::int32_t position = self.walk->choose(x);
-                return position < 0 ? nb::none() : nb::borrow(PyTuple_GET_ITEM(self.arms.ptr(), position));
+                return position < 0 ? nb::none() : nb::borrow(NB_TUPLE_GET_ITEM(self.arms.ptr(), position));
             },
             nb::arg("context").none())
         .def(
@@ -441,8 +441,8 @@ void bind_walk(nb::module_& m) {
                 std::array<double, most_listed> sums;
                 for (std::size_t i = 0; i < n; ++i) {
                     const auto at = static_cast<Py_ssize_t>(i);
-                    if (!to_position(self, PyList_GET_ITEM(arms.ptr(), at), where[i]) ||
-                        !to_double(PyList_GET_ITEM(rewards.ptr(), at), sums[i]) || !self.walk->supports(sums[i]))
+                    if (!to_position(self, NB_LIST_GET_ITEM(arms.ptr(), at), where[i]) ||
+                        !to_double(NB_LIST_GET_ITEM(rewards.ptr(), at), sums[i]) || !self.walk->supports(sums[i]))
                         return false;
                 }
                 self.walk->learn(where.data(), sums.data(), nullptr, x, n);
