@@ -61,7 +61,7 @@ def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None)
     found = Sample(np.empty((world.runs, len(TIMES))), np.zeros((world.runs, k), np.int64))
     for regret, plays in zip(*found, strict=True):
         with hold(policy) as state:  # as `restore` does it, but for its checks, which take longer than the run
-            state.rows.table[:-1] = 0.0
+            state.rows.table[:] = 0.0
         native.run(
             truth=means,
             dim=0,
