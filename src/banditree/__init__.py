@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from banditree.simulation import Runs, Sweep, on, simulate, sweep
     from banditree.tree import clustering
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Loaded on first use, so that `import banditree` costs little more than NumPy: modules, and names inside modules.
 _MODULES = ("adapters", "catalogue", "ope", "plots", "problems", "report", "testing", "theory", "tree.clustering")

@@ -102,7 +102,7 @@ print(bt.engine(), policy.engine)
 
 
 def test_the_version() -> None:
-    assert bt.__version__ == importlib.metadata.version("banditree") == "0.3.0"
+    assert bt.__version__ == importlib.metadata.version("banditree") == "0.4.0"
 
 
 def test_types_are_shipped() -> None:
