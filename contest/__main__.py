@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.harness import ROOT, Arena, Failed
+from benchmarks.harness import ROOT, Arena, Contestant, Failed
 from contest import page
 from contest.contestants import CONTESTANTS
 from contest.journal import Journal, Line, rows
@@ -53,12 +53,12 @@ def main() -> None:
     given = _parser().parse_args()
     options = Options.quick() if given.quick else Options()
     environments = _environments(given.only)
-    partial = given.quick or given.only or given.here
+    partial = given.quick or given.only or given.who or given.here
     out = Path(given.out) if given.out else ROOT / "build/contest" if partial else None
     text_file, data = (PAGE, DATA) if out is None else (out / "contest.md", out / "contest.csv")
     text_file.parent.mkdir(parents=True, exist_ok=True)
     begin = perf_counter()
-    arena = Arena(CONTESTANTS, install=not given.here, patience=3 * options.patience + 60)
+    arena = Arena(_contestants(given.who), install=not given.here, patience=3 * options.patience + 60)
     arena.retire()
     worlds = {e.name: fingerprint(e, options.horizon) for e in environments}
     versions = {name: f"law {evidence.law(OURS)}" if name == page.OURS else v for name, v in arena.versions.items()}
@@ -174,11 +174,21 @@ def _environments(only: str | None) -> list[Environment]:
     return [environment for name, environment in known.items() if name in names]
 
 
+def _contestants(who: str | None) -> list[Contestant]:
+    known = {contestant.name: contestant for contestant in CONTESTANTS}
+    names = who.split(",") if who else list(known)
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"--who: there is no contestant {name!r}; there are {', '.join(known)}")
+    return [contestant for name, contestant in known.items() if name in names]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m contest", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the same environments and offers, made short")
     parser.add_argument("--minutes", type=float, help="stop after this time; the next run goes on")
     parser.add_argument("--only", metavar="NAMES", help="some environments, with commas between them")
+    parser.add_argument("--who", metavar="NAMES", help="some contestants, with commas between them")
     parser.add_argument("--here", action="store_true", help="install nothing: play with the packages of this Python")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--out", metavar="DIR", help="where the page goes (docs; build/contest for a partial run)")

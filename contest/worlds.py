@@ -192,7 +192,12 @@ def _articles(rng: np.random.Generator, seed: int, horizon: int) -> World:
 
 
 def _effects(shared: bool) -> Draw:
-    """The mixed-effect paper's setting: every arm has one of three effects, or a weighted sum of all three."""
+    """The mixed-effect paper's setting, with the numbers of its authors' `run_lin`: K = 100, d = 2, sigma = 1,
+    100 contexts, three effects with covariance 3I, arms around their weighted sum with covariance I.
+
+    Weights are uniform on (-1, 1), or every arm has one of the effects, which a tree can express. Their code draws a
+    context for each arm; here all arms of a round have the same one, as in the paper's text.
+    """
 
     def draw(rng: np.random.Generator, seed: int, horizon: int) -> World:
         n_arms, n_effects, dim, effect_sd, arm_sd = 100, 3, 2, 3.0**0.5, 1.0
@@ -203,7 +208,7 @@ def _effects(shared: bool) -> Draw:
         return World(
             horizon,
             (weights.argmax(axis=1) if shared else labels)[:, None],
-            rng.uniform(-1, 1, (horizon, dim)),
+            rng.uniform(-1, 1, (100, dim))[rng.integers(100, size=horizon)],
             theta=np.column_stack([np.zeros(n_arms), slopes]),
             draws=rng.standard_normal(horizon),
             noise=1.0,
