@@ -75,6 +75,22 @@ def test_a_list_counts_as_what_it_asks_for(at: Any, monkeypatch: pytest.MonkeyPa
     assert http.post("/v1/decisions", json=[{}] * 10).status_code == 200  # room was given back
 
 
+def test_a_decision_says_how_likely_it_was_over_both_groups(tmp_path: Path) -> None:
+    settings = Settings(policy="TSC", control=0.25, control_policy="item:h1")
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (_, http):
+        asked = {"only": ["s1", "h1", "gone", "h2"], "exclude": ["h2"]}  # one arm of each cluster is left
+        made = http.post("/v1/decisions", json=[asked] * 100).json()
+        assert {(its["group"], its["arm"]) for its in made} == {("policy", "s1"), ("policy", "h1"), ("control", "h1")}
+        for its in made:
+            assert its["unknown"] == ["gone"]
+            assert its["propensity"] == (0.5 if its["group"] == "policy" else 1)
+            assert its["propensity_overall"] == pytest.approx(0.75 * 0.5 + 0.25 * (its["arm"] == "h1"))
+        rows = [json.loads(line) for line in http.get("/v1/log").text.splitlines()]
+        assert [row["propensity_overall"] for row in rows] == [its["propensity_overall"] for its in made]
+        http.post("/v1/pause")
+        assert "propensity_overall" not in http.post("/v1/decisions").json()
+
+
 # The policy and its weights
 
 

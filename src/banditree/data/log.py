@@ -334,6 +334,8 @@ def _read_service_log(source: object, context: Mapping[str, str | None], max_byt
     if CONTROL in groups and len(set(groups)) > 1:
         if OVERALL in table.values:
             propensity = OVERALL
+            lacks = np.array([cells.looks_missing(cell) for cell in table.values[OVERALL]], bool)
+            table = _leave_out(table, lacks, f"without a probability over both groups ({OVERALL})")
         else:
             why = f"of the control group: the log does not say how likely a choice was over both groups ({OVERALL})"
             table = _leave_out(table, np.array([group == CONTROL for group in groups], bool), why)

@@ -245,6 +245,21 @@ class Policy:
             position = self._choose_position(state, limited, vector)
             return answers.decide(state, limited, vector, position, self.explore)
 
+    def propensity(self, arm: object, context: object = None, *, only: object = None, exclude: object = None) -> float:
+        """Return how likely one arm is to be chosen now. The context and the limits are as for `choose`.
+
+        >>> import banditree as bt
+        >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
+        >>> bt.TSC(tree).propensity("s1")
+        0.25
+        """
+        vector = self._contexts.one(context)
+        with hold(self, changes=False) as state:
+            limited, position = self._limits(state, only, exclude), state.tree.position(arm)
+            if limited is not None and not np.isin(position, limited.arms_allowed()):
+                return 0.0
+            return answers.decide(state, limited, vector, position, self.explore).propensity
+
     def propensities(
         self, context: object = None, *, only: object = None, exclude: object = None
     ) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from banditree import __version__
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
-from banditree.service import commands, edge, pages, routes, schema, views
+from banditree.service import choosing, commands, edge, pages, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
@@ -252,7 +252,7 @@ class Service:
 
         def compute() -> dict[str, int]:
             policy = self._shelf.load(state.name, standing.data)
-            vector = None if policy.dim is None else commands.check_context(state, given)
+            vector = None if policy.dim is None else choosing.check_context(state, given)
             return edge.chances(policy, settings, learns=learns, context=vector)
 
         async with self._looking:

@@ -5,23 +5,18 @@ A command changes nothing itself. The engine stores the events of its outcome, a
 
 from __future__ import annotations
 
-import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from banditree.base.words import count
 from banditree.errors import InvalidValue
-from banditree.policy import Policy, inputs
-from banditree.service.events import MAIN, Cohort, Event, Kind, group, iso, new_id
-from banditree.service.lift import in_control
-from banditree.service.settings import ITEM, Plan, Settings, check_reward
+from banditree.service import choosing
+from banditree.service.events import MAIN, Cohort, Event, Kind, new_id
+from banditree.service.settings import Plan, Settings, check_reward
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
-
-_random = random.SystemRandom()
-Choice = tuple[str, float, list[float]]  # an arm, its probability, and those of the steps
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,9 @@ class Decide(Command):
             return Outcome(200, answer(history[0]))
         if history and self._keeps(state, history, at):
             return Outcome(200, answer(history[0]))
-        cohort, body = self._decide(state)
+        cohort, body = choosing.choose(state, self.request, self.salt)
+        body |= {"policy": state.policy_version, "tree": state.tree_version}
+        body |= {"shadow": True} if state.settings.shadow else {}
         arms = body["arms"]
         event = Event(
             at,
@@ -110,97 +107,7 @@ class Decide(Command):
         if (decision.cohort == Cohort.PAUSED) != state.is_paused:  # a pause, and its end, concern everybody at once
             return False
         arms = (decision.body or {})["arms"]
-        only, exclude = self.request.get("only"), self.request.get("exclude") or ()
-        is_allowed = all(arm in state.policy.tree and arm not in exclude and (not only or arm in only) for arm in arms)
-        return is_allowed and not is_withdrawn(history) and len(arms) == self.request.get("k", 1)
-
-    def _decide(self, state: State) -> tuple[str | None, dict[str, Any]]:
-        """Choose the group, and then the arms; return the cohort and the body of the event."""
-        request, settings = self.request, state.settings
-        context = check_context(state, request.get("context"))
-        cohort: str | None = None
-        if state.is_paused:
-            cohort = Cohort.PAUSED
-        elif settings.control > 0:
-            unit = request.get("unit")
-            if unit is None:
-                is_control = _random.random() < settings.control
-            else:
-                is_control = in_control(state.name, self.salt, unit, settings.control)
-            cohort = Cohort.CONTROL if is_control else Cohort.POLICY
-        policy = state.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else state.policy
-        limits = {"only": request.get("only"), "exclude": _existing(state, request.get("exclude"))}
-        k = request.get("k", 1)
-        if k > 1:
-            _check_slate(state, limits, k)
-        choices: list[Choice] = []
-        for _ in range(k):  # each position again among the arms that are left, so that its probability is exact
-            choices.append(_choose(state, policy, context, limits))
-            limits["exclude"] = [*(limits["exclude"] or ()), choices[-1][0]]
-        body = {
-            "request": request,
-            "arms": [arm for arm, _, _ in choices],
-            "path": list(state.policy.tree.path(choices[0][0])),
-            "propensity": choices[0][1],
-            "steps": choices[0][2],
-            "policy": state.policy_version,
-            "tree": state.tree_version,
-        }
-        if len(choices) > 1:
-            body["propensities"] = [propensity for _, propensity, _ in choices]
-        return cohort, body | ({"shadow": True} if settings.shadow else {})
-
-
-def check_context(state: State, context: Any) -> Any:
-    """Check a context against the features of the experiment; return it as the policy takes it."""
-    features = state.features
-    if features is None:
-        if isinstance(context, Mapping):
-            raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
-        if state.policy.dim is not None:
-            inputs.Contexts(type(state.policy).__name__, state.policy.dim).one(context)
-        return context
-    if not isinstance(context, Mapping):
-        raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
-    features.encode(context)
-    return context
-
-
-def _existing(state: State, arms: list[str] | None) -> list[str] | None:
-    """Keep the arms that exist; the others need not be excluded."""
-    if arms is None:
-        return None
-    tree = state.policy.tree
-    return [arm for arm in arms if arm in tree] or None
-
-
-def _check_slate(state: State, limits: dict[str, Any], k: int) -> None:
-    """Refuse a slate with more positions than arms that are allowed."""
-    excluded = set(limits["exclude"] or ())
-    n = state.policy.tree.n_arms - len(excluded) if limits["only"] is None else len(set(limits["only"]) - excluded)
-    if k > n:
-        raise InvalidValue(f"k={k} must be at most {n:,}, the number of different arms that are allowed")
-
-
-def _choose(state: State, policy: Policy | None, context: Any, limits: dict[str, Any]) -> Choice:
-    """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
-    if policy is not None:
-        choice = policy.decide(context if policy.dim is not None else None, **limits)
-        return str(choice.arm), choice.propensity, list(choice.steps)
-    tree, only, exclude = state.policy.tree, limits["only"], set(limits["exclude"] or ())
-    if only is not None:
-        for arm in only:
-            tree.position(arm)  # raises for an arm that does not exist
-    allowed: Sequence[Any] = tree.arms
-    if only is not None or exclude:
-        allowed = [arm for arm in dict.fromkeys(allowed if only is None else only) if arm not in exclude]
-    if not allowed:
-        raise InvalidValue("no arm is allowed; name others in only, or exclude fewer")
-    item = state.settings.control_policy.removeprefix(ITEM)
-    if item != state.settings.control_policy and item in tree and item not in exclude and (not only or item in only):
-        return item, 1.0, [1.0]
-    chance = 1 / len(allowed)
-    return str(_random.choice(allowed)), chance, [chance]
+        return choosing.keeps(state, arms, self.request) and not is_withdrawn(history)
 
 
 # What happens to decisions
@@ -521,16 +428,8 @@ def paths_of(state: State) -> dict[str, list[str]]:
 
 def answer(decision: Event) -> dict[str, Any]:
     """Make the answer to a decision, which is the same whenever the request is repeated."""
-    body = decision.body or {}
-    fields = {"id": decision.id, "arm": decision.arm}
-    fields |= {key: body[key] for key in ("arms", "path", "propensity", "steps")}
-    fields |= {
-        "group": group(decision.cohort),
-        "experiment": decision.experiment,
-        "at": iso(body.get("at", decision.at)),
-    }
-    fields |= {"propensities": body["propensities"]} if "propensities" in body else {}
-    return fields | ({"shadow": True} if body.get("shadow") else {})
+    assert decision.id is not None
+    return choosing.answer(decision.id, decision.at, decision.experiment, decision.cohort, decision.body or {})
 
 
 def describe_decision(history: list[Event], id_: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from banditree.beliefs.base import Floats
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
-from banditree.service.commands import AboutDecision, Outcome, Refused, check_context
+from banditree.service import choosing
+from banditree.service.commands import AboutDecision, Outcome, Refused
 from banditree.service.events import Cohort, Event, Kind
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
@@ -213,7 +214,7 @@ class RecordDecision(AboutDecision):
             return Outcome(200, {"status": "duplicate"})
         facts = self.past.at(state, log, made.event)
         self._check_arms(facts.tree, arms)
-        check_context(state, made.context)
+        choosing.check_context(state, made.context)
         body = {
             "request": request,
             "arms": arms,
@@ -224,6 +225,7 @@ class RecordDecision(AboutDecision):
             "tree": facts.tree_version,
         }
         body |= {"propensities": made.propensities} if made.propensities else {}
+        body |= {} if made.propensity_overall is None else {"propensity_overall": made.propensity_overall}
         body |= {} if made.at is None else {"at": made.at}
         event = Event(
             at,

@@ -91,7 +91,7 @@ class DecisionRequest(RequestBody):
     context: Annotated[Vector | Named | None, BeforeValidator(_context)] = Field(
         None, description="What is known about this visitor: features by name, or one number per dimension."
     )
-    only: Arms | None = Field(None, description="Arms to choose from.")
+    only: Arms | None = Field(None, description="Arms to choose from; unknown ones are left out, and listed.")
     exclude: Arms | None = Field(None, description="Arms that must not be chosen; unknown ones are ignored.")
     k: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(None, description="How many different arms.")
     id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
@@ -136,6 +136,7 @@ class DecisionMade(RequestBody):
     at: Time = Field(None, description="ISO time at which it was made.")
     event: Annotated[int, Field(ge=0)] = Field(description="The event that the policy stood at.")
     arms: Annotated[list[Arm], Field(min_length=1, max_length=MAX_K)] | None = None
+    propensity_overall: Annotated[float, Field(ge=0, le=1)] | None = None
     propensities: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(max_length=MAX_K)] | None = None
     steps: list[Annotated[float, Field(ge=0, le=1)]] | None = None
     context: Annotated[Vector | Named | None, BeforeValidator(_context)] = None
@@ -244,7 +245,9 @@ class DecisionAnswer(BaseModel):
     group: Literal["policy", "control"]
     experiment: str
     at: str
+    propensity_overall: float | None = Field(None, description="With a control group: over both groups.")
     propensities: list[float] = Field([], description="For a slate: of each position, given those before it.")
+    unknown: list[str] = Field([], description="Arms of `only` that do not exist.")
     shadow: bool = False
 
 

@@ -24,8 +24,8 @@ from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
 
 ANSWERED = (
-    *("id", "at", "arm", "propensity", "reward", "path", "steps", "arms", "propensities", "rewards", "shown"),
-    *("withdrawn", "group", "unit"),
+    *("id", "at", "arm", "propensity", "propensity_overall", "reward", "path", "steps", "arms", "propensities"),
+    *("rewards", "shown", "withdrawn", "group", "unit"),
 )
 ASKED = ("only", "exclude", "k")
 VERSIONS = ("policy", "tree")
@@ -267,7 +267,11 @@ def _row(history: list[Event], features: Sequence[str]) -> dict[str, Any]:
     decision, body = history[0], history[0].body or {}
     rewards, request = rewards_of(history), body["request"]
     row: dict[str, Any] = {"id": decision.id, "at": iso(body.get("at", decision.at)), "arm": decision.arm}
-    row |= {"propensity": body["propensity"], "reward": rewards.get(0)}
+    row |= {"propensity": body["propensity"]}
+    overall = body.get("propensity_overall")
+    if decision.cohort not in (Cohort.POLICY, Cohort.CONTROL):  # there was one group
+        overall = body["propensity"]
+    row |= {"propensity_overall": overall, "reward": rewards.get(0)}
     row |= {"path": body["path"], "steps": body["steps"], "arms": body["arms"]}
     row["propensities"] = body.get("propensities", [body["propensity"]])
     row["rewards"] = [rewards.get(position) for position in range(len(body["arms"]))]

@@ -1,0 +1,179 @@
+"""Choose what to show: the group, the arms and their probabilities. The service and clients that decide do the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from banditree.data.features import Features
+from banditree.errors import InvalidValue
+from banditree.policy import inputs
+from banditree.policy.answers import Decision
+from banditree.service.events import Cohort, group, iso
+from banditree.service.lift import in_control
+from banditree.service.settings import ITEM, Settings
+from banditree.tree import Tree
+
+ANSWERED = ("arms", "path", "propensity", "steps")
+IF_THERE = ("propensity_overall", "propensities", "unknown")  # parts of an answer that not every decision has
+_random = random.SystemRandom()
+Choice = tuple[str, float, Sequence[float]]  # an arm, its probability, and those of the steps
+Limits = dict[str, Any]
+
+
+class Chooser(Protocol):
+    """What decisions need of a policy."""
+
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def dim(self) -> int | None: ...
+    def decide(self, context: object = None, *, only: object = None, exclude: object = None) -> Decision: ...
+    def propensity(
+        self, arm: object, context: object = None, *, only: object = None, exclude: object = None
+    ) -> float: ...
+
+
+class Standing(Protocol):
+    """What a decision depends on beside the request, as it is after some event of the log."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def is_paused(self) -> bool: ...
+    @property
+    def features(self) -> Features | None: ...
+    @property
+    def policy(self) -> Chooser: ...
+    @property
+    def control(self) -> Chooser | None: ...
+
+
+def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, dict[str, Any]]:
+    """Choose the group, and then the arms; return the cohort, and what is logged of the decision."""
+    context = check_context(standing, request.get("context"))
+    limits, unknown = _limits(standing, request)
+    cohort = _cohort(standing, request.get("unit"), salt)
+    policy = standing.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else standing.policy
+    k = request.get("k", 1)
+    if k > 1:
+        _check_slate(standing, limits, k)
+    choice = _choose(standing, policy, context, limits)
+    arm, propensity, steps = choice
+    body: dict[str, Any] = {"request": request, "arms": [arm], "path": list(standing.policy.tree.path(arm))}
+    body |= {"propensity": propensity, "steps": list(steps)}
+    if cohort in (Cohort.CONTROL, Cohort.POLICY):
+        body["propensity_overall"] = _overall(standing, cohort, choice, context, limits)
+    if k > 1:  # each position again among the arms that are left, so that its probability is exact
+        choices = [choice]
+        for _ in range(1, k):
+            limits = limits | {"exclude": [*(limits.get("exclude") or ()), choices[-1][0]]}
+            choices.append(_choose(standing, policy, context, limits))
+        body["arms"] = [arm for arm, _, _ in choices]
+        body["propensities"] = [propensity for _, propensity, _ in choices]
+    return cohort, body | ({"unknown": unknown} if unknown else {})
+
+
+def answer(id_: str, at: int, experiment: str, cohort: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the answer to a decision, which is the same whenever the request is repeated."""
+    fields = {"id": id_, "arm": body["arms"][0]}
+    fields |= {key: body[key] for key in ANSWERED}
+    fields |= {"group": group(cohort), "experiment": experiment, "at": iso(body.get("at", at))}
+    fields |= {key: body[key] for key in IF_THERE if key in body}
+    return fields | ({"shadow": True} if body.get("shadow") else {})
+
+
+def keeps(standing: Standing, arms: Sequence[str], request: Mapping[str, Any]) -> bool:
+    """Whether a unit may get the arms of its last decision again."""
+    only, exclude, tree = request.get("only"), request.get("exclude") or (), standing.policy.tree
+    is_allowed = all(arm in tree and arm not in exclude and (not only or arm in only) for arm in arms)
+    return is_allowed and len(arms) == request.get("k", 1)
+
+
+def check_context(standing: Standing, context: Any) -> Any:
+    """Check a context against the features of the experiment; return it as the policy takes it."""
+    features = standing.features
+    if features is None:
+        if isinstance(context, Mapping):
+            raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
+        if standing.policy.dim is not None:
+            inputs.Contexts(standing.settings.policy, standing.policy.dim).one(context)
+        return context
+    if not isinstance(context, Mapping):
+        raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
+    features.encode(context)
+    return context
+
+
+def _cohort(standing: Standing, unit: str | None, salt: str) -> str | None:
+    share = standing.settings.control
+    if standing.is_paused:
+        return Cohort.PAUSED
+    if share == 0:
+        return None
+    is_control = _random.random() < share if unit is None else in_control(standing.name, salt, unit, share)
+    return Cohort.CONTROL if is_control else Cohort.POLICY
+
+
+def _limits(standing: Standing, request: Mapping[str, Any]) -> tuple[Limits, list[str]]:
+    """Return the limits of a request to arms that exist, and the arms of ``only`` that do not."""
+    only, exclude, tree = request.get("only"), request.get("exclude"), standing.policy.tree
+    limits: Limits = {}
+    unknown: list[str] = []
+    if exclude and (known := [arm for arm in exclude if arm in tree]):  # the others need not be excluded
+        limits["exclude"] = known
+    if only is not None:
+        limits["only"] = [arm for arm in only if arm in tree]
+        unknown = [arm for arm in only if arm not in tree]
+        if not limits["only"]:
+            named = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
+            raise InvalidValue(f"only: none of these arms exists: {named}" if unknown else "only names no arm")
+    return limits, unknown
+
+
+def _check_slate(standing: Standing, limits: Limits, k: int) -> None:
+    """Refuse a slate with more positions than arms that are allowed."""
+    excluded = set(limits.get("exclude", ()))
+    n = len(set(limits["only"]) - excluded) if "only" in limits else standing.policy.tree.n_arms - len(excluded)
+    if k > n:
+        raise InvalidValue(f"k={k} must be at most {n:,}, the number of different arms that are allowed")
+
+
+def _choose(standing: Standing, policy: Chooser | None, context: Any, limits: Limits) -> Choice:
+    """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
+    if policy is not None:
+        choice = policy.decide(context if policy.dim is not None else None, **limits)
+        return str(choice.arm), choice.propensity, choice.steps
+    item, allowed = _without_policy(standing, limits)
+    arm, chance = (item, 1.0) if item is not None else (str(_random.choice(allowed)), 1 / len(allowed))
+    return arm, chance, [chance]
+
+
+def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Sequence[Any]]:
+    """Return the item that a control policy always chooses, if it is allowed, and the arms that are."""
+    allowed: Sequence[Any] = standing.policy.tree.arms
+    if limits:
+        exclude = set(limits.get("exclude", ()))
+        allowed = [arm for arm in dict.fromkeys(limits.get("only", allowed)) if arm not in exclude]
+    if not allowed:
+        raise InvalidValue("no arm is allowed; name others in only, or exclude fewer")
+    item = standing.settings.control_policy.removeprefix(ITEM)
+    is_there = item != standing.settings.control_policy and item in (allowed if limits else standing.policy.tree)
+    return item if is_there else None, allowed
+
+
+def _overall(standing: Standing, cohort: str, choice: Choice, context: Any, limits: Limits) -> float:
+    """Return the probability of the arm over both groups: by the policy's and by the control policy's."""
+    arm, propensity, _ = choice
+    other = standing.policy if cohort == Cohort.CONTROL else standing.control
+    if other is not None:
+        chance = other.propensity(arm, context if other.dim is not None else None, **limits)
+    else:
+        item, allowed = _without_policy(standing, limits)
+        chance = 1 / len(allowed) if item is None else float(arm == item)
+    share = standing.settings.control
+    in_control, in_policy = (propensity, chance) if cohort == Cohort.CONTROL else (chance, propensity)
+    return share * in_control + (1 - share) * in_policy
