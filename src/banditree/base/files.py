@@ -72,18 +72,18 @@ def _scratch_file(target: Path, mode: int) -> Iterator[tuple[Path, int]]:
         scratch = target.with_name(f".{target.name[:50]}.{os.urandom(4).hex()}.saving")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         descriptor = os.open(scratch, flags, mode)
-        if _lock(descriptor) is not False and scratch.exists():
+        if lock(descriptor) is not False and scratch.exists():
             break
         os.close(descriptor)  # another process took it for abandoned before it was locked
-    lock = None if fcntl is None else os.dup(descriptor)
+    copy = None if fcntl is None else os.dup(descriptor)
     try:
         yield scratch, descriptor
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
     finally:
-        if lock is not None:
-            os.close(lock)
+        if copy is not None:
+            os.close(copy)
 
 
 def _remove_abandoned(target: Path) -> None:
@@ -96,13 +96,13 @@ def _remove_abandoned(target: Path) -> None:
         with suppress(OSError):  # a folder, a link, another user's, or gone meanwhile
             descriptor = os.open(scratch, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
-                if _lock(descriptor):
+                if lock(descriptor):
                     scratch.unlink()
             finally:
                 os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool | None:
+def lock(descriptor: int) -> bool | None:
     """Lock an open file without waiting: False if another process holds the lock, None if there are no locks."""
     if fcntl is None:
         return None

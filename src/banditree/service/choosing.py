@@ -18,7 +18,7 @@ from banditree.tree import Tree
 ANSWERED = ("arms", "path", "propensity", "steps")
 IF_THERE = ("propensity_overall", "propensities", "unknown")  # parts of an answer that not every decision has
 _random = random.SystemRandom()
-Choice = tuple[str, float, Sequence[float]]  # an arm, its probability, and those of the steps
+Choice = tuple[str, float, Sequence[float], Sequence[Any]]  # an arm, its probability, those of the steps, its path
 Limits = dict[str, Any]
 
 
@@ -62,8 +62,8 @@ def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[s
     if k > 1:
         _check_slate(standing, limits, k)
     choice = _choose(standing, policy, context, limits)
-    arm, propensity, steps = choice
-    body: dict[str, Any] = {"request": request, "arms": [arm], "path": list(standing.policy.tree.path(arm))}
+    arm, propensity, steps, path = choice
+    body: dict[str, Any] = {"request": request, "arms": [arm], "path": list(path)}
     body |= {"propensity": propensity, "steps": list(steps)}
     if cohort in (Cohort.CONTROL, Cohort.POLICY):
         body["propensity_overall"] = _overall(standing, cohort, choice, context, limits)
@@ -72,8 +72,8 @@ def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[s
         for _ in range(1, k):
             limits = limits | {"exclude": [*(limits.get("exclude") or ()), choices[-1][0]]}
             choices.append(_choose(standing, policy, context, limits))
-        body["arms"] = [arm for arm, _, _ in choices]
-        body["propensities"] = [propensity for _, propensity, _ in choices]
+        body["arms"] = [arm for arm, *_ in choices]
+        body["propensities"] = [propensity for _, propensity, *_ in choices]
     return cohort, body | ({"unknown": unknown} if unknown else {})
 
 
@@ -146,10 +146,10 @@ def _choose(standing: Standing, policy: Chooser | None, context: Any, limits: Li
     """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
     if policy is not None:
         choice = policy.decide(context if policy.dim is not None else None, **limits)
-        return str(choice.arm), choice.propensity, choice.steps
+        return str(choice.arm), choice.propensity, choice.steps, choice.path
     item, allowed = _without_policy(standing, limits)
     arm, chance = (item, 1.0) if item is not None else (str(_random.choice(allowed)), 1 / len(allowed))
-    return arm, chance, [chance]
+    return arm, chance, [chance], standing.policy.tree.path(arm)
 
 
 def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Sequence[Any]]:
@@ -167,7 +167,7 @@ def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Seq
 
 def _overall(standing: Standing, cohort: str, choice: Choice, context: Any, limits: Limits) -> float:
     """Return the probability of the arm over both groups: by the policy's and by the control policy's."""
-    arm, propensity, _ = choice
+    arm, propensity, *_ = choice
     other = standing.policy if cohort == Cohort.CONTROL else standing.control
     if other is not None:
         chance = other.propensity(arm, context if other.dim is not None else None, **limits)

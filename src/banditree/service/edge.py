@@ -226,6 +226,8 @@ class RecordDecision(AboutDecision):
         }
         body |= {"propensities": made.propensities} if made.propensities else {}
         body |= {} if made.propensity_overall is None else {"propensity_overall": made.propensity_overall}
+        unknown = [arm for arm in made.only or () if arm not in facts.tree]
+        body |= {"unknown": unknown} if unknown else {}
         body |= {} if made.at is None else {"at": made.at}
         event = Event(
             at,

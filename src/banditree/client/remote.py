@@ -1,4 +1,4 @@
-"""A small client for ``banditree serve`` that needs only the standard library.
+"""Ask ``banditree serve`` for every decision, with the standard library alone.
 
 Every request can be repeated safely: the client chooses the id of a decision, and a reward carries the id of its
 decision. So the client repeats requests that got no answer, and nothing counts twice.
@@ -16,8 +16,9 @@ import json
 import random
 import time
 from collections.abc import Mapping, Sequence
+from email.message import Message
 from http.client import HTTPException
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
@@ -25,19 +26,63 @@ from uuid import uuid4
 
 from banditree.errors import BanditreeError, InvalidValue
 
+NOT_MODIFIED = 304
 RETRIED = {502, 503, 504}  # status codes after which a request is repeated
 MAX_WAIT_SECONDS = 10.0
 
 
 class ServiceError(BanditreeError, RuntimeError):
-    """The service refused a request, or did not answer. ``code`` is the HTTP status; None without an answer."""
+    """The service refused a request, or did not answer.
 
-    def __init__(self, sentence: str, code: int | None) -> None:
+    ``code`` is the HTTP status, None without an answer; ``wait`` is how many seconds the service asks to wait.
+    """
+
+    def __init__(self, sentence: str, code: int | None, wait: float = 0.0) -> None:
         super().__init__(sentence)
-        self.code = code
+        self.code, self.wait = code, wait
 
 
-class Client:
+class Answer(NamedTuple):
+    """An HTTP answer."""
+
+    code: int
+    headers: Message
+    body: bytes
+
+
+class Caller:
+    """Sends requests about one experiment to a service."""
+
+    def __init__(self, url: str, token: str | None, experiment: str, timeout: float) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")
+        self.url, self.token, self.timeout = url.rstrip("/"), token, timeout
+        self._base = "/v1" if experiment == "main" else f"/v1/experiments/{quote(experiment, safe='')}"
+        self._opener = build_opener(ProxyHandler({}))  # the environment's proxies are for the internet, not for this
+
+    def send(
+        self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Send a request once; raise `ServiceError` if it was refused, or not answered."""
+        headers = {"content-type": "application/json"} | dict(headers or {})
+        if self.token is not None:
+            headers["authorization"] = f"Bearer {self.token}"
+        request = Request(self.url + self._base + path, data, headers, method=method)
+        try:
+            with self._opener.open(request, timeout=self.timeout) as response:
+                return Answer(response.status, response.headers, response.read())
+        except HTTPError as error:
+            with error:
+                if error.code == NOT_MODIFIED:
+                    return Answer(error.code, error.headers, b"")
+                wait = error.headers.get("retry-after", "")
+                seconds = min(float(wait), MAX_WAIT_SECONDS) if wait.isdecimal() else 0.0
+                raise ServiceError(_sentence(error), error.code, seconds) from None
+        except (OSError, HTTPException, ValueError) as error:  # no answer, or an incomplete one
+            raise ServiceError(f"{self.url} did not answer: {error}", None) from None
+
+
+class Client(Caller):
     """Asks a service for decisions and reports their rewards. Threads may share a client.
 
     A request that gets no answer in time, or a 503, is repeated, with pauses that start at a tenth of a second and
@@ -60,11 +105,8 @@ class Client:
     def __init__(
         self, url: str, *, token: str | None = None, experiment: str = "main", timeout: float = 5.0, retries: int = 5
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InvalidValue(f"url {url!r} must start with http:// or https://, as in http://127.0.0.1:8000")
-        self.url, self.token, self.timeout, self.retries = url.rstrip("/"), token, timeout, retries
-        self._base = "/v1" if experiment == "main" else f"/v1/experiments/{quote(experiment, safe='')}"
-        self._opener = build_opener(ProxyHandler({}))  # the environment's proxies are for the internet, not for this
+        super().__init__(url, token, experiment, timeout)
+        self.retries = retries
 
     def decide(
         self,
@@ -128,34 +170,33 @@ class Client:
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send a request, without what is None in its body, and again if there is no answer; return the answer."""
-        headers = {"content-type": "application/json"}
-        if self.token is not None:
-            headers["authorization"] = f"Bearer {self.token}"
         given = None if body is None else {what: value for what, value in body.items() if value is not None}
-        data = None if given is None else json.dumps(given, default=_plain).encode()
-        at_least = 0.0  # seconds that the service asks to wait
+        data = None if given is None else json.dumps(given, default=plain).encode()
         for attempt in range(self.retries + 1):
-            if attempt:
-                time.sleep(max(at_least, 0.1 * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)))
-            request = Request(self.url + self._base + path, data, headers, method=method)
             try:
-                with self._opener.open(request, timeout=self.timeout) as response:
-                    answer: dict[str, Any] = json.load(response)
-                    return answer
-            except HTTPError as error:
-                failed = ServiceError(_sentence(error), error.code)
-                if error.code not in RETRIED:
-                    raise failed from None
-                wait = error.headers.get("retry-after", "")
-                at_least = min(float(wait), MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0) if wait.isdecimal() else 0.0
-            except (OSError, HTTPException, ValueError) as error:  # no answer, or an incomplete one
-                failed = ServiceError(f"{self.url} did not answer: {error}", None)
+                answer: dict[str, Any] = json.loads(self.send(method, path, data).body)
+                return answer
+            except ValueError:
+                failed = ServiceError(f"{self.url} did not answer with JSON", None)
+            except ServiceError as error:
+                failed = error
+                if error.code is not None and error.code not in RETRIED:
+                    raise
+            if attempt < self.retries:
+                time.sleep(max(failed.wait * random.uniform(0.5, 1.0), pause(attempt)))
         raise failed
 
 
-def _plain(value: Any) -> dict[str, Any] | list[Any]:
-    """Convert a mapping or a sequence of another kind than JSON knows."""
-    return dict(value) if isinstance(value, Mapping) else list(value)
+def pause(attempt: int) -> float:
+    """Return how many seconds to wait after a request that failed, and one more each time."""
+    return min(MAX_WAIT_SECONDS, 0.1 * 2.0**attempt) * random.uniform(0.5, 1.0)
+
+
+def plain(value: Any) -> Any:
+    """Convert a mapping, a sequence or a number of another kind than JSON knows."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def _sentence(error: HTTPError) -> str:
