@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.harness import ROOT, Arena, Contestant, Failed
 from contest import page
 from contest.contestants import CONTESTANTS
-from contest.journal import Journal, Line, rows
+from contest.journal import Journal, Line, Offered, rows
 from contest.worlds import ENVIRONMENTS, Environment
 from tools.pages import evidence
 
@@ -53,6 +53,7 @@ def main() -> None:
     given = _parser().parse_args()
     options = Options.quick() if given.quick else Options()
     environments = _environments(given.only)
+    hurry = min(given.patience or options.patience, options.patience)
     partial = given.quick or given.only or given.who or given.here
     out = Path(given.out) if given.out else ROOT / "build/contest" if partial else None
     text_file, data = (PAGE, DATA) if out is None else (out / "contest.md", out / "contest.csv")
@@ -66,7 +67,7 @@ def main() -> None:
     until = begin + 60 * given.minutes if given.minutes else float("inf")
     with tempfile.TemporaryDirectory() as folder:
         tasks = list(planned(arena, environments, worlds, versions))
-        left = play(arena, tasks, options, journal, until, folder=Path(folder), jobs=given.jobs)
+        left = play(arena, tasks, options, journal, until, folder=Path(folder), jobs=given.jobs, hurry=hurry)
     journal.close()
     written = page.written(environments, rows(journal.lines), arena.versions, arena.failures, asdict(options), left)
     text_file.write_text(f"{written}\n{evidence.stamp(page_digest())}\n", encoding="utf-8")
@@ -109,17 +110,20 @@ def play(
     *,
     folder: Path,
     jobs: int,
+    hurry: float,
 ) -> int:
     """Play what is missing, seed by seed, until a time; return how many worlds are left.
 
-    Going by seeds, a run that was cut short has played all offers on nearly the same seeds.
+    Going by seeds, a run that was cut short has played all offers on nearly the same seeds. Offers that need more than
+    ``hurry`` seconds for a world are left to a run that has more time.
     """
+    slow: set[Offered] = set()
     threads = local()
     lanes: SimpleQueue[Arena] = SimpleQueue()
     drawn: dict[tuple[str, int], Path] = {}
 
     def one(task: Task, seed: int) -> bool:
-        if perf_counter() > until:
+        if perf_counter() > until or task.line.offer in slow:
             return False
         if not hasattr(threads, "lane"):
             threads.lane = arena.lane()
@@ -131,11 +135,14 @@ def play(
                 offer=[task.line.label, task.line.note],
                 world=str(drawn[task.environment.name, seed]),
                 seed=seed,
-                at_most=options.patience,
+                at_most=hurry,
                 n_probes=0 if seed else options.probes,
             )
         except Failed as error:
             answer = {"failure": str(error)}
+        if hurry < options.patience and answer.get("reached") is not None:
+            slow.add(task.line.offer)
+            return False
         journal.add(replace(task.line, seed=seed, **answer))
         return True
 
@@ -187,6 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m contest", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the same environments and offers, made short")
     parser.add_argument("--minutes", type=float, help="stop after this time; the next run goes on")
+    parser.add_argument("--patience", type=float, metavar="SECONDS", help="leave for later who needs more for a world")
     parser.add_argument("--only", metavar="NAMES", help="some environments, with commas between them")
     parser.add_argument("--who", metavar="NAMES", help="some contestants, with commas between them")
     parser.add_argument("--here", action="store_true", help="install nothing: play with the packages of this Python")
