@@ -18,8 +18,8 @@ TYPED := $(foreach dir,src tests benchmarks contest examples tools,$(if $(wildca
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test coverage check format docs site bench contest reproduce advice-table advice-picture trust-picture \
-  estimator-table published-tables robustness pages dist clean fuzz torture sanitize test-lowest test-newest constraints
+.PHONY: help setup test coverage check format docs site bench contest reproduce advice-picture trust-picture \
+  pages dist clean fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,18 +70,8 @@ contest: setup ## other libraries and ours on the same problems: QUICK=1 for the
 reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --beyond --out reproduction
 
-estimator-table: setup ## which estimator wins where, on logs whose truth is known
-	$(BIN)/python -m tools.pages.estimator_table --out docs/estimator-table.md
-
-published-tables: setup ## Open Bandit Pipeline's printed tables, rebuilt with our estimators (a minute)
-	OMP_NUM_THREADS=1 $(BIN)/python -m tools.pages.published_tables --out docs/estimator-table.md
-
-robustness: setup ## ATS and LinATS beside the other policies on worlds of many kinds: about 25 minutes
-	$(BIN)/python -m tools.pages.robustness --out docs/robustness.md
-
-DRAWS = 8
-advice-table: setup ## check the catalogue's advice on worlds whose truth is known: DRAWS=8 catalogues of each
-	$(BIN)/python -m tools.pages.advice_table --draws $(DRAWS) --out docs/advice-table.md
+pages: setup ## the pages of the docs that programs make: ONLY=robustness,advice-table for some, MINUTES=30 for a part
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.pages $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # ---------------------------------------------------------------- other environments, each in a folder of its own
 

@@ -49,15 +49,15 @@ class Task:
     line: Line
 
 
-def main() -> None:
-    given = _parser().parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play what is missing, write the page, and return how many worlds are left."""
+    given = _parser().parse_args(arguments)
     options = Options.quick() if given.quick else Options()
     environments = _environments(given.only)
     hurry = min(given.patience or options.patience, options.patience)
     partial = given.quick or given.only or given.who or given.here
     out = Path(given.out) if given.out else ROOT / "build/contest" if partial else None
-    text_file, data = (PAGE, DATA) if out is None else (out / "contest.md", out / "contest.csv")
-    text_file.parent.mkdir(parents=True, exist_ok=True)
+    text_file, data = (PAGE, DATA) if out is None else (out / "contest.md", out / "data" / "contest.csv")
     begin = perf_counter()
     arena = Arena(_contestants(given.who), install=not given.here, patience=3 * options.patience + 60)
     arena.retire()
@@ -69,9 +69,14 @@ def main() -> None:
         tasks = list(planned(arena, environments, worlds, versions))
         left = play(arena, tasks, options, journal, until, folder=Path(folder), jobs=given.jobs, hurry=hurry)
     journal.close()
-    written = page.written(environments, rows(journal.lines), arena.versions, arena.failures, asdict(options), left)
-    text_file.write_text(f"{written}\n{evidence.stamp(page_digest())}\n", encoding="utf-8")
+    facts = asdict(options)
+    text = page.written(
+        environments, rows(journal.lines), arena.versions, arena.failures, facts, left, folder=text_file.parent
+    )
+    summary = "One line per environment and offer: [data/contest-summary.csv](data/contest-summary.csv)."
+    text_file.write_text(f"{text}\n{summary} {evidence.footer('contest', page_digest())}\n", encoding="utf-8")
     print(f"{perf_counter() - begin:.0f} s; {left} worlds are left to play; written to {text_file}")
+    return left
 
 
 def fingerprint(environment: Environment, horizon: int | None = None) -> str:

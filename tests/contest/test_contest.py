@@ -14,10 +14,11 @@ import pytest
 from contest import page
 from contest.__main__ import Options, is_missing
 from contest.contestants import TOLD_ALL, Agent, MixedEffectTS
-from contest.journal import Journal, Line, read, rows
-from contest.page import Row, comparable, difference, standing
+from contest.journal import Journal, Line, rows
+from contest.page import Difference, Row, comparable, standing
 from contest.play import NONE, RIGHT, WRONG, are_right, probed
 from contest.worlds import ENVIRONMENTS, Environment, World
+from tools.pages.journal import read
 
 ROOT = Path(__file__).parents[2]
 
@@ -119,22 +120,25 @@ def test_mixed_effects_have_the_posterior_of_the_joint_normal_model() -> None:
 
 def row(label: str, regrets: list[float], package: str = "other", note: str = "default", **more: object) -> Row:
     values = {"seconds": [1.0] * len(regrets), **more}
-    return Row("mixed 20", package, label, note, regrets, **values)  # type: ignore[arg-type]
+    return Row("mixed 20", package, label, note, dict(enumerate(regrets)), **values)  # type: ignore[arg-type]
 
 
 def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:
     ours = row("LinATS", [10.0, 30.0, 50.0], package="banditree")
     lucky = row("lucky", [12.0])  # its only seed is the easy one
-    assert difference(lucky, ours)[0] == 2.0
+    assert Difference.of(lucky, ours) == Difference(2.0, float("inf"), 1)
     assert comparable(lucky, ours) == 32.0
     better = row("better", [9.0, 28.0, 49.0])
     it = standing([ours, lucky, better])
     assert it is not None
     assert it.best is better
-    assert it.difference == pytest.approx(4 / 3)
+    assert it.difference.mean == pytest.approx(4 / 3)
+    assert it.difference.reach == pytest.approx(4.3027 * np.std([1, 2, 1], ddof=1) / np.sqrt(3), rel=1e-3)
     assert it.ratio == pytest.approx(30 / (30 - 4 / 3))
-    assert not it.wins
-    assert it.verdict == "clearly higher"
+    assert (it.is_lowest_or_tied, it.verdict) == (True, "a tie")
+    clear = standing([ours, row("clear", [5.0, 25.1, 44.9])])
+    assert clear is not None
+    assert (clear.is_lowest_or_tied, clear.verdict) == (False, "**higher**")
 
 
 def test_what_is_told_the_world_or_did_not_finish_is_outside_of_the_ranking() -> None:
@@ -144,29 +148,32 @@ def test_what_is_told_the_world_or_did_not_finish_is_outside_of_the_ranking() ->
     )
     assert it is not None
     assert it.best is not None
-    assert (it.best.label, it.wins) == ("worse", True)
+    assert (it.best.label, it.is_lowest_or_tied) == ("worse", True)
     assert standing([row("worse", [1.0])]) is None
 
 
-def test_every_loss_is_on_the_page() -> None:
+def test_every_loss_is_on_the_page_and_everybody_in_its_file(tmp_path: Path) -> None:
     environment = next(e for e in ENVIRONMENTS if e.name == "mixed 20")
     rows = [
-        row("LinATS", [10.0, 30.0], package="banditree", probability=RIGHT),
-        row("quick", [5.0, 20.0]),
+        row("LinATS", [10.0, 30.0, 20.0], package="banditree", probability=RIGHT),
+        row("quick", [5.0, 25.0, 15.1]),
+        row("meTS", [3.0, 20.0, 10.0], note=TOLD_ALL),
         row("slow", [], reached=12),
         row("broken", [], failure="no memory"),
     ]
-    text = page.written(
-        [environment],
-        rows,
-        {"other": "1"},
-        {"third": "no wheel"},
-        {"seeds": 2, "at_least": 1, "allowance": 5.0, "patience": 9},
-    )
-    assert "lowest regret in 0 of 1 environments (0%; aim 70%: **missed**)" in text
-    assert "**mixed 20**: quick (default) has 12.5 where LinATS has 20.0 (1.60 times)" in text
-    for expected in ("stopped at round 12", "failed: no memory", "third could not take part: no wheel"):
-        assert expected in text
+    facts = {"seeds": 2, "at_least": 1, "allowance": 5.0, "patience": 9}
+    text = page.written([environment], rows, {"other": "1"}, {"third": "no wheel"}, facts, left=7, folder=tmp_path)
+    assert "in 0 of 1 environments (0%; aim 80%: **missed**)" in text
+    assert "at most 1.33 times the best, in mixed 20 (aim 1.25: **missed**)" in text
+    assert "**mixed 20**: quick (default) has 15.0 where LinATS has 20.0, 1.33 times" in text
+    assert "| mixed 20 | 0.55 |" in text
+    assert "**Pending: 7 runs" in text
+    assert "third could not take part: no wheel" in text
+    summary = (tmp_path / "data/contest-summary.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[2] for line in summary[1:]] == ["meTS", "quick", "LinATS", "slow", "broken"]
+    assert summary[4].endswith("stopped at round 12")
+    assert summary[5].endswith("no memory")
+    assert (tmp_path / "images/contest.png").stat().st_size > 5000
 
 
 def line(label: str, seed: int, package: str = "other", **more: object) -> Line:
@@ -216,7 +223,7 @@ def test_the_quick_form_plays_everything_that_this_environment_has(tmp_path: Pat
     command += ["--only", ",".join(ONE_OF_EACH_KIND)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    lines = read(tmp_path / "contest.csv")
+    lines = list(map(Line.read, read(tmp_path / "data/contest.csv")))
     assert {one.environment for one in lines} == set(ONE_OF_EACH_KIND)
     assert {"banditree", "coba", "river"} <= {one.package for one in lines}
     stated = {(one.label, one.probability) for one in lines if not one.ended_early}
