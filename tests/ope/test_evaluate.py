@@ -16,7 +16,7 @@ import banditree as bt
 from banditree import ope
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.ope import models
-from banditree.ope.rows import ByRow
+from banditree.ope.rows import ArmRows, ByRow
 
 TREE = bt.Tree({"x": [0, 1, 2], "y": [3, 4]})
 MEANS = np.array([0.2, 0.3, 0.25, 0.6, 0.5])
@@ -234,15 +234,26 @@ def test_rates_are_shrunk_towards_their_clusters() -> None:
     """Five arms of which one has never been shown: it takes its cluster's rate; a well-known one keeps its own."""
     rows = np.array([1000.0, 1000, 0, 1000, 1000])
     sums = np.array([150.0, 250, 0, 640, 560])
-    result = ope.shrunk_rates(rows, sums, sums, TREE)
-    assert 0.15 < result[0] < result[2] < result[1] < 0.25
-    assert result[2] == pytest.approx(0.2, abs=0.002)  # a little above: the clusters themselves are shrunk to the root
+    result = ope.believed_means(TREE, rows, sums, None)
+    assert result[0] < result[2] < result[1]
+    assert result[2] == pytest.approx(0.2, abs=0.03)
     assert result[3] == pytest.approx(0.64, abs=0.005)
-    alike = ope.shrunk_rates(np.full(5, 100.0), np.full(5, 30.0), np.full(5, 30.0), TREE)
-    assert alike == pytest.approx(np.full(5, 0.3))
-    exact = ope.shrunk_rates(np.full(5, 3.0), 3 * MEANS, 3 * MEANS**2, TREE)  # rewards without noise
-    assert exact == pytest.approx(MEANS)
-    assert ope.shrunk_rates(np.zeros(5), np.zeros(5), np.zeros(5), TREE).tolist() == [0.0] * 5
+    assert ope.believed_means(TREE, np.full(5, 100.0), np.full(5, 30.0), None) == pytest.approx(0.3, abs=0.01)
+    exact = ope.believed_means(TREE, np.full(5, 3.0), 3 * MEANS, 3 * MEANS**2)  # rewards without noise
+    assert exact == pytest.approx(MEANS, rel=1e-3)
+    assert ope.believed_means(TREE, np.zeros(5), np.zeros(5), None).tolist() == [0.0] * 5
+
+
+def test_default_predictions_are_the_means_that_ats_believes() -> None:
+    rng = np.random.default_rng(0)
+    arms = rng.integers(5, size=400)
+    for scale, prior in ((1.0, None), (30.0, bt.Gaussian(13.5, mean=12.0))):
+        rewards = scale * (rng.random(400) < MEANS[arms])
+        policy = bt.ATS(TREE, prior=prior, rng=0)
+        policy.update_many(TREE.ids(arms), rewards)
+        rows, sums, squares = (np.bincount(arms, weights).astype(float) for weights in (np.ones(400), rewards, rewards**2))
+        result = ope.believed_means(TREE, rows, sums, None if prior is None else squares)
+        assert result == pytest.approx([policy[arm].mean for arm in TREE.arms], rel=1e-12 if prior is None else 0.1)
 
 
 def contextual(n: int, seed: int) -> tuple[ope.Log, NDArray[np.float64], float]:
@@ -292,6 +303,7 @@ def test_the_default_model_of_a_log_with_contexts_is_what_linats_expects() -> No
             table = {entry.path[-1]: entry.mean for entry in policy.table(context=log.contexts[row]) if entry.path}
             given[row] = [table[arm] for arm in TREE.arms]
     result = bt.evaluate(log, target, tree=TREE, estimators="dr", rng=0)
+    assert isinstance(result.inputs, ArmRows)
     assert result.inputs.model is not None
     predicted = result.inputs.model.table[result.inputs.model.kind]
     checked = given.any(axis=1)
@@ -387,7 +399,8 @@ def test_many_contexts_and_arms_are_drawn_in_place_of_exact_probabilities(monkey
     assert policy.to_bytes() == before
     assert any("32 choices in each of 300 contexts" in note for note in drawn.notes)
     # A probability by 32 draws has a standard error below 0.09.
-    apart = exact.inputs.target.at(exact.inputs.places) - drawn.inputs.target.at(drawn.inputs.places)
+    assert log.propensities is not None
+    apart = log.propensities * (exact.inputs.weights - drawn.inputs.weights)
     assert abs(apart.mean()) < 4 * 0.09 / math.sqrt(300)
     assert 0 < np.abs(apart).max() < 5 * 0.09
 

@@ -7,7 +7,7 @@ import pytest
 
 import banditree as bt
 from banditree import ope
-from banditree.ope.rare import reach_of_events
+from banditree.ope.rare import Events
 
 ROWS, ARMS = 10_000, 46
 TREE = bt.Tree.from_labels([arm % 5 for arm in range(ARMS)])
@@ -70,11 +70,11 @@ def test_the_uniform_policy_earns_the_same_on_a_uniform_log() -> None:
 def test_an_interval_of_events_of_equal_weight_is_that_of_a_poisson_mean() -> None:
     """Garwood 1936: 3 events allow for 0.62 to 8.77 (lower end 0.62), none for 3.69."""
     events = np.zeros(1000)
-    reach = reach_of_events(np.ones(1000), events, 0.95)
+    reach = Events(events, np.ones(1000)).reach(np.ones(1000), 0.95)
     assert reach is not None
     assert reach[1] == pytest.approx(3.69, abs=0.03)
     events[:3] = 1
-    reach = reach_of_events(np.ones(1000), events, 0.95)
+    reach = Events(events, np.ones(1000)).reach(np.ones(1000), 0.95)
     assert reach is not None
     assert (3 - reach[0], 3 + reach[1]) == pytest.approx((0.62, 8.77), abs=0.03)
 
@@ -82,6 +82,6 @@ def test_an_interval_of_events_of_equal_weight_is_that_of_a_poisson_mean() -> No
 def test_rare_failures_are_rare_events_too() -> None:
     log = clicks_log(50, np.random.default_rng(3))
     failures = bt.ope.Log(log.ids, log.codes, 1 - log.rewards, log.propensities)
-    low, high = bt.evaluate(log, UNEVEN["one arm"], tree=TREE, estimators="dr")["dr"].interval
-    mirrored = bt.evaluate(failures, UNEVEN["one arm"], tree=TREE, estimators="dr")["dr"].interval
+    low, high = bt.evaluate(log, UNEVEN["one arm"], tree=TREE, estimators="snips")["snips"].interval
+    mirrored = bt.evaluate(failures, UNEVEN["one arm"], tree=TREE, estimators="snips")["snips"].interval
     assert mirrored == pytest.approx((1 - high, 1 - low))

@@ -59,9 +59,29 @@ class Log:
     paths: dict[Any, tuple[Any, ...]] | None = None  # {arm: its path}, if the rows have paths
     learned_online: bool = False  # whether the policy that wrote the log learned from it
     notes: tuple[str, ...] = ()  # what readers of results should know about the data
+    folds: Places | None = None  # (n,) part of the rows that predictions of a row's reward do not see
+    # Sums of a lazy log: a row stands for several, of the same arm and fold and of nearly the same propensity.
+    plays: Floats | None = None  # (n,) how many; None if each row stands for itself
+    inside: Floats | None = None  # (n, 3, 3) sums of products of r, 1/p and r/p about their means in a row
+    bounds: tuple[Floats, Floats] | None = None  # (n,) each, lowest and highest reward
+    reach: tuple[Floats, Floats] | None = None  # (n,) each, lowest and highest propensity
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the rows are kept by an engine, such as DuckDB or Spark, and not in memory."""
+        return False
+
+    def summed(self, blocks: int | None = None) -> Log:
+        """Return a log in memory that evaluation and learning work on: itself, or the sums of a lazy log."""
+        return self
+
+    @property
+    def counted(self) -> Floats:
+        """How many rows each row stands for: (n,)."""
+        return np.ones(len(self.codes)) if self.plays is None else self.plays
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.codes) if self.plays is None else round(float(self.plays.sum()))
 
     @property
     def arms(self) -> NDArray[Any]:

@@ -21,19 +21,18 @@ from banditree.ope.estimators import (
     Estimator,
     OffCEM,
     SwitchDR,
-    effective_sample_size,
-    mean_and_error,
     scales,
     slope,
 )
 from banditree.ope.evaluation import Difference, Estimate, Evaluation, evaluate
-from banditree.ope.models import shrunk_rates
+from banditree.ope.models import believed_means
 from banditree.ope.rejection import Replay, replay
+from banditree.ope.sums import Form, Groups, effective_sample_size, mean_and_error
 from banditree.problems.real import write_example_log
 
 __all__ = [
     "ESTIMATORS", "IPS", "SNIPS", "DM", "DR", "SNDR", "SwitchDR", "DRos", "MIPS", "OffCEM", "Estimator",
-    "mean_and_error", "effective_sample_size", "slope", "scales", "shrunk_rates", "Log", "LogError", "Problem",
-    "read_log", "evaluate", "Estimate", "Evaluation", "Difference", "replay", "Replay", "contest", "Contest",
-    "read_tree", "write_example_log",
+    "mean_and_error", "effective_sample_size", "slope", "scales", "Form", "Groups", "believed_means", "Log",
+    "LogError", "Problem", "read_log", "evaluate", "Estimate", "Evaluation", "Difference", "replay", "Replay",
+    "contest", "Contest", "read_tree", "write_example_log",
 ]  # fmt: skip

@@ -72,7 +72,7 @@ class Contest(Result):
     def contexts_verdict(self) -> str:
         """Whether knowing who asks pays, in a sentence; "" unless policies with and without contexts were evaluated."""
         values = {name: evaluation.trusted.value for name, evaluation in self.evaluations.items()}
-        by_context = [name for name, evaluation in self.evaluations.items() if not evaluation.inputs.target.constant]
+        by_context = [name for name, evaluation in self.evaluations.items() if evaluation.inputs.by_context]
         others = [name for name in values if name not in by_context]
         if not by_context or not others:
             return ""

@@ -3,8 +3,9 @@ r"""The estimators: each is a class with a name, settings and a formula.
 Add an estimator here: a class, and its place in ``ESTIMATORS``.
 
 An estimator gives every row a score. The value is the mean of the scores, and its standard error their standard
-deviation (with n - 1) divided by the square root of n: `mean_and_error` computes both. The two self-normalised
-estimators are ratios; their scores are linearised (the delta method), so that the same holds for them.
+deviation (with n - 1) divided by the square root of n: `Groups.mean_and_error` computes both. The two self-normalised
+estimators are ratios; their scores are linearised (the delta method), so that the same holds for them. Where rows are
+known by the sums of groups, weights are those of a group's mean, and `growth` says how they follow the plain weight.
 
 For row i, with arm a_i, reward r_i and context x_i:
 
@@ -25,54 +26,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from banditree.data.cells import Floats
+from banditree.data.log import Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
-from banditree.ope.rows import ByRow, Rows
-from banditree.simulation.statistics import over_seeds
+from banditree.ope.rows import ArmRows, ByRow, Rows
+from banditree.ope.sums import DIRECT, WEIGHT, Form
 
 N_SETTINGS = 12  # that SLOPE chooses from
 SLOPE_REACH = 2.0  # standard errors to either side
+TINY = float(np.finfo(float).tiny)
 PRIOR_ROWS = 10.0  # of weight 1, before a log's first row
-
-
-def mean_and_error(scores: Floats, scale: Floats | None = None) -> tuple[float, float]:
-    r"""Compute the value and its standard error, which is NaN for a single row.
-
-    With ``scale`` (a log written by a learning policy) both are weighted, after Hadad et al. 2021:
-
-    .. math:: \hat V = \frac{\sum_i h_i s_i}{\sum_i h_i}, \qquad
-        \mathrm{se} = \frac{\sqrt{\sum_i h_i^2 (s_i - \hat V)^2}}{\sum_i h_i}
-    """
-    if scale is None:
-        over_rows = over_seeds(scores)
-        return over_rows.mean, over_rows.se
-    total = float(scale.sum())
-    value = float(scale @ scores) / total
-    return value, float(np.sqrt((scale**2) @ (scores - value) ** 2)) / total if len(scores) > 1 else float("nan")
-
-
-def effective_sample_size(weights: Floats) -> float:
-    r"""Compute how many rows of equal weight would be as informative (Kish 1965): :math:`(\sum w)^2 / \sum w^2`."""
-    squares = float(weights @ weights)
-    return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
-
-
-def _normalise(values: Floats, weights: Floats, scale: Floats | None) -> Floats:
-    """Compute linearised scores whose (scaled) mean is the weighted mean of the values; NaN if all weights are 0.
-
-    With ``scale`` a few rows may carry most of the weight and pull the mean towards themselves: their residuals are
-    divided by one minus their share of the weight, as the jackknife would do (HC3, MacKinnon and White 1985).
-    """
-    h = np.ones(len(weights)) if scale is None else scale
-    total = float(h @ weights)
-    if total == 0:
-        return np.full(len(values), np.nan)
-    centre = float((h * weights) @ values) / total
-    apart: Floats = weights * (values - centre) * (float(h.sum()) / total)
-    if scale is not None:
-        apart = apart / np.maximum(1 - h * weights / total, np.finfo(float).eps)
-        apart = apart - float(h @ apart) / float(h.sum())
-    return centre + apart
 
 
 # ---------------------------------------------------------------- the estimators
@@ -92,15 +55,29 @@ class Estimator:
     needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
     rank: ClassVar[int] = 100  # the verdict uses the estimate with the lowest; a user's own only if there is no other
 
-    def scores(self, rows: Rows) -> Floats:
-        """Compute one score per row; their mean is the value: (n,)."""
-        if self.needs_model:
-            return rows.direct + self.weights(rows) * (rows.rewards - rows.predicted)
-        return self.weights(rows) * rows.rewards
+    def scores(self, rows: Rows) -> Floats | Form:
+        """Compute one score per row; their mean is the value: (n,), or a `Form`, which works with sums too."""
+        growth = None if rows.groups.inside is None else self.growth(rows)
+        weighted = rows.weigh(self.weights(rows), growth, residuals=self.needs_model)
+        return rows.form(rows.direct, DIRECT) + weighted if self.needs_model else weighted
 
     def weights(self, rows: Rows) -> Floats:
         """Compute the weight of each row's reward: (n,)."""
         return rows.weights
+
+    def growth(self, rows: Rows) -> Floats:
+        """Compute how much this weight grows with the plain one, near its value; by default in proportion: (n,)."""
+        plain = rows.weights
+        return np.where(plain > 0, self.weights(rows) / np.maximum(plain, TINY), 0.0)
+
+    def form(self, rows: Rows) -> Form:
+        """Return the scores of rows or of groups of rows."""
+        found = self.scores(rows)
+        if isinstance(found, Form):
+            return found
+        if rows.groups.inside is not None:
+            raise InvalidValue(f"{self.label} has scores per row, and this log is known by sums; read it into memory")
+        return Form(found)
 
     def choices(self, rows: Rows) -> list[Self]:
         """List the settings that SLOPE chooses from if none is given, in order of growing bias."""
@@ -137,8 +114,9 @@ class SNIPS(Estimator):
     rank = 3
     self_normalised = True
 
-    def scores(self, rows: Rows) -> Floats:
-        return _normalise(rows.rewards, rows.weights, rows.scale)
+    def scores(self, rows: Rows) -> Form:
+        weights, one = rows.weights, np.ones(len(rows.weights))
+        return rows.groups.normalise(rows.weigh(weights, one, residuals=False), rows.form(weights, WEIGHT))
 
 
 class DM(Estimator):
@@ -152,11 +130,14 @@ class DM(Estimator):
     valid_interval = False
     needs_model = True
 
-    def scores(self, rows: Rows) -> Floats:
-        return rows.direct
+    def scores(self, rows: Rows) -> Form:
+        return rows.form(rows.direct, DIRECT)
 
     def weights(self, rows: Rows) -> Floats:
         return np.ones(len(rows.rewards))
+
+    def growth(self, rows: Rows) -> Floats:
+        return np.zeros(len(rows.rewards))
 
 
 class DR(Estimator):
@@ -180,8 +161,10 @@ class SNDR(DR):
     rank = 2
     self_normalised = True
 
-    def scores(self, rows: Rows) -> Floats:
-        return rows.direct + _normalise(rows.rewards - rows.predicted, rows.weights, rows.scale)
+    def scores(self, rows: Rows) -> Form:
+        weights, one = rows.weights, np.ones(len(rows.weights))
+        residuals = rows.weigh(weights, one, residuals=True)
+        return rows.form(rows.direct, DIRECT) + rows.groups.normalise(residuals, rows.form(weights, WEIGHT))
 
 
 @dataclass(frozen=True)
@@ -205,7 +188,7 @@ class SwitchDR(DR):
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
-        steps = np.unique(_below(rows.weights, np.linspace(0.5, 1, N_SETTINGS)[:-1]))
+        steps = np.unique(_below(rows, np.linspace(0.5, 1, N_SETTINGS)[:-1]))
         return [replace(self, tau=tau) for tau in (math.inf, *steps[::-1].tolist())]
 
 
@@ -229,11 +212,18 @@ class DRos(DR):
         w = rows.weights
         if np.isinf(self.lam):
             return w
-        return np.where(w > 0, self.lam * w / np.maximum(w**2 + self.lam, np.finfo(float).tiny), 0.0)
+        return np.where(w > 0, self.lam * w / np.maximum(w**2 + self.lam, TINY), 0.0)
+
+    def growth(self, rows: Rows) -> Floats:
+        assert self.lam is not None
+        if np.isinf(self.lam):
+            return np.ones(len(rows.weights))
+        squares = rows.weights**2
+        return np.asarray(self.lam * (self.lam - squares) / np.maximum((squares + self.lam) ** 2, TINY))
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from no shrinkage, which is unbiased, to halving the weight at the middle of the sum."""
-        least, most = max(float(_below(rows.weights, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
+        least, most = max(float(_below(rows, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
         steps = np.geomspace(10 * most**2, least**2, N_SETTINGS)
         return [replace(self, lam=lam) for lam in (math.inf, *steps.tolist())]
 
@@ -263,6 +253,9 @@ class MIPS(Estimator):
         if self.depth > rows.tree.depth + 1:
             raise InvalidValue(f"{self.label}: {rows.tree!r} has clusters down to depth {rows.tree.depth}")
         return rows.cluster_weights(self.depth)
+
+    def growth(self, rows: Rows) -> Floats:
+        return np.zeros(len(rows.weights))
 
     def choices(self, rows: Rows) -> list[Self]:
         """Range from the arms themselves, which is unbiased, through every level of clusters from fine to coarse."""
@@ -309,11 +302,11 @@ def _parse_estimator(given: object) -> Estimator:
     return ESTIMATORS[given.lower()]()
 
 
-def _below(weights: Floats, shares: Floats) -> Floats:
+def _below(rows: Rows, shares: Floats) -> Floats:
     """Find the weights up to which the smaller ones make up these shares of the sum: (shares,)."""
-    ordered = np.sort(weights)
-    sums = np.cumsum(ordered)
-    return np.asarray(ordered[np.searchsorted(sums, sums[-1] * shares)])
+    order = np.argsort(rows.weights)
+    sums = np.cumsum((rows.weights * rows.groups.counts)[order])
+    return np.asarray(rows.weights[order][np.minimum(np.searchsorted(sums, sums[-1] * shares), len(order) - 1)])
 
 
 def _check_setting(name: str, value: object) -> None:
@@ -363,23 +356,27 @@ def scales(target: ByRow, behaviour: ByRow, *, contexts: bool) -> Floats:
     inverse standard deviation of its score makes the rows comparable again (Hadad, Hirshberg, Zhan, Wager and Athey
     2021).
     """
-    inverse = np.where(behaviour.table > 0, 1 / np.maximum(behaviour.table, np.finfo(float).tiny), 0.0)
+    inverse = np.where(behaviour.table > 0, 1 / np.maximum(behaviour.table, TINY), 0.0)
     spread = target.map(target.table**2).dot(behaviour.map(inverse))
     if contexts:
         spread = _mean_before(spread)
-    return np.asarray(1 / np.sqrt(np.maximum(spread, np.finfo(float).tiny)))
+    return np.asarray(1 / np.sqrt(np.maximum(spread, TINY)))
 
 
-def estimated_scales(weights: Floats) -> Floats:
+def estimated_scales(rows: ArmRows, block: Places | None) -> Floats:
     r"""Estimate `scales` where only the propensity of the arm that was shown is logged: (n,).
 
     The expectation of w_s^2 over the arm of row s is the sum in `scales`. So the average of w_s^2 over the earlier rows
     takes its place, with ten rows of weight 1 before the first; it is known before the row's arm was chosen, as a
-    row's weight must be, and at least 1, as the sum is.
+    row's weight must be, and at least 1, as the sum is. Where rows are known by the sums of blocks of time, earlier
+    rows are those of earlier blocks.
     """
-    before = np.cumsum(weights**2) - weights**2
-    spread = (PRIOR_ROWS + before) / (PRIOR_ROWS + np.arange(len(weights)))
-    return np.asarray(1 / np.sqrt(np.maximum(spread, 1.0)))
+    groups, weight = rows.groups, rows.form(rows.weights, WEIGHT)
+    squares = groups.counts * rows.weights**2 + groups.variation(weight)
+    at = np.arange(len(squares)) if block is None else block
+    sums, counts = np.bincount(at, squares), np.bincount(at, groups.counts)
+    spread = (PRIOR_ROWS + np.cumsum(sums) - sums) / (PRIOR_ROWS + np.cumsum(counts) - counts)
+    return np.asarray(1 / np.sqrt(np.maximum(spread, 1.0)))[at]
 
 
 def _mean_before(values: Floats) -> Floats:

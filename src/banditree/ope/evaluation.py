@@ -20,20 +20,11 @@ from banditree.base.words import count, number
 from banditree.data.cells import Floats
 from banditree.data.log import ESTIMATED, Log
 from banditree.errors import InvalidType, InvalidValue
-from banditree.ope.estimators import (
-    DM,
-    IPS,
-    Estimator,
-    effective_sample_size,
-    estimated_scales,
-    mean_and_error,
-    parse_estimators,
-    scales,
-    slope,
-)
+from banditree.ope.estimators import DM, IPS, Estimator, estimated_scales, parse_estimators, scales, slope
 from banditree.ope.models import fit_model
-from banditree.ope.rare import MANY_EVENTS, effective, rare_events, widen
-from banditree.ope.rows import Rows, find_tree, prepare_rows, propensities_change
+from banditree.ope.rare import MANY_EVENTS, Events, rare_events, widen
+from banditree.ope.rows import ArmRows, Rows, find_tree, prepare_rows, propensities_change
+from banditree.ope.sums import REWARD, WEIGHT, Form, Groups
 from banditree.stream import Seed
 from banditree.tree import Tree
 
@@ -55,11 +46,17 @@ class Estimate:
     se: float  # standard error; NaN if there is none
     ess: float  # effective sample size: how many rows of equal weight would be as informative
     largest: float  # largest weight of a row
-    scores: Floats = field(repr=False, compare=False)  # (n,)
+    form: Form = field(repr=False, compare=False)  # the scores
+    groups: Groups = field(repr=False, compare=False)  # what they are scores of
     least: float = 0.0  # what the standard error is at least, where all rewards that count are equal
-    # With rare rewards (`banditree.ope.rare`): (n,) how much the value grows with each reward, and (n,) these rewards.
+    # With rare rewards (`banditree.ope.rare`): how much the value grows with each reward, (groups,), and the rewards.
     multipliers: Floats | None = field(default=None, repr=False, compare=False)
-    events: Floats | None = field(default=None, repr=False, compare=False)
+    events: Events | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def scores(self) -> Floats:
+        """One score per row of a log in memory: (n,)."""
+        return self.form.mean
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -76,7 +73,7 @@ class Difference:
     confidence: float = 0.95
     contributions: float = math.inf  # effective number of rows that determine the standard error
     multipliers: Floats | None = field(default=None, repr=False, compare=False)  # as those of an estimate
-    events: Floats | None = field(default=None, repr=False, compare=False)
+    events: Events | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -88,8 +85,7 @@ class Difference:
         """The number of rare rewards that the interval is based on; None where they are many."""
         if self.multipliers is None or self.events is None:
             return None
-        is_few = effective(self.multipliers * self.events) < MANY_EVENTS
-        return int(np.count_nonzero(self.events)) if is_few else None
+        return self.events.n if self.events.effective(self.multipliers) < MANY_EVENTS else None
 
     @property
     def reach(self) -> float:
@@ -237,7 +233,7 @@ class Evaluation(Result):
         tree, inputs = self.inputs.tree, self.inputs
         labels = [estimate.estimator.label for estimate in self]
         is_faint = [not estimate.estimator.valid_interval for estimate in self]
-        shown = np.bincount(inputs.places, minlength=tree.n_arms) / self.rows
+        shown = inputs.shown / self.rows
         worth = f"the rows are worth {number(self.trusted.ess)} of equal weight"
         never = f"{100 * self.unsupported:.3g}% of the target is on arms that the log never shows"
         if self.missing:
@@ -254,12 +250,12 @@ class Evaluation(Result):
                 is_faint,
             ),
             Picture(
-                lambda: plots.svg(plots.weights(inputs.weights, ax=plots.sheet())),
+                lambda: plots.svg(plots.weights(inputs.weights, inputs.groups.counts, ax=plots.sheet())),
                 f"Largest weight {number(self.largest_weight)}; {worth}.",
                 f"How the weights of {name} add up",
             ),
             Picture(
-                lambda: plots.svg(plots.support([*map(str, tree.arms)], inputs.target.mean(), shown, ax=plots.sheet())),
+                lambda: plots.svg(plots.support([*map(str, tree.arms)], inputs.target_mean, shown, ax=plots.sheet())),
                 f"{never}.",
                 f"Support of {name}",
             ),
@@ -363,8 +359,8 @@ def evaluate(
         assert rows.behaviour is not None
         rows = replace(rows, scale=scales(rows.target, rows.behaviour, contexts=log.contexts is not None))
     elif adaptive:
-        rows = replace(rows, scale=estimated_scales(rows.weights))
-    elif log.contexts is None and propensities_change(log, rows.places, tree):
+        rows = replace(rows, scale=estimated_scales(rows, log.folds if log.plays is not None else None))
+    elif log.contexts is None and propensities_change(rows):
         learned = (
             "an arm's propensity changes from row to row: if a learning policy wrote this log, plain intervals are"
         )
@@ -386,7 +382,7 @@ def evaluate(
     )
 
 
-def _without_clusters(wanted: list[Estimator], rows: Rows, notes: list[str], *, named: bool) -> list[Estimator]:
+def _without_clusters(wanted: list[Estimator], rows: ArmRows, notes: list[str], *, named: bool) -> list[Estimator]:
     """Drop estimators that need clusters and the logging policy's probabilities; an error if they were asked for."""
     dropped = [estimator for estimator in wanted if estimator.needs_clusters]
     labels = " and ".join(estimator.label for estimator in dropped)
@@ -408,8 +404,8 @@ def _check_weights(rows: Rows, unsupported: float, notes: list[str]) -> None:
     large weights, more or fewer than expected, are luck: the standard error allows for those that are there, and four
     times the largest of them for those that are not.
     """
-    mean, error = mean_and_error(rows.weights, rows.scale)
-    luck = 4 * (error + float(rows.weights.max()) / len(rows.weights))
+    mean, error = rows.groups.mean_and_error(rows.form(rows.weights, WEIGHT))
+    luck = 4 * (error + float(rows.weights.max()) / rows.groups.n)
     if error > 0 and not 1 - unsupported - luck <= mean <= 1 + luck:
         expected = f"{1 - unsupported:.3g} to 1" if unsupported > 0 else "1"
         notes.append(
@@ -420,44 +416,52 @@ def _check_weights(rows: Rows, unsupported: float, notes: list[str]) -> None:
 
 def _estimate(estimator: Estimator, rows: Rows) -> Estimate:
     """Compute an estimate; SLOPE chooses the setting if it is not given."""
+    groups = rows.groups
     if None in astuple(estimator):
         choices = estimator.choices(rows)
-        estimator = choices[slope(mean_and_error(choice.scores(rows), rows.scale) for choice in choices)]
-    scores, weights = estimator.scores(rows), estimator.weights(rows)
-    value, se = mean_and_error(scores, rows.scale)
+        estimator = choices[slope(groups.mean_and_error(choice.form(rows)) for choice in choices)]
+    form, weights = estimator.form(rows), estimator.weights(rows)
+    value, se = groups.mean_and_error(form)
     if isinstance(estimator, DM):  # the spread of predictions says nothing about the model's bias
         se = math.nan
-    scaled = weights if rows.scale is None else weights * rows.scale
-    ess = effective_sample_size(scaled)
-    least = _least_error(rows.rewards, weights, ess)
-    events = rare_events(rows.rewards) if estimator.valid_interval else None
-    total = scaled.sum() if estimator.self_normalised else len(scaled) if rows.scale is None else rows.scale.sum()
+    growth = 0.0 if groups.inside is None else estimator.growth(rows)
+    ess = groups.effective(rows.form(weights, WEIGHT, growth))
+    least = _least_error(rows, weights, ess)
+    events = _rare(rows) if estimator.valid_interval else None
+    scaled = weights * groups.scales
+    total = groups.counts @ (scaled if estimator.self_normalised else groups.scales)
     multipliers = None if events is None or not total > 0 else scaled / total
-    se = max(se, least)
-    return Estimate(estimator, value, se, ess, float(weights.max()), scores, least, multipliers, events)
+    return Estimate(
+        estimator, value, max(se, least), ess, float(weights.max()), form, groups, least, multipliers, events
+    )
 
 
-def _least_error(rewards: Floats, weights: Floats, ess: float) -> float:
+def _rare(rows: Rows) -> Events | None:
+    groups, reward = rows.groups, rows.form(rows.rewards, REWARD)
+    return rare_events(rows.rewards, groups.counts, groups.variation(reward) / groups.counts)
+
+
+def _least_error(rows: Rows, weights: Floats, ess: float) -> float:
     """Return what the standard error is at least: 0 unless all rewards that count are equal, as if nothing varied.
 
     The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
     often that may happen is what Wilson's interval says about 0 in so many rows.
     """
-    counted = rewards[weights != 0]
-    if not len(counted) or np.ptp(counted) > 0:
+    low, high = rows.extremes
+    counted = weights != 0
+    if not counted.any() or low[counted].min() < high[counted].max():
         return 0.0
-    span = 1.0 if np.isin(rewards, (0, 1)).all() else float(np.ptp(rewards))
-    return span * wilson_interval(0.0, ess)[1] / Z95
+    is_binary = np.isin(low, (0, 1)).all() and np.isin(high, (0, 1)).all()
+    return (1.0 if is_binary else float(high.max() - low.min())) * wilson_interval(0.0, ess)[1] / Z95
 
 
 def _logging(rows: Rows) -> Estimate:
     """Estimate the value of the policy that wrote the log: ips with weights of 1."""
-    value, se = mean_and_error(rows.rewards)
-    n = float(len(rows.rewards))
-    least = _least_error(rows.rewards, np.ones(len(rows.rewards)), n)
-    events = rare_events(rows.rewards)
-    multipliers = None if events is None else np.full(len(events), 1 / n)
-    return Estimate(IPS(), value, max(se, least), n, 1.0, rows.rewards, least, multipliers, events)
+    groups, form, events = replace(rows.groups, scale=None), rows.form(rows.rewards, REWARD), _rare(rows)
+    value, se = groups.mean_and_error(form)
+    ones = np.ones(len(rows.rewards))
+    least = _least_error(rows, ones, groups.n)
+    return Estimate(IPS(), value, max(se, least), groups.n, 1.0, form, groups, least, ones / groups.n, events)
 
 
 # ---------------------------------------------------------------- the verdict
@@ -465,9 +469,7 @@ def _logging(rows: Rows) -> Estimate:
 
 def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: float = 0.95) -> Difference:
     """Compute one estimate minus another row by row, so that shared noise cancels (not with adaptive weights)."""
-    by_row = estimate.scores - other.scores
-    squares = (by_row - by_row.mean()) ** 2
-    contributions = float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else math.inf
+    by_row, groups = estimate.form - other.form, replace(estimate.groups, scale=None)
     is_logged = math.isclose(estimate.largest, 1) and math.isclose(other.largest, 1)  # both show what the log shows
     rare = None
     if estimate.multipliers is not None and other.multipliers is not None:
@@ -475,9 +477,9 @@ def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: 
     if adaptive or math.isnan(estimate.se):
         value, se = estimate.value - other.value, math.hypot(estimate.se, other.se)
     else:
-        value, se = mean_and_error(by_row)
+        value, se = groups.mean_and_error(by_row)
         se = se if is_logged else max(se, estimate.least, other.least)
-    return Difference(value, se, confidence, contributions, rare, estimate.events)
+    return Difference(value, se, confidence, groups.contributions(by_row), rare, estimate.events)
 
 
 def judge(evaluation: Evaluation, *, name: str = "The target", confidence: float = 0.95) -> Judgement:

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from banditree.beliefs import Gaussian
+from banditree.beliefs.adaptive_kinds import adaptive
+from banditree.beliefs.base import Batch
 from banditree.data.cells import Floats
 from banditree.data.log import Log, Places
 from banditree.errors import InvalidType, InvalidValue
@@ -16,26 +19,40 @@ from banditree.stream import Seed
 from banditree.tree import Tree
 
 FOLDS = 5
-BLOCKS = 50  # into which the log of a learning policy is divided, in order
+BLOCKS = 20  # into which the log of a learning policy is divided, in order
 CHUNK = 4_000_000  # numbers per call of a user's estimator
+LEAST_SPREAD, TINY = 1e-9, 1e-300  # of rewards, relative to their size
+NO_FOLDS = (
+    "the model of a lazy log is fitted on other rows than it predicts; name a column whose values fall into folds, "
+    "such as the visitor's id, read_log(..., fold=...), or the time, read_log(..., time=...)"
+)
 MAX_PREDICTIONS = 50_000_000  # rows times arms; above that, predictions by context would need too much memory
 
 
 def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Seed) -> ByRow:
     """Predict the reward of every arm for every row.
 
-    ``model`` is None (the means that LinATS would believe where the log has contexts, else rates of arms shrunk towards
-    their clusters), an estimator with ``fit`` and ``predict`` as in
-    scikit-learn, or the predictions themselves, (n, arms). With ``in_order``, a row's model is fitted only on earlier
-    rows, else on the other folds.
+    ``model`` is None (what LinATS would believe where the log has contexts, else what ATS would), an estimator with
+    ``fit`` and ``predict`` as in scikit-learn, or the predictions themselves, (n, arms) or (arms,). With ``in_order``,
+    a row's model is fitted only on earlier rows, else on the other folds.
     """
+    n = len(log.codes)
     if model is not None and not hasattr(model, "fit"):
-        return _read_predictions(model, len(log), tree)
-    fold = blocks(len(log)) if in_order else folds(len(log), rng)
-    if model is None and log.contexts is not None and len(log) * tree.n_arms <= MAX_PREDICTIONS:
+        return _read_predictions(model, n, tree)
+    if log.plays is not None:
+        if model is not None:
+            raise InvalidValue("model= fits an estimator to rows in memory; leave it out, or give predictions by arm")
+        if log.folds is None:
+            raise InvalidValue(NO_FOLDS)
+        fold = log.folds
+    elif in_order:
+        fold = blocks(n)
+    else:
+        fold = folds(n, rng) if log.folds is None else log.folds
+    if model is None and log.contexts is not None and n * tree.n_arms <= MAX_PREDICTIONS:
         return _by_contexts(log.rewards, log.contexts, places, tree, fold, in_order=in_order)
     if model is None:
-        return _shrunk_rates(log.rewards, places, tree, fold, in_order=in_order)
+        return _by_arms(log, places, tree, fold, in_order=in_order)
     return _by_estimator(model, log, places, tree, fold, in_order=in_order)
 
 
@@ -49,55 +66,41 @@ def blocks(n: int) -> Places:
     return np.arange(n) * min(BLOCKS, n) // n
 
 
-def shrunk_rates(rows: Floats, sums: Floats, squares: Floats, tree: Tree) -> Floats:
-    r"""Estimate the mean reward of each arm, shrunk towards its cluster, and that towards its own: (arms,).
+def _by_arms(log: Log, places: Places, tree: Tree, fold: Places, *, in_order: bool) -> ByRow:
+    """Predict by the beliefs of ATS about arms: their rates, shrunk towards similar siblings."""
+    k, cell, plays = int(fold.max()) + 1, fold * tree.n_arms + places, log.counted
+    inside = 0.0 if log.inside is None else log.inside[:, 0, 0]
+    low, high = (log.rewards, log.rewards) if log.bounds is None else log.bounds
+    by_fold = [
+        np.bincount(cell, sums, minlength=k * tree.n_arms).reshape(k, tree.n_arms)
+        for sums in (plays, plays * log.rewards, plays * log.rewards**2 + inside)
+    ]
+    rows, sums, squares = (np.cumsum(one, axis=0) - one if in_order else one.sum(axis=0) - one for one in by_fold)
+    bounded = bool(low.min() >= 0 and high.max() <= 1)
+    table = [believed_means(tree, rows[i], sums[i], None if bounded else squares[i]) for i in range(k)]
+    return ByRow(np.array(table), fold)
 
-    ``rows``, ``sums`` and ``squares`` are each arm's number of rows, sum of rewards and sum of squared rewards. From
-    the root down, a node with n rows of mean y below a parent of estimate m gets (n y + k m) / (n + k), where
-    k = sigma^2 / tau^2: the variance of a reward over the variance of siblings' means at that level, by moments. If
-    siblings differ by no more than chance, k is infinite and the node takes its parent's estimate.
+
+def believed_means(tree: Tree, rows: Floats, sums: Floats, squares: Floats | None) -> Floats:
+    """Return the mean reward of each arm by the belief of ATS, given its rows and the sum of their rewards: (arms,).
+
+    Rewards are from 0 to 1; ``squares``, the sums of their squares, are for all others.
     """
-    shape = tree.shape
     total = float(rows.sum())
     if total == 0:
         return np.zeros(tree.n_arms)
-    n, s = np.zeros(shape.n_nodes), np.zeros(shape.n_nodes)
-    n[shape.node_of], s[shape.node_of] = rows, sums
-    shape.sum_up(n), shape.sum_up(s)
-    y = s / np.maximum(n, 1)
-    inside = float(squares.sum() - (rows * y[shape.node_of] ** 2).sum())
-    variance = max(inside, 0.0) / max(total - int((rows > 0).sum()), 1)
-    estimate = np.full(shape.n_nodes, y[0])
-    for low, high in zip(shape.levels[1:-1].tolist(), shape.levels[2:].tolist(), strict=True):
-        nodes = slice(low, high)
-        parent = shape.parent[nodes].astype(np.intp)
-        spread = _between(n[nodes], y[nodes], parent, n[parent], y[parent], variance)
-        strength = variance / spread if spread > 0 else np.inf
-        weight = n[nodes] / (n[nodes] + strength) if 0 < strength < np.inf else (n[nodes] > 0) * float(strength == 0)
-        estimate[nodes] = weight * y[nodes] + (1 - weight) * estimate[parent]
-    return np.asarray(estimate[shape.node_of])
-
-
-def _between(n: Floats, y: Floats, parent: Places, parents_n: Floats, parents_y: Floats, variance: float) -> float:
-    """Estimate tau^2, the variance of siblings' means beyond chance: E sum n (y - m)^2 = (I - P) sigma^2 + c tau^2."""
-    seen = n > 0
-    n, y, parent, parents_n, parents_y = n[seen], y[seen], parent[seen], parents_n[seen], parents_y[seen]
-    free = len(n) - len(np.unique(parent))
-    c = float((n * (1 - n / np.maximum(parents_n, 1))).sum())
-    if free <= 0 or c <= 0:
-        return 0.0
-    return max(float((n * (y - parents_y) ** 2).sum()) - free * variance, 0.0) / c
-
-
-def _shrunk_rates(rewards: Floats, places: Places, tree: Tree, fold: Places, *, in_order: bool) -> ByRow:
-    k, cell = int(fold.max()) + 1, fold * tree.n_arms + places
-    by_fold = [
-        np.bincount(cell, weights, minlength=k * tree.n_arms).reshape(k, tree.n_arms).astype(np.float64)
-        for weights in (None, rewards, rewards**2)
-    ]
-    others = [np.cumsum(sums, axis=0) - sums if in_order else sums.sum(axis=0) - sums for sums in by_fold]
-    rows, sums, squares = others
-    return ByRow(np.array([shrunk_rates(rows[i], sums[i], squares[i], tree) for i in range(k)]), fold)
+    prior = None
+    if squares is not None:
+        within = float((squares - sums**2 / np.maximum(rows, 1)).sum()) / max(total - float((rows > 0).sum()), 1.0)
+        mean = float(sums.sum()) / total
+        least = LEAST_SPREAD * max(abs(mean), float(np.sqrt(squares.sum() / total)), TINY)
+        prior = Gaussian(max(np.sqrt(max(within, 0.0)), least), mean=mean)
+    beliefs = adaptive(prior).rows(tree.shape.n_nodes, {})
+    beliefs.join_evidence()
+    beliefs.attach(tree.shape)
+    arms = np.arange(tree.n_arms)
+    beliefs.add_batch(tree.shape, Batch.of(arms, sums, rows, None, np.ones(tree.n_arms), tree.n_arms))
+    return np.asarray(beliefs.mean(tree.shape.node_of, None)[:, 0])
 
 
 def _by_contexts(

@@ -9,6 +9,7 @@ upper end; so an arm without a single click so far has an interval too.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -20,61 +21,87 @@ RARE = 0.1  # events are rare if at most this share of the rewards differ from t
 MANY_EVENTS = 1000.0  # effective number of events from which value ± 1.96 se is as good
 
 
-def rare_events(rewards: Floats) -> Floats | None:
-    """Return rewards minus the most frequent one, if nearly all rewards are equal; None otherwise: (n,)."""
-    usual = 0.0
-    if np.count_nonzero(rewards) > RARE * len(rewards):
-        usual = float(np.median(rewards))
-        if np.count_nonzero(rewards != usual) > RARE * len(rewards):
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Rewards minus the most frequent one, where nearly all rewards are equal; groups of equal rows are entries."""
+
+    sizes: Floats  # (groups,)
+    counts: Floats  # (groups,)
+    spread: Floats | float = 0.0  # (groups,) variance of the sizes in a group
+
+    @property
+    def n(self) -> int:
+        return round(float(self.counts[self.sizes != 0].sum()))
+
+    def effective(self, multipliers: Floats) -> float:
+        """Return how many events of equal size would vary as much as these, multiplied."""
+        return _effective(*self._sums(multipliers))
+
+    def _sums(self, multipliers: Floats) -> tuple[float, float]:
+        """Sum the sizes of multiplied events, and their squares."""
+        total = float(self.counts @ np.abs(multipliers * self.sizes))
+        return total, float(self.counts @ (multipliers**2 * (self.sizes**2 + self.spread)))
+
+    def _typical(self, multipliers: Floats) -> float:
+        """Return the multiplier of a row that is drawn in proportion to its multiplier."""
+        total = float(self.counts @ multipliers)
+        return float(self.counts @ multipliers**2) / total if total > 0 else 0.0
+
+    def reach(self, multipliers: Floats, confidence: float) -> tuple[float, float] | None:
+        r"""Return how far the expectation of :math:`\sum_i m_i e_i` may be below and above it; None with many events.
+
+        Positive and negative terms have an interval each; those of their difference follow from both (Zou and Donner
+        2008).
+        """
+        if self.effective(multipliers) >= MANY_EVENTS:
             return None
-    return rewards - usual
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        highest, lowest = max(float(self.sizes.max()), 0.0), min(float(self.sizes.min()), 0.0)
+        if highest == lowest == 0:
+            highest = 1.0
+        up, down = self._typical(np.maximum(multipliers, 0.0)), self._typical(np.maximum(-multipliers, 0.0))
+        is_gain = multipliers * self.sizes > 0
+        gain = _ends(*self._sums(multipliers * is_gain), max(up * highest, -down * lowest), z)
+        loss = _ends(*self._sums(multipliers * ~is_gain), max(down * highest, -up * lowest), z)
+        return math.hypot(gain[0], loss[1]), math.hypot(gain[1], loss[0])
 
 
-def reach_of_events(multipliers: Floats, events: Floats, confidence: float) -> tuple[float, float] | None:
-    r"""Return how far the expectation of :math:`\sum_i m_i e_i` may be below and above it; None with many events.
+def rare_events(rewards: Floats, counts: Floats, spread: Floats | float = 0.0) -> Events | None:
+    """Return the events of a log if nearly all of its rewards are equal; None otherwise.
 
-    Positive and negative terms have an interval each; those of their difference follow from both (Zou and Donner 2008).
+    The arguments are those of `Events`: rewards may be the means of groups, which are not equal to each other.
     """
-    terms = multipliers * events
-    if effective(terms) >= MANY_EVENTS:
-        return None
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    highest, lowest = max(float(events.max()), 0.0), min(float(events.min()), 0.0)
-    if highest == lowest == 0:
-        highest = 1.0
-    up, down = np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)
-    gain = _ends(np.maximum(terms, 0.0), max(_typical(up) * highest, -_typical(down) * lowest), z)
-    loss = _ends(np.maximum(-terms, 0.0), max(_typical(down) * highest, -_typical(up) * lowest), z)
-    return math.hypot(gain[0], loss[1]), math.hypot(gain[1], loss[0])
+    n = float(counts.sum())
+    usual = 0.0
+    if counts[rewards != 0].sum() > RARE * n:
+        order = np.argsort(rewards, kind="stable")
+        usual = float(rewards[order][np.searchsorted(np.cumsum(counts[order]), n / 2)])
+        if counts[rewards != usual].sum() > RARE * n:
+            return None
+    return Events(rewards - usual, counts, spread)
 
 
 def widen(
-    value: float, se: float, confidence: float, multipliers: Floats | None, events: Floats | None
+    value: float, se: float, confidence: float, multipliers: Floats | None, events: Events | None
 ) -> tuple[float, float]:
-    """Return the interval of a value: normal, and with rare events at least as wide as `reach_of_events` says."""
+    """Return the interval of a value: normal, and with rare events at least as wide as `Events.reach` says."""
     z = Z95 if confidence == 0.95 else NormalDist().inv_cdf((1 + confidence) / 2)
     below = above = z * se
     if multipliers is not None and events is not None and not math.isnan(se):
-        low, high = reach_of_events(multipliers, events, confidence) or (0.0, 0.0)
+        low, high = events.reach(multipliers, confidence) or (0.0, 0.0)
         below, above = max(below, low), max(above, high)
     return value - below, value + above
 
 
-def effective(terms: Floats) -> float:
-    """Return how many events of equal size would vary as much."""
-    squares = float(terms @ terms)
-    return float(np.abs(terms).sum()) ** 2 / squares if squares > 0 else 0.0
+def _effective(total: float, squares: float) -> float:
+    return total**2 / squares if squares > 0 else 0.0
 
 
-def _typical(multipliers: Floats) -> float:
-    """Return the multiplier of a row that is drawn in proportion to its multiplier."""
-    total = float(multipliers.sum())
-    return float(multipliers @ multipliers) / total if total > 0 else 0.0
+def _ends(total: float, squares: float, one_more: float, z: float) -> tuple[float, float]:
+    """Return how far the expectation of a sum of terms that are at least 0 may be below and above it.
 
-
-def _ends(terms: Floats, one_more: float, z: float) -> tuple[float, float]:
-    """Return how far the expectation of a sum of terms that are at least 0 may be below and above it."""
-    total, squares = float(terms.sum()), float(terms @ terms)
+    Terms are known by their sum and the sum of their squares; one more term counts for the upper end.
+    """
     low = _gamma_quantile(total**2 / squares, -z) * squares / total if squares > 0 else 0.0
     larger, larger_squares = total + one_more, squares + one_more**2
     high = _gamma_quantile(larger**2 / larger_squares, z) * larger_squares / larger if larger_squares > 0 else 0.0

@@ -20,8 +20,8 @@ from banditree.data.cells import Floats
 from banditree.data.log import Log, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
-from banditree.ope.estimators import mean_and_error
 from banditree.ope.rows import LOG_PROPENSITIES, find_tree
+from banditree.ope.sums import mean_and_error
 from banditree.simulation.one_seed import asks_for_dim, key_of
 from banditree.simulation.simulator import name_factories
 from banditree.simulation.statistics import OverSeeds, over_seeds

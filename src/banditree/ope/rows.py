@@ -6,6 +6,7 @@ estimator may ask for.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,16 @@ import numpy as np
 from banditree.data.cells import Floats
 from banditree.data.log import Log, Places, different_kinds, match_arms
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
+from banditree.ope.sums import (
+    N_VARYING,
+    PREDICTED,
+    REWARD,
+    WEIGHT,
+    WEIGHTED_PREDICTION,
+    WEIGHTED_REWARD,
+    Form,
+    Groups,
+)
 from banditree.policy.saving import from_bytes
 from banditree.tree import Tree
 
@@ -56,9 +67,9 @@ class ByRow:
         """Whether all rows have the same vector."""
         return len(self.table) == 1
 
-    def mean(self) -> Floats:
-        """Average over the rows: (arms,)."""
-        return np.bincount(self.kind, minlength=len(self.table)) @ self.table / len(self.kind)
+    def mean(self, counts: Floats) -> Floats:
+        """Average over the rows, of which each entry has so many: (arms,)."""
+        return np.asarray(np.bincount(self.kind, counts, minlength=len(self.table)) @ self.table / counts.sum())
 
     def at(self, places: Places) -> Floats:
         """Return the value for each row's arm: (n,)."""
@@ -89,51 +100,150 @@ class ByRow:
         return ByRow(table, self.kind)
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A log combined with a target; every array has one entry per row of the log."""
+class Rows(ABC):
+    """What estimators work on: rows, or groups of them; every array has one entry per group: (groups,)."""
 
     tree: Tree
-    places: Places  # (n,) the arm that was shown, as an index into tree.arms
-    rewards: Floats  # (n,)
-    propensities: Floats  # (n,)
+    rewards: Floats  # their means
+
+    @property
+    @abstractmethod
+    def groups(self) -> Groups:
+        """How many rows each group has, how they vary, and how much they count."""
+
+    @property
+    @abstractmethod
+    def extremes(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest reward of each group."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> Floats:
+        """How many rows each arm has: (arms,)."""
+
+    @property
+    @abstractmethod
+    def target_mean(self) -> Floats:
+        """The target's probability of each arm, on average: (arms,)."""
+
+    @property
+    @abstractmethod
+    def by_context(self) -> bool:
+        """Whether the target's probabilities differ from row to row."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> Floats:
+        """Probability under the target over that under the logging policy."""
+
+    @property
+    @abstractmethod
+    def predicted(self) -> Floats:
+        """The model's prediction for the arm that was shown."""
+
+    @property
+    @abstractmethod
+    def direct(self) -> Floats:
+        """The model's prediction for the target."""
+
+    @abstractmethod
+    def cluster_weights(self, depth: int) -> Floats:
+        """Compute target over logging policy, by the cluster of the shown arm at ``depth``."""
+
+    def form(self, values: Floats, varying: int | None = None, slope: Floats | float = 1.0) -> Form:
+        """Describe numbers that follow one of what varies inside of a group, or nothing."""
+        if self.groups.inside is None:
+            return Form(values)
+        slopes = np.zeros((len(values), N_VARYING))
+        if varying is not None:
+            slopes[:, varying] = slope
+        return Form(values, slopes)
+
+    def weigh(self, weights: Floats, growth: Floats | None, *, residuals: bool) -> Form:
+        """Multiply rewards, or the residuals of the model, by weights that grow with the plain weight by ``growth``."""
+        values = weights * (self.rewards - self.predicted if residuals else self.rewards)
+        inside = self.groups.inside
+        if inside is None or growth is None:
+            return Form(values)
+        slopes = np.zeros((len(values), N_VARYING))
+        slopes[:, REWARD], slopes[:, WEIGHTED_REWARD] = weights - growth * self.weights, growth
+        values = values + growth * inside[:, WEIGHT, REWARD] / self.groups.counts
+        if residuals:
+            slopes[:, PREDICTED], slopes[:, WEIGHTED_PREDICTION] = -slopes[:, REWARD], -growth
+            values = values - growth * inside[:, WEIGHT, PREDICTED] / self.groups.counts
+        return Form(values, slopes)
+
+    def unsupported(self) -> tuple[tuple[Any, ...], float]:
+        """Find the arms without rows that the target would show, most likely first, and their total probability."""
+        share = np.where(self.shown > 0, 0.0, self.target_mean)
+        order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]
+        return tuple(self.tree.arms[place] for place in order.tolist()), float(share.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class ArmRows(Rows):
+    """A log combined with a target: each row or group is about one arm."""
+
+    tree: Tree
+    places: Places  # the arm that was shown, as an index into tree.arms
+    rewards: Floats
+    propensities: Floats
     target: ByRow  # probabilities of the arms
     behaviour: ByRow | None  # those of the logging policy, if known
+    counts: Floats  # rows in each group
+    inside: Floats | None = None  # (groups, 3, 3) sums of products of r, 1/p and r/p about their means
+    bounds: tuple[Floats, Floats] | None = None
     model: ByRow | None = None  # predicted rewards
-    scale: Floats | None = None  # (n,) weights of the rows, if a learning policy wrote the log
+    scale: Floats | None = None  # weights of the rows, if a learning policy wrote the log
 
     @cached_property
     def weights(self) -> Floats:
-        """Probability under the target over that under the logging policy: (n,)."""
         return np.asarray(self.target.at(self.places) / self.propensities)
 
     @cached_property
     def predicted(self) -> Floats:
-        """The model's prediction for the arm that was shown: (n,)."""
         assert self.model is not None
         return self.model.at(self.places)
 
     @cached_property
     def direct(self) -> Floats:
-        """The model's prediction for the target: (n,)."""
         assert self.model is not None
         return self.target.dot(self.model)
 
+    @property
+    def extremes(self) -> tuple[Floats, Floats]:
+        return (self.rewards, self.rewards) if self.bounds is None else self.bounds
+
+    @cached_property
+    def groups(self) -> Groups:
+        if self.inside is None:
+            return Groups(self.counts, self.scale)
+        chance = self.target.at(self.places)
+        from_sums = np.zeros((len(chance), N_VARYING, 3))  # what varies, by r, 1/p and r/p
+        from_sums[:, REWARD, 0], from_sums[:, WEIGHT, 1], from_sums[:, WEIGHTED_REWARD, 2] = 1.0, chance, chance
+        if self.model is not None:
+            from_sums[:, WEIGHTED_PREDICTION, 1] = chance * self.predicted
+        return Groups(self.counts, self.scale, from_sums @ self.inside @ from_sums.transpose(0, 2, 1))
+
+    @property
+    def by_context(self) -> bool:
+        return not self.target.constant
+
+    @cached_property
+    def shown(self) -> Floats:
+        return np.bincount(self.places, self.counts, minlength=self.tree.n_arms).astype(np.float64)
+
+    @cached_property
+    def target_mean(self) -> Floats:
+        return self.target.mean(self.counts)
+
     def cluster_weights(self, depth: int) -> Floats:
-        """Compute target over logging policy, by the cluster of the shown arm at ``depth``: (n,)."""
         assert self.behaviour is not None
         cluster_of_arm = clusters(self.tree, depth)
         at = cluster_of_arm[self.places]
         behaviour = self.behaviour.pool(cluster_of_arm).at(at)
         _check_positive(behaviour, self.places, self.tree, "the cluster of ")
         return self.target.pool(cluster_of_arm).at(at) / behaviour
-
-    def unsupported(self) -> tuple[tuple[Any, ...], float]:
-        """Find the arms without rows that the target would show, most likely first, and their total probability."""
-        share = self.target.mean()
-        share[np.bincount(self.places, minlength=self.tree.n_arms) > 0] = 0.0
-        order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]
-        return tuple(self.tree.arms[place] for place in order.tolist()), float(share.sum())
 
 
 def clusters(tree: Tree, depth: int) -> Places:
@@ -167,29 +277,30 @@ def find_tree(tree: Any, target: object, log: Log) -> Tree:
     return tree
 
 
-def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes: list[str]) -> Rows:
+def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes: list[str]) -> ArmRows:
     """Combine the log, the target, and the logging policy if it is given or can be deduced."""
-    places = log.places(tree)
-    target = arm_probabilities("target", target, log, tree, notes)
-    if behaviour is None:
-        if log.propensities is None:
-            raise InvalidValue(LOG_PROPENSITIES)
-        deduced = deduce_behaviour(log, places, tree)
-        return Rows(tree, places, log.rewards, log.propensities, target, deduced)
-    behaviour = arm_probabilities("behaviour", behaviour, log, tree, notes)
-    at_shown = behaviour.at(places)
-    if log.propensities is None:
-        _check_positive(at_shown, places, tree)
-        return Rows(tree, places, log.rewards, at_shown, target, behaviour)
-    ratio_error = np.abs(at_shown / log.propensities - 1)
-    if ratio_error.max() > 0.01:
-        row = int(ratio_error.argmax())
-        notes.append(
-            f"behaviour and the log's propensities differ, most of all in row {row}: {at_shown[row]:.4g} and "
-            f"{log.propensities[row]:.4g} for arm {tree.arms[int(places[row])]!r}; weights of arms "
-            "use the log, those of clusters use behaviour"
-        )
-    return Rows(tree, places, log.rewards, log.propensities, target, behaviour)
+    places, p = log.places(tree), log.propensities
+    chances = arm_probabilities("target", target, log, tree, notes)
+    known = None if behaviour is None else arm_probabilities("behaviour", behaviour, log, tree, notes)
+    if known is None and p is None:
+        raise InvalidValue(LOG_PROPENSITIES)
+    if known is None:
+        known = deduce_behaviour(log, places, tree)
+    elif p is None:
+        p = known.at(places)
+        _check_positive(p, places, tree)
+    else:
+        at_shown = known.at(places)
+        ratio_error = np.abs(at_shown / p - 1)
+        if ratio_error.max() > 0.01:
+            row = int(ratio_error.argmax())
+            notes.append(
+                f"behaviour and the log's propensities differ, most of all in row {row}: {at_shown[row]:.4g} and "
+                f"{p[row]:.4g} for arm {tree.arms[int(places[row])]!r}; weights of arms use the log, those of clusters "
+                "use behaviour"
+            )
+    assert p is not None
+    return ArmRows(tree, places, log.rewards, p, chances, known, log.counted, log.inside, log.bounds)
 
 
 def _check_positive(behaviour: Floats, places: Places, tree: Tree, what: str = "") -> None:
@@ -222,8 +333,10 @@ def arm_probabilities(what: str, given: object, log: Log, tree: Tree, notes: lis
             f"{what} {given!r:.60} must be a policy, {{arm: probability}}, probabilities in the order of tree.arms, "
             "'uniform', or 'item:ID'"
         ) from None
-    if array.shape not in ((tree.n_arms,), (len(log), tree.n_arms)):
-        shapes = f"({tree.n_arms},), or ({len(log)}, {tree.n_arms}) with one row per row of the log"
+    n = len(log.codes)
+    if array.shape not in ((tree.n_arms,), (n, tree.n_arms)) or (log.plays is not None and array.ndim == 2):
+        shapes = f"({tree.n_arms},)"
+        shapes += "" if log.plays is not None else f", or ({n}, {tree.n_arms}) with one row per row of the log"
         raise InvalidValue(f"{what} has shape {array.shape}; give probabilities in the order of tree.arms: {shapes}")
     table = np.atleast_2d(array)
     bad = ~((table >= 0) & (table <= 1 + SUM_TOLERANCE))  # true for NaN
@@ -238,7 +351,7 @@ def arm_probabilities(what: str, given: object, log: Log, tree: Tree, notes: lis
     if off.any():
         at = f" in row {int(off.argmax())}" if array.ndim == 2 else ""
         raise InvalidValue(f"{what} sums to {sums[int(off.argmax())]:.6g}{at}; probabilities must sum to 1")
-    return ByRow.same(array, len(log)) if array.ndim == 1 else ByRow.each(array)
+    return ByRow.same(array, n) if array.ndim == 1 else ByRow.each(array)
 
 
 def _in_tree_order(what: str, given: Mapping[Any, Any], tree: Tree) -> Floats:
@@ -265,7 +378,7 @@ def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree, notes: l
         )
     order = np.array([policy.tree.index[arm] for arm in tree.arms], np.intp)
     if getattr(policy, "dim", None) is None:
-        return ByRow.same(np.asarray(policy.propensities(), np.float64)[order], len(log))
+        return ByRow.same(np.asarray(policy.propensities(), np.float64)[order], len(log.codes))
     if log.contexts is None:
         raise InvalidValue(
             f"{what} takes contexts, but the log has none; name the columns: read_log(..., context=[...])"
@@ -297,24 +410,22 @@ def deduce_behaviour(log: Log, places: Places, tree: Tree) -> ByRow | None:
     Arms without rows have probability 0. If all propensities are 1 / (number of arms), it is the uniform policy, even
     if some arms were not seen.
     """
-    p = log.propensities
-    if p is None:
+    if log.propensities is None:
         return None
+    low, high = log.reach if log.reach is not None else (log.propensities, log.propensities)
     lowest, highest = np.full(tree.n_arms, np.inf), np.zeros(tree.n_arms)
-    np.minimum.at(lowest, places, p)
-    np.maximum.at(highest, places, p)
+    np.minimum.at(lowest, places, low)
+    np.maximum.at(highest, places, high)
     seen = highest > 0
     if not np.allclose(lowest[seen], highest[seen], rtol=1e-6, atol=0):
         return None
     if np.allclose(highest[seen], 1 / tree.n_arms, rtol=1e-6, atol=0):
-        return ByRow.same(np.full(tree.n_arms, 1 / tree.n_arms), len(log))
-    return ByRow.same(highest, len(log)) if abs(highest.sum() - 1) <= SUM_TOLERANCE else None
+        return ByRow.same(np.full(tree.n_arms, 1 / tree.n_arms), len(places))
+    return ByRow.same(highest, len(places)) if abs(highest.sum() - 1) <= SUM_TOLERANCE else None
 
 
-def propensities_change(log: Log, places: Places, tree: Tree) -> bool:
+def propensities_change(rows: ArmRows) -> bool:
     """Whether an arm's propensity changes over the log, a sign of a policy that learns or uses contexts."""
-    p = log.propensities
-    if p is None:
-        return False
-    mean = np.bincount(places, p, minlength=tree.n_arms) / np.maximum(np.bincount(places, minlength=tree.n_arms), 1)
-    return bool((np.abs(p - mean[places]) > 0.01 * mean[places]).any())
+    p = rows.propensities
+    mean = np.bincount(rows.places, rows.counts * p, minlength=rows.tree.n_arms) / np.maximum(rows.shown, 1)
+    return bool((np.abs(p - mean[rows.places]) > 0.01 * mean[rows.places]).any())

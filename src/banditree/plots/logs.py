@@ -74,15 +74,16 @@ def intervals(
     return ax
 
 
-def weights(values: Floats, *, ax: Axes | None = None) -> Axes:
-    """Draw how much of the total weight the heaviest rows have. Returns the Axes."""
+def weights(values: Floats, counts: Floats | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draw how much of the total weight the heaviest rows have; ``counts`` rows have each value. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
-        ordered = np.sort(values)[::-1]
-        total = ordered.sum()
-        shares = np.cumsum(ordered) / total if total > 0 else np.zeros(len(ordered))
-        rows = np.arange(1, len(ordered) + 1) / len(ordered)
-        drawn = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
+        order = np.argsort(-values)
+        each = np.ones(len(values)) if counts is None else counts[order]
+        sums = np.cumsum(values[order] * each)
+        shares = sums / sums[-1] if sums[-1] > 0 else np.zeros(len(sums))
+        rows = np.cumsum(each) / each.sum()
+        drawn = np.unique(np.searchsorted(rows, np.linspace(0, 1, 400)).clip(max=len(rows) - 1))
         ax.plot([0, *(100 * rows[drawn])], [0, *(100 * shares[drawn])], color=BLUE, label="this target")
         ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1.0, label="equal weights")
         ax.set(xlim=(0, 100), ylim=(0, 102), xlabel="rows, heaviest first (%)", ylabel="share of the weight (%)")
