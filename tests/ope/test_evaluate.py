@@ -251,7 +251,9 @@ def test_default_predictions_are_the_means_that_ats_believes() -> None:
         rewards = scale * (rng.random(400) < MEANS[arms])
         policy = bt.ATS(TREE, prior=prior, rng=0)
         policy.update_many(TREE.ids(arms), rewards)
-        rows, sums, squares = (np.bincount(arms, weights).astype(float) for weights in (np.ones(400), rewards, rewards**2))
+        rows, sums, squares = (
+            np.bincount(arms, weights).astype(float) for weights in (np.ones(400), rewards, rewards**2)
+        )
         result = ope.believed_means(TREE, rows, sums, None if prior is None else squares)
         assert result == pytest.approx([policy[arm].mean for arm in TREE.arms], rel=1e-12 if prior is None else 0.1)
 
