@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.policy.engines import engine
 from banditree.tree import Tree
 from tests.support.made_up_advice import COUNTED, KNOWN
-from tools.pages.advice_table import Draw, World, draw, main, row, too_often_wrong, worlds
+from tools.pages.advice_table import Draw, World, draw, row, text, too_often_wrong, worlds
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +100,7 @@ def test_an_interval_holds_the_mean_over_all_worlds() -> None:
 
 @pytest.mark.skipif(engine() != "native", reason="ten minutes on the readable engine")
 def test_advice_is_right_on_worlds_we_know() -> None:
-    """The quick form of ``make advice-table``: one more catalogue of each world, shorter and with fewer runs."""
+    """The quick form of docs/advice-table.md: one more catalogue of each world, shorter and with fewer runs."""
     answer = {}
     for world in worlds():
         short = World(world.name, world.problem, min(world.horizon, 1500), world.tree, world.depth)
@@ -126,14 +125,16 @@ def test_a_best_arm_among_bad_ones_is_no_place_for_a_tree() -> None:
     assert regret["TSC"] > 1.5 * regret["TS"]
 
 
-def test_the_table_is_written(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--only", "wide and near", "--draws", "1", "--seeds", "4", "--truth-seeds", "4", "--jobs", "2"]
-    assert main([*options, "--out", str(tmp_path / "table.md")]) == 0
-    text = (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert re.search(r"\| strong dominance, wide and near \| 3,000 \| (ATS|TSC) \(1\) \|", text)  # not TS
-    assert text.endswith("| 1 of 1 |\n")
-    main(options)
-    assert capsys.readouterr().out == text
+def test_the_table_is_written(tmp_path: Path) -> None:
+    world = next(world for world in worlds() if "wide and near" in world.name)
+    found = draw(world, 0, seeds=4, truth_seeds=4, jobs=2)
+    assert found.advised in ("ATS", "TSC")  # not TS
+    numbers = {"ratio": str(found.ratio), "z": str(found.z)}
+    line = {"part": f"{world.name}, 0", "advised": found.advised, "best": found.best, "verdict": found.verdict}
+    written = text([{**line, **numbers}], tmp_path)
+    assert f"| strong dominance, wide and near | 3,000 | {found.advised} (1) |" in written
+    assert "The advice is right on **1 of 1** catalogues." in written
+    assert (tmp_path / "images/advice-table.png").stat().st_size > 3000
 
 
 def test_the_table_fails_where_the_advice_is_right_less_than_9_times_in_10() -> None:

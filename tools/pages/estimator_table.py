@@ -1,14 +1,11 @@
-"""Which estimator wins where? Logs of worlds whose truth is known, and how far each estimate is from it.
-
-``python -m tools.pages.estimator_table --out docs/estimator-table.md`` makes the table of the docs.
-"""
+"""docs/estimator-table.md: which estimator wins where, on logs of worlds whose truth is known, and published tables."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +13,20 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree import ope
-from tools.pages.published_tables import kept_section
+from tools.pages import evidence, published_tables
+from tools.pages.evidence import Page, Part
+from tools.pages.journal import Line
+from tools.pages.markdown import Table, table
 
 Floats = NDArray[np.float64]
 CLUSTERS, SIZE = 10, 10
 TREE = bt.Tree.from_labels(np.repeat(np.arange(CLUSTERS), SIZE).tolist())
 HEAD = """# Which estimator wins where
 
-Made by `make estimator-table`: {logs} logs of each world, 100 arms in 10 clusters, rewards of 0 and 1. A number is the
-root mean squared error of the estimate over the logs, as a multiple of doubly robust's, so below 1 is better than
-`dr`; the best of a world is bold. In brackets is the share of its 95% intervals that hold the truth. `dm` has no
-interval without contexts. A plain name means that SLOPE chooses the setting, as `bt.evaluate` does by default.
+{logs} logs of each world, 100 arms in 10 clusters, rewards of 0 and 1. A number is the root mean squared error of the
+estimate over the logs, as a multiple of doubly robust's, so below 1 is better than `dr`; the best of a world is bold.
+In brackets is the share of its 95% intervals that hold the truth; `dm` has none. A plain name means that SLOPE chooses
+the setting, as `bt.evaluate` does by default.
 """
 TAIL = """
 How to read it:
@@ -38,7 +38,7 @@ How to read it:
 - `offcem` and `dros` have the smallest errors where rows are few or weights great, `offcem` where clusters explain the
   rewards. They lose, as all that trust clusters or a model do, where these explain nothing or where there are rows
   enough to do without.
-- The intervals of `dm`, `switch-dr`, `dros`, `mips` and `offcem` leave their bias out: use them to compare values.
+- The intervals of `switch-dr`, `dros`, `mips` and `offcem` leave their bias out: use them to compare values.
 - A verdict therefore goes by `dr`.
 """
 
@@ -93,36 +93,88 @@ def _softmax(scores: Floats) -> Floats:
     return raised
 
 
-def text(logs: int, seed: int = 0) -> str:
-    """The whole page."""
-    names = list(ope.ESTIMATORS)
-    lines = [HEAD.format(logs=logs), "| world | " + " | ".join(f"`{name}`" for name in names) + " |"]
-    lines.append("|---" * (len(names) + 1) + "|")
+COLUMNS = ("estimator", "error", "spread", "coverage")
+LOGS = 200
+
+
+def measure(world: World, place: int, logs: int = LOGS) -> list[Line]:
+    """One line per estimator: the root mean squared error, and how often the interval holds the truth."""
+    return [
+        {
+            "estimator": name,
+            "error": f"{np.sqrt(np.mean([error**2 for error, _ in found])):.6g}",
+            "spread": "",
+            "coverage": "" if name == "dm" else f"{np.mean([holds for _, holds in found]):.3f}",
+        }
+        for name, found in errors(world, logs, place).items()
+    ]
+
+
+def parts() -> list[Part]:
+    """The worlds, and the published tables. What they depend on shows in the estimates of a log or two."""
+    found = []
     for place, world in enumerate(worlds()):
-        found = errors(world, logs, seed + place)
-        sizes = {name: float(np.sqrt(np.mean([error**2 for error, _ in found[name]]))) for name in names}
+        tried = errors(world, 1, place)
+        of = evidence.digest(world, LOGS, evidence.numbers([[error for error, _ in some] for some in tried.values()]))
+        found.append(Part(f"{world.name}, {world.rows:,} rows", of, partial(measure, world, place)))
+    law = evidence.digest(*(part.digest for part in found))
+    for name in published_tables.SETTINGS:
+        of = evidence.digest(law, name, published_tables.SETTING)
+        found.append(Part(f"published: {name}", of, partial(published_tables.measure, name)))
+    return found
+
+
+def text(lines: list[Line], folder: Path) -> str:
+    """The whole page."""
+    found: dict[str, dict[str, Line]] = defaultdict(dict)
+    for line in lines:
+        found[line["part"]][line["estimator"]] = line
+    names = list(ope.ESTIMATORS)
+    rows = []
+    for part in (name for name in found if not name.startswith("published")):
+        sizes = {name: float(found[part][name]["error"]) for name in names}
         best = min(sizes.values())
         cells = []
         for name in names:
             ratio = f"{sizes[name] / sizes['dr']:.2f}"
-            held = "" if name == "dm" else f" ({100 * np.mean([holds for _, holds in found[name]]):.0f}%)"
-            cells.append((f"**{ratio}**" if sizes[name] == best else ratio) + held)
-        lines.append(f"| {world.name}, {world.rows:,} rows | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n" + TAIL
+            held = found[part][name]["coverage"]
+            bold = f"**{ratio}**" if sizes[name] == best else ratio
+            cells.append(f"{bold} ({100 * float(held):.0f}%)" if held else bold)
+        rows.append((part, *cells))
+    published = {
+        name: {estimator: (float(line["error"]), float(line["spread"])) for estimator, line in of.items()}
+        for name in published_tables.SETTINGS
+        if (of := found.get(f"published: {name}"))
+    }
+    picture = draw(found, folder / "images" / "estimator-table.png") if rows else ""
+    header = ("world", *(f"`{name}`" for name in names))
+    head = [HEAD.format(logs=LOGS), table(Table(header, rows)), picture, TAIL]
+    return "\n".join([*head, published_tables.section(published)])
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description="Make the table of estimators.")
-    parser.add_argument("--out", type=Path, help="the file to write; without it the page is printed")
-    parser.add_argument("--logs", type=int, default=200, help="logs of each world")
-    options = parser.parse_args(arguments)
-    page = text(options.logs) + kept_section(options.out)
-    if options.out is None:
-        sys.stdout.write(page)
-    else:
-        options.out.write_text(page, encoding="utf-8")
+def draw(found: Mapping[str, Mapping[str, Line]], path: Path) -> str:
+    """Draw the errors of all estimators over that of doubly robust, one row per world; return the link."""
+    from matplotlib import ticker
+    from matplotlib.figure import Figure
+
+    worlds = [name for name in found if not name.startswith("published")]
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for place, name in enumerate(name for name in ope.ESTIMATORS if name != "dr"):
+        x = [float(found[world][name]["error"]) / float(found[world]["dr"]["error"]) for world in worlds]
+        y = np.arange(len(worlds))[::-1] + 0.07 * (3.5 - place)
+        axes.scatter(x, y, s=24, marker="osDv^P*X"[place], linewidths=0, label=name)
+    axes.axvline(1, color="0.4", linewidth=1)
+    axes.set(xscale="log", xlabel="root mean squared error over that of dr")
+    axes.set_yticks(range(len(worlds)), worlds[::-1], fontsize="small")
+    axes.xaxis.set_major_locator(ticker.FixedLocator([0.5, 1, 2, 3]))
+    axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    return f"\n![Errors of the estimators over that of dr, world by world](images/{path.name})\n"
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page("estimator-table", COLUMNS, parts, text)

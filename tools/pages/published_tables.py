@@ -1,15 +1,13 @@
-"""Rebuild the tables that Open Bandit Pipeline prints in its examples, with our estimators, and put them side by side.
+"""The tables that Open Bandit Pipeline prints in its examples, rebuilt with our estimators, side by side.
 
-The settings are those of its documentation; what that leaves open is said below the tables. ``python -m
-tools.pages.published_tables --out docs/estimator-table.md`` replaces the section of that page; it takes some minutes.
+They are a section of docs/estimator-table.md. The settings are those of its repository.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,8 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree import ope
+from tools.pages.journal import Line
+from tools.pages.markdown import Table, table
 
 Floats = NDArray[np.float64]
 Errors = dict[str, tuple[float, float]]  # {estimator: (mean, standard deviation) of the relative error}
@@ -62,7 +62,13 @@ PUBLISHED: dict[str, Errors] = {
         "dros": (0.159520, 0.109660),
     },
 }
-START, END = "<!-- published tables -->", "<!-- end of published tables -->"
+# The settings of its examples: `conf/hyperparams.yaml` and the commands printed in the READMEs.
+LOGISTIC = {"max_iter": 10_000, "C": 100}
+FOREST = {"n_estimators": 30, "max_depth": 5, "min_samples_leaf": 10}
+BOOSTING = {"n_estimators": 30, "learning_rate": 0.01, "max_depth": 5, "min_samples_leaf": 10}
+ALPHA_LOGS, ALPHA_TARGET, EVALUATED = 0.4, 0.9, 0.7  # share of the classifiers in both policies; of the rows in the log
+ROWS, ACTIONS, FEATURES, BETA = 10_000, 30, 5, -3.0  # of the synthetic example
+SETTING = (LOGISTIC, FOREST, BOOSTING, ALPHA_LOGS, ALPHA_TARGET, EVALUATED, ROWS, ACTIONS, FEATURES, BETA)
 
 
 def digits(runs: int = 30) -> Iterator[tuple[ope.Evaluation, float]]:
@@ -72,18 +78,24 @@ def digits(runs: int = 30) -> Iterator[tuple[ope.Evaluation, float]]:
     the rows. A reward is 1 for the right digit. The model of the reward is gradient boosting.
     """
     from sklearn.datasets import load_digits
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
 
     X, labels = load_digits(return_X_y=True)
+    one_hot = np.eye(10)
     for run in range(runs):
         rng = np.random.default_rng([12345, run])
-        X_fit, X_log, y_fit, y_log = train_test_split(X, labels, test_size=0.7, random_state=run)
-        one_hot = np.eye(10)
-        behaviour = 0.4 * one_hot[LogisticRegression(max_iter=2000).fit(X_fit, y_fit).predict(X_log)] + 0.06
-        target = 0.9 * one_hot[RandomForestClassifier(random_state=run).fit(X_fit, y_fit).predict(X_log)] + 0.01
-        model = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=15, random_state=run)
+        X_fit, X_log, y_fit, y_log = train_test_split(X, labels, test_size=EVALUATED, random_state=run)
+        policies = []
+        for classifier, alpha in (
+            (LogisticRegression(**LOGISTIC), ALPHA_LOGS),
+            (RandomForestClassifier(**FOREST, random_state=12345), ALPHA_TARGET),
+        ):
+            chosen = one_hot[classifier.fit(X_fit, y_fit).predict(X_log)]
+            policies.append(alpha * chosen + (1 - alpha) / 10)
+        behaviour, target = policies
+        model = GradientBoostingClassifier(**BOOSTING, random_state=12345)
         arms = draw(behaviour, rng)
         truth = float(target[np.arange(len(y_log)), y_log].mean())
         yield evaluate(arms, (arms == y_log).astype(float), behaviour, X_log, target, model, run), truth
@@ -92,38 +104,44 @@ def digits(runs: int = 30) -> Iterator[tuple[ope.Evaluation, float]]:
 def synthetic(runs: int = 20) -> Iterator[tuple[ope.Evaluation, float]]:
     """30 actions, five features, 10,000 rows: rewards by a logistic function, logged by one that prefers bad arms.
 
-    The logit is additive in context and action plus their product; coefficients are uniform on (-1, 1). Behaviour:
-    softmax of -3 times the expected reward. The target is learned by weighted classification (logistic regression,
-    weights reward / propensity) on other rows, and chooses by its class probabilities. The model of the reward is a
-    logistic regression.
+    The logit is linear in the context, in the action and in their products, with coefficients uniform on (-1, 1), and
+    is standardised. Behaviour: softmax of -3 times the expected reward. The target is learned by weighted
+    classification (logistic regression, weights reward / propensity) on other rows. It draws from the softmax of its
+    class *probabilities*, as the library's `IPWLearner.predict_proba` does, so that it is never far from uniform. The
+    model of the reward is a logistic regression.
     """
     from sklearn.linear_model import LogisticRegression
 
-    n, n_arms, dim = 10_000, 30, 5
     for run in range(runs):
         rng = np.random.default_rng([54321, run])
-        shared, slopes = rng.uniform(-1, 1, (dim, 1)), rng.uniform(-1, 1, (dim, n_arms))
-        slopes, levels = shared + slopes, rng.uniform(-1, 1, n_arms)
+        by_context, by_action = rng.uniform(-1, 1, 1 + FEATURES), rng.uniform(-1, 1, ACTIONS)
+        by_both = rng.uniform(-1, 1, (1 + FEATURES, 1 + ACTIONS))
+        coefficients = by_context[:, None] + by_both[:, :1] + by_both[:, 1:]  # (1 + features, actions)
 
         def rows(
-            rng: np.random.Generator = rng, slopes: Floats = slopes, levels: Floats = levels
+            rng: np.random.Generator = rng, coefficients: Floats = coefficients, levels: Floats = by_action
         ) -> tuple[Floats, Floats, Floats, NDArray[np.intp], Floats]:
-            X = rng.standard_normal((n, dim))
-            means = 1 / (1 + np.exp(-(X @ slopes + levels)))
-            scores = np.exp(-3 * means)
-            behaviour = scores / scores.sum(axis=1, keepdims=True)
+            X = rng.standard_normal((ROWS, FEATURES))
+            logits = coefficients[0] + X @ coefficients[1:] + levels
+            means = 1 / (1 + np.exp(-(logits - logits.mean()) / logits.std()))
+            behaviour = softmax(BETA * means)
             arms = draw(behaviour, rng)
-            rewards = (rng.random(n) < means[np.arange(n), arms]).astype(float)
+            rewards = (rng.random(ROWS) < means[np.arange(ROWS), arms]).astype(float)
             return X, means, behaviour, arms, rewards
 
         X, _, behaviour, arms, rewards = rows()
-        weights = rewards / behaviour[np.arange(n), arms]
-        learner = LogisticRegression(max_iter=1000).fit(X[weights > 0], arms[weights > 0], weights[weights > 0])
+        weights = rewards / behaviour[np.arange(ROWS), arms]
+        learner = LogisticRegression(**LOGISTIC).fit(X, arms, weights)
         X, means, behaviour, arms, rewards = rows()
-        target = learner.predict_proba(X)
+        target = softmax(learner.predict_proba(X))
         truth = float((target * means).sum(axis=1).mean())
-        model = LogisticRegression(max_iter=1000)
-        yield evaluate(arms, rewards, behaviour, X, target, model, run), truth
+        yield evaluate(arms, rewards, behaviour, X, target, LogisticRegression(**LOGISTIC), run), truth
+
+
+def softmax(scores: Floats) -> Floats:
+    """Probabilities of each row."""
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def open_bandit(runs: int = 30) -> Iterator[tuple[ope.Evaluation, float]]:
@@ -161,7 +179,7 @@ def open_bandit(runs: int = 30) -> Iterator[tuple[ope.Evaluation, float]]:
     for run in range(runs):
         rng = np.random.default_rng([99, run])
         sample = random.rows(rng.integers(len(random), size=len(random)))
-        model = LogisticRegression(max_iter=1000)
+        model = LogisticRegression(**LOGISTIC)
         result = bt.evaluate(sample, wanted, tree=tree, estimators=list(NAMES), model=model, rng=run)
         yield result, float(thompson.rewards.mean())
 
@@ -202,9 +220,9 @@ HEAD = """
 ## Published tables, rebuilt
 
 Open Bandit Pipeline prints the relative errors of its estimators, |estimate - truth| / truth, in the READMEs of its
-examples. Here are the same settings, as far as its documentation tells them, with our estimators (`make
-published-tables`; none of its code is used). A number is the mean over the runs ± their standard deviation; the lower
-mean is bold. `ipw` is our `ips`, `snipw` our `snips`, `dr-os` our `dros`.
+examples. Here they are rebuilt at its own settings (`examples/*/evaluate_off_policy_estimators.py` and
+`conf/hyperparams.yaml` of its repository) with our estimators; none of its code is used. A number is the mean over the
+runs ± their standard deviation; the lower mean is bold. `ipw` is our `ips`, `snipw` our `snips`, `dr-os` our `dros`.
 """
 TITLES = {
     "digits": "Digits: 30 runs, 1,258 rows, 10 actions; logistic regression logs, a random forest is evaluated",
@@ -212,67 +230,35 @@ TITLES = {
     "open bandit": "Open Bandit: 30 resamples of 10,000 rows, 80 actions; from a random log to Thompson sampling",
 }
 NOTES = """
-What cannot be known from the documentation, and what we took:
-
-- Digits: the settings of the classifiers, and whether 0.4 is the classifier's or the uniform policy's share of the
-  logging policy (its pages can be read both ways; with 0.6 of the classifier `dm` falls to 0.20 and `dr-os` to 0.018,
-  and the others hardly change). The reward's model is LightGBM there and scikit-learn's gradient boosting here.
-- Synthetic: the distribution of the coefficients (uniform on (-1, 1) here), and whether the learned policy is
-  deterministic. It cannot be: with 10,000 rows and 30 actions, `ipw` of a deterministic policy has an error of about
-  5%, not 1%. Rewards that differ less between actions make all errors smaller, so only the order of the estimators
-  compares here.
-- Open Bandit: which features the model has, and how the three positions of a recommendation are treated (here all rows
-  together, and Thompson sampling with the shop's own Beta priors). The truth is 42 clicks in 10,000 rows and the log
-  has 38: an error of 15% is what chance alone gives.
-- The settings from which their tuned `switch-dr` and `dr-os` choose. Ours choose from the weights themselves, by SLOPE,
-  and where the model is far off, as here, they trust it too much: `dr-os` on digits and `switch-dr` on the synthetic
-  data lose to the published ones.
-
-What both say: on digits and on the synthetic data `snipw`, `dr` and `sndr` are close to each other and ahead of `ipw`;
-on Open Bandit, where clicks are few, those that lean on a model (`dm`, `switch-dr`, `dr-os`) lead.
+Where ours still differs: their model of the reward sees the action as features beside the context; ours is
+`bt.evaluate(model=)`. Their `switch-dr` and `dr-os` choose among fixed settings (10, 50, 100, 500, ..., 10,000 and
+infinity), ours among settings from the weights themselves. On Open Bandit they fit one model per position, and here all
+rows are together. The truth there is 42 clicks in 10,000 rows and the log has 38: an error of 15% is what chance
+alone gives.
 """
 
 
-def section(results: dict[str, Errors], head: str = HEAD, notes: str = NOTES) -> str:
+def measure(name: str, runs: int | None = None) -> list[Line]:
+    """One line per estimator."""
+    limit = {} if runs is None else {"runs": runs}
+    errors = relative_errors(SETTINGS[name](**limit))
+    return [
+        {"estimator": estimator, "error": f"{mean:.6f}", "spread": f"{sd:.6f}", "coverage": ""}
+        for estimator, (mean, sd) in errors.items()
+    ]
+
+
+def section(results: Mapping[str, Errors]) -> str:
     """Write the section of the page."""
-    lines = [START, head.strip(), ""]
+    lines = [HEAD.strip(), ""]
     for name, ours in results.items():
-        lines += [f"**{TITLES[name]}**", "", "| | " + " | ".join(f"`{them}`" for them in NAMES.values()) + " |"]
-        lines.append("|---" * (len(NAMES) + 1) + "|")
+        rows = []
         for label, errors, others in (("banditree", ours, PUBLISHED[name]), ("published", PUBLISHED[name], ours)):
             cells = []
             for estimator in NAMES:
                 mean, sd = errors[estimator]
                 text = f"{mean:.4f}"
                 cells.append(f"{f'**{text}**' if mean < others[estimator][0] else text} ± {sd:.4f}")
-            lines.append(f"| {label} | " + " | ".join(cells) + " |")
-        lines.append("")
-    return "\n".join([*lines, notes.strip(), END]) + "\n"
-
-
-def kept_section(page: Path | None) -> str:
-    """Return the section that a page has, so that remaking the rest of the page keeps it; "" if it has none."""
-    text = page.read_text(encoding="utf-8") if page is not None and page.is_file() else ""
-    start, end = text.find(START), text.find(END)
-    return "" if start < 0 else "\n" + text[start : end + len(END)] + "\n"
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Replace the section in a page, or print it."""
-    parser = argparse.ArgumentParser(description="Rebuild published tables of estimators.")
-    parser.add_argument(
-        "--out", type=Path, help="the page whose section is replaced; without it the section is printed"
-    )
-    parser.add_argument("--runs", type=int, help="runs of each setting, fewer than published for a quick look")
-    options = parser.parse_args(arguments)
-    limit = {} if options.runs is None else {"runs": options.runs}
-    text = section({name: relative_errors(setting(**limit)) for name, setting in SETTINGS.items()})
-    if options.out is None:
-        print(text)
-        return
-    page = options.out.read_text(encoding="utf-8").removesuffix(kept_section(options.out)).rstrip("\n")
-    options.out.write_text(f"{page}\n\n{text}", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+            rows.append((label, *cells))
+        lines += [f"**{TITLES[name]}**", "", table(Table(("", *(f"`{them}`" for them in NAMES.values())), rows)), ""]
+    return "\n".join([*lines, NOTES.strip()]) + "\n"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tools.pages.robustness import CONTEXTUAL, TREES
+from tools.pages import advice_table, estimator_table, robustness
 
-PAGES = {page.name: page for page in (TREES, CONTEXTUAL)}
+PAGES = {page.name: page for page in (robustness.TREES, robustness.CONTEXTUAL, advice_table.PAGE, estimator_table.PAGE)}
