@@ -37,7 +37,7 @@ def drift(policy: bt.Policy) -> tuple[float, float, float]:
 def moments(policy: bt.Policy, node: int) -> Any:
     """Means and spreads of a node along the axes: (2, dim)."""
     if policy.engine == "native":
-        walk: Any = policy._state.walk
+        walk: Any = policy._state.walk.native
         return np.array([walk.moments(node, x) for x in np.eye(DIM)]).T
     rows, at = policy._state.rows, np.array([node])
     return np.stack([rows.mean(at, np.eye(DIM))[0], rows.spread(at, np.eye(DIM))[0]])
@@ -51,7 +51,7 @@ def learn(engine: str, n: int, scale: float = 1.0) -> bt.Policy:
     X = rng.standard_normal((n, DIM)) * np.logspace(0, 1, DIM) * scale
     theta = rng.standard_normal(DIM)
     rewards = X @ theta + rng.standard_normal(n)
-    walk: Any = policy._state.walk
+    walk: Any = policy if engine == "readable" else policy._state.walk
     for place, (x, reward) in enumerate(zip(X, rewards.tolist(), strict=True)):
         walk.update(place % 2, reward, x)
         if engine == "native" and place % 16 == 0:

@@ -81,7 +81,7 @@ class Posterior:
 
 def check(policy: bt.Policy, rewards: list[Reward], precision: float, contexts: Floats) -> None:
     """The posterior of every node, in all these contexts."""
-    rows, tree = policy._state.rows, policy._state.tree
+    rows, tree = policy._state.rows, policy._state.walked_tree
     assert policy.dim is not None
     for node in range(tree.shape.n_nodes):
         path = tree.nodes.path(node)
@@ -91,7 +91,7 @@ def check(policy: bt.Policy, rewards: list[Reward], precision: float, contexts: 
         for mean, spread, context in zip(means, spreads, contexts, strict=True):
             exact.check(float(mean), float(spread), context)
             if policy.engine == "native":
-                walk: Any = policy._state.walk
+                walk: Any = policy._state.walk.native
                 of_engine = walk.moments(node, context.copy())
                 exact.check(of_engine[0], of_engine[1], context)
 

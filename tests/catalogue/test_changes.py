@@ -96,7 +96,7 @@ def test_an_arm_that_comes_back_starts_at_the_prior(name: str, engine: str) -> N
     policy.remove_arms(["h1"])
     policy.add_arms({"h1": ("hats",)})
     rows = policy._state.rows
-    leaf = policy._state.tree.shape.node_of[policy._state.tree.position("h1")]
+    leaf = policy._state.walked_tree.shape.node_of[policy._state.walked_tree.position("h1")]
     cold = make(name, SHOP)._state.rows
     for field, array in rows.arrays().items():
         assert np.array_equal(array[leaf], cold.arrays()[field][-1]), field
@@ -128,7 +128,7 @@ def test_a_policy_walks_the_cut_of_the_tree_it_has(name: str, engine: str) -> No
     policy.add_arms({"deep": ("hats", "warm", "wool")})
     assert policy.tree.path("deep") == ("hats", "warm", "wool", "deep")
     depth = policy.tree.depth if policy.depth is None else policy.depth
-    assert policy._state.tree == policy.tree.cut(depth)
+    assert policy._state.walked_tree == policy.tree.cut(depth)
 
 
 BAD: list[tuple[str, Any]] = [

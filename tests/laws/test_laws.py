@@ -149,7 +149,7 @@ def test_inner_nodes_are_the_sum_of_their_arms(engine: str, name: str, spec: Any
     for _ in range(20):
         x = None if policy.dim is None else rng.integers(-2, 3, DIM).astype(float)
         policy.update(tree.arms[rng.integers(tree.n_arms)], float(rng.integers(2)), x)
-    walked = policy._state.tree.shape
+    walked = policy._state.walked_tree.shape
     for field in policy._state.rows.EVIDENCE:
         values = getattr(policy._state.rows, field)
         for node in walked.inner:

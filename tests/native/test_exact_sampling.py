@@ -63,7 +63,7 @@ def policy_of(pairs: list[Pair], rng: int = 5) -> bt.TS:
     prior = {arm: bt.Beta(*pair) for arm, pair in enumerate(pairs)}
     with engines.using("native"):
         policy = bt.TS(bt.Tree(len(pairs)), prior=prior, rng=rng)
-    policy._state.walk.min_wide = 2
+    policy._state.walk.native.min_wide = 2
     return policy
 
 
@@ -111,7 +111,7 @@ def same_as_plain(k: int) -> bool:
 
 def test_wide_nodes_take_the_shortcut_and_narrow_ones_do_not() -> None:
     with engines.using("native"):
-        min_wide = bt.TS(bt.Tree(2))._state.walk.min_wide
+        min_wide = bt.TS(bt.Tree(2))._state.walk.native.min_wide
     assert same_as_plain(min_wide - 1)
     assert not same_as_plain(min_wide)
 
@@ -149,7 +149,7 @@ def test_priors_below_1_are_drawn_plainly() -> None:
     for min_wide in (2, 2**31 - 1):
         with engines.using("native"):
             policy = bt.TS(bt.Tree(100), prior={arm: bt.Beta(0.5, 1) for arm in range(100)}, rng=4)
-        policy._state.walk.min_wide = min_wide
+        policy._state.walk.native.min_wide = min_wide
         choices.append(list(policy.choose_many(100)))
     assert choices[0] == choices[1]
 
@@ -165,7 +165,8 @@ def test_the_cost_does_not_grow_with_equal_children() -> None:
 def words_drawn(pairs: list[Pair], choices: int) -> int:
     policy, twin = policy_of(pairs, rng=9), stream.native_stream(9)
     assert policy._state.walk.choose_many(choices, None) is not None
-    end = policy._stream.state().tolist()
+    stream_of: Any = policy._stream
+    end = stream_of.state().tolist()
     for n in range(10**6):
         if twin.state().tolist() == end:
             return n

@@ -75,6 +75,7 @@ def runs_of(name: str) -> str:
         for array in (runs.regret[name], *arrays):
             found.update(np.asarray(array, "<f8").tobytes())
         for policy in policies:  # many decisions at once find their winners otherwise
+            policy._state.walk.refresh()  # so that they depend on the evidence alone
             many = (
                 policy.choose_many(contexts=CONTEXTS) if name.startswith("Lin") else policy.choose_many(len(CONTEXTS))
             )

@@ -14,7 +14,6 @@ import pytest
 import banditree as bt
 from banditree.policy import engines
 from banditree.policy.saving import restore
-from banditree.policy.state import hold
 from tests.support.winning import P_FLOOR, Pair, chi_square, win_probabilities
 
 native = pytest.importorskip("banditree._native")
@@ -43,7 +42,7 @@ def step(policy: bt.HTS, steps: int, *, binary: bool) -> bt.HTS:
 
 
 def pairs_below(policy: bt.HTS, node: int) -> list[Pair]:
-    shape, rows = policy._state.tree.shape, policy._state.rows
+    shape, rows = policy._state.walked_tree.shape, policy._state.rows
     children = slice(int(shape.start[node]), int(shape.start[node + 1]))
     arrays = rows.arrays()
     a, b = arrays["a"] + arrays["successes"], arrays["b"] + arrays["failures"]
@@ -53,8 +52,8 @@ def pairs_below(policy: bt.HTS, node: int) -> list[Pair]:
 def p_value(policy: bt.HTS) -> float:
     """The arms chosen, against the product of win probabilities down the tree."""
     assert policy.engine == "native"
-    assert policy._state.walk.min_wide <= K
-    shape = policy._state.tree.shape
+    assert policy._state.walk.native.min_wide <= K
+    shape = policy._state.walked_tree.shape
     probability = np.zeros(policy.tree.n_arms)
     for cluster, outer in enumerate(win_probabilities(pairs_below(policy, 0))):
         node = int(shape.start[0]) + cluster
@@ -107,6 +106,5 @@ def test_evidence_changed_behind_its_back_is_not_followed(policy: bt.HTS) -> Non
     rows = policy._state.rows.arrays()
     rows["successes"][3 : 3 + K] += np.arange(K) % 3
     assert p_value(policy) < P_FLOOR
-    with hold(policy):  # lets the walk look again
-        pass
+    policy._state.walk.refresh()
     assert p_value(policy) > P_FLOOR

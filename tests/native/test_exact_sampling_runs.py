@@ -52,7 +52,7 @@ class Sample(NamedTuple):
 def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None) -> Sample:
     with engines.using("native"):
         policy = world.policy(world.tree, prior=prior or bt.Beta(), rng=seed)
-    policy._state.walk.min_wide = min_wide
+    policy._state.walk.native.min_wide = min_wide
     k = world.tree.n_arms
     means = np.random.default_rng(8).uniform(0.1, 0.8, size=k)
     name, parameter = world.rewards
@@ -62,6 +62,7 @@ def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None)
     for regret, plays in zip(*found, strict=True):
         with hold(policy) as state:  # as `restore` does it, but for its checks, which take longer than the run
             state.rows.table[:] = 0.0
+            state.walk.refresh()
         native.run(
             truth=means,
             dim=0,
@@ -71,7 +72,7 @@ def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None)
             context_stream=contexts,
             horizon=int(TIMES[-1]),
             times=TIMES,
-            players=[(policy._state.walk, places, rewards, regret, plays)],
+            players=[(policy._state.walk.native, places, rewards, regret, plays)],
             monitor=monitor,
         )
     return found

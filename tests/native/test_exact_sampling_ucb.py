@@ -21,7 +21,7 @@ K = 60
 def ucb1(min_wide: int, rng: int = 0) -> bt.UCB1:
     with engines.using("native"):
         policy = bt.UCB1(bt.Tree(K), rng=rng)
-    policy._state.walk.min_wide = min_wide
+    policy._state.walk.native.min_wide = min_wide
     return policy
 
 
@@ -62,7 +62,7 @@ def test_ties_of_unlike_classes_are_broken_by_their_sizes() -> None:
     rewards = np.concatenate([np.tile([1, 0], 3), np.tile([1, 1, 0, 0], 9), np.zeros(K - 12)])
     with engines.using("native"):
         policy = bt.Policy(bt.Tree(K), belief=bt.Counts(), rule=bt.UCB(c=1e-20), rng=3)
-    policy._state.walk.min_wide = 2
+    policy._state.walk.native.min_wide = 2
     policy.update_many(arms, rewards)
     counts = np.bincount(np.array(policy.choose_many(50_000), int), minlength=K)
     assert counts[12:].sum() == 0

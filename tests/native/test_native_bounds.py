@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ Array = NDArray[Any]
 
 
 def walk_of(policy: bt.Policy) -> Any:
-    return policy._state.walk
+    return policy._state.walk.native
 
 
 @needs_native
@@ -103,31 +104,30 @@ def test_single_steps_refuse_what_is_not_ready() -> None:
     assert same(before, state(policy))
 
 
-def pieces(policy: bt.Policy) -> dict[str, Any]:
+Pieces = dict[str, Any]
+
+
+def pieces(policy: bt.Policy) -> Pieces:
     """What a native walk is made of."""
-    built = policy._state
-    shape, rows = built.tree.shape, built.rows
-    return {
-        "start": shape.start,
-        "parent": shape.parent,
-        "content": shape.content,
-        "node_of": shape.node_of,
-        "arms": built.tree.arms,
-        "position_of": built.tree.index,
-        "belief": rows.native,
-        "arrays": rows.native_arrays(),
-        "dim": rows.dim or 0,
-        "v": 1.0,
-        "rule": type(policy.rule).__name__,
-        "c": 1.0,
-        "flag": False,
-        "summary": built.readable.summary,
-        "stream": native_stream(0),
-        "explore": 0.0,
-        "fade_every": 0,
-        "fade_factor": 1.0,
-        "law": rows.law,
-    }
+    walk = policy._state.walk
+    shape = {name: getattr(walk.shape, name) for name in ("start", "parent", "content", "node_of")}
+    rule = {"rule": type(policy.rule).__name__, "c": 1.0, "clock": "parent", "best": "empirical"}
+    rows = {"belief": walk.rows.native, "arrays": walk.rows.native_arrays(), "dim": walk.rows.dim, "v": 1.0}
+    fading = {"every": 0, "factor": 1.0}
+    tree = {"arms": walk.tree.arms, "index": walk.tree.index}
+    return shape | rule | rows | fading | tree | {"summary": walk.summary, "rng": native_stream(0), "explore": 0.0}
+
+
+def assembled(given: Pieces) -> Any:
+    """A native walk of these pieces."""
+    assert native is not None
+    names = SimpleNamespace(**given)
+    names.shape = names.tree = names.fading = names
+    names.rows = SimpleNamespace(
+        native=given["belief"], native_arrays=lambda: given["arrays"], dim=given["dim"], v=given["v"], law=None
+    )
+    names.rule = SimpleNamespace(native=given["rule"], **{name: given[name] for name in ("c", "clock", "best")})
+    return native.Walk(names)
 
 
 @needs_native
@@ -135,18 +135,18 @@ def pieces(policy: bt.Policy) -> dict[str, Any]:
 def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
     assert native is not None
     given = pieces(make(name, bt.Tree({"a": 3, "b": 2})))
-    native.Walk(**given)  # the control
+    assembled(given)  # the control
     wrong: list[dict[str, Any]] = [
-        {"stream": None},
-        {"stream": 7},
+        {"rng": None},
+        {"rng": 7},
         {"dim": 40_000},
         {"belief": "Gamma"},
         *({"arms": odd} for odd in (None, list(given["arms"]), given["arms"][:-1], (*given["arms"], "more"))),
-        *({"position_of": odd} for odd in (None, list(given["position_of"].items()))),
+        *({"index": odd} for odd in (None, list(given["index"].items()))),
         {"rule": "None"},
         *({"explore": odd} for odd in (-0.1, 1.1, np.nan)),
-        *({"fade_factor": odd} for odd in (0.0, 1.1, np.nan)),
-        {"fade_every": -1},
+        *({"factor": odd} for odd in (0.0, 1.1, np.nan)),
+        {"every": -1},
     ]
     for field in ("start", "parent", "content", "node_of"):
         array = given[field]
@@ -166,7 +166,7 @@ def test_a_walk_is_made_of_what_fits_together(name: str) -> None:
         wrong += [{"summary": given["summary"][1:].copy()}, {"summary": given["summary"].astype(np.int64)}]
     for change in wrong:
         with pytest.raises((ValueError, TypeError)):
-            native.Walk(**(given | change))
+            assembled(given | change)
 
 
 @needs_native
@@ -174,7 +174,7 @@ def test_positions_that_do_not_exist_are_refused() -> None:
     assert native is not None
     given = pieces(bt.TS(bt.Tree(["a", "b"]), rng=0))
     for odd in (-1, 2, 2**80, 1.0, "1", None):
-        walk = native.Walk(**(given | {"position_of": {"a": odd, "b": 1}}))
+        walk = assembled(given | {"index": {"a": odd, "b": 1}})
         assert walk.update("a", 1, None) is False
         assert walk.learn_lists(["b", "a"], [1, 1], None) is False
     assert walk.update("b", 1, None) is True
@@ -187,7 +187,7 @@ def test_an_arm_with_children_is_no_tree() -> None:
     content = given["content"].copy()
     content[1] = 0  # the cluster becomes an arm
     with pytest.raises(ValueError, match="tree"):
-        native.Walk(**(given | {"content": content}))
+        assembled(given | {"content": content})
 
 
 @needs_native

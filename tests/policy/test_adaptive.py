@@ -246,7 +246,7 @@ def test_what_is_kept_of_earlier_decisions_changes_no_choice(prior: bt.Belief, r
         policy.update_many(tree.arms, [float(np.rint(60 * rates[arm])) for arm in tree.arms], plays=[60] * len(tree))
         policy.update_many(["a0_0"], [900 * rates["a0_0"]], plays=[900])  # played most, and so drawn first
     for step in range(600):
-        policies[1]._state.walk.reset()
+        policies[1]._state.walk.refresh()
         excluded = rng.choice(np.array(tree.arms), 3).tolist() if rng.random() < 0.2 else None
         chosen, again = (policy.choose(exclude=excluded) for policy in policies)
         assert chosen == again

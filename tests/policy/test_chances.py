@@ -35,7 +35,7 @@ def test_they_are_those_of_draws_from_the_beliefs(name: str, options: dict[str, 
     assert policy.choose_many(5, **({} if x is None else {"contexts": np.tile(x, (5, 1))})).tolist() == before
     assert list(chances) == list(TREE.arms)
     assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
-    rows, leaves = policy._state.rows.unsharpened(), policy._state.tree.shape.node_of
+    rows, leaves = policy._state.rows.unsharpened(), policy._state.walked_tree.shape.node_of
     means = rows.draw_means(leaves, x, 40_000, np.random.default_rng(5))
     winners = np.bincount(means.argmax(axis=0), minlength=3) / 40_000
     assert list(chances.values()) == pytest.approx(winners, abs=4 * 0.5 / 200)  # four standard errors

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import banditree as bt
 from banditree.errors import InvalidValue
 from banditree.policy import descent, engines
+from banditree.policy.state import hold
 from banditree.stream import generator
 from banditree.testing import alike
-from tests.support.helpers import DIM, NAMES, SHOP, TREES, events, feed, make
+from tests.support.helpers import DIM, NAMES, SHOP, TREES, events, feed, make, needs_native
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +64,7 @@ def test_nothing_is_drawn_where_there_is_nothing_to_choose(engine: str) -> None:
     """One child: no step of the stream."""
     tree = bt.Tree({"only": {"still": ["a"]}})
     policy = bt.HTS(tree, rng=3)
-    stream = policy._stream
+    stream: Any = policy._stream
     before = str(stream.state() if engine == "native" else stream.bit_generator.state)
     assert policy.choose() == "a"
     assert policy.choose_many(3).tolist() == ["a"] * 3
@@ -96,9 +97,12 @@ def test_an_empty_batch(name: str, engine: str) -> None:
     policy.update_many(np.array([], int), np.array([]), contexts=X)
 
 
-def test_a_walk_refuses_what_is_not_ready(engine: str) -> None:
+@needs_native
+def test_single_steps_refuse_what_is_not_ready() -> None:
     """None and False, having done nothing: the policy then finds out why."""
-    walk, arm = make("LinTSC", SHOP)._state.walk, SHOP.arms[0]
+    with engines.using("native"):
+        policy = make("LinTSC", SHOP)
+    walk, arm = policy._state.walk, SHOP.arms[0]
     x = np.ones(DIM)
     odd: Any
     for odd in (None, x.tolist(), x[:2], x.astype(np.float32), np.full(DIM, np.nan), np.ones((1, DIM)), "x"):
@@ -108,10 +112,9 @@ def test_a_walk_refuses_what_is_not_ready(engine: str) -> None:
         assert walk.update(arm, odd, x) is False
     assert walk.choose(x) in SHOP.arms
     assert walk.update(arm, 1.0, x) is True
-    walk.close()
-    assert walk.choose(x) is None
-    assert walk.update(arm, 1.0, x) is False
-    walk.close(False)
+    with hold(policy):
+        assert walk.choose(x) is None
+        assert walk.update(arm, 1.0, x) is False
     assert walk.choose(x) in SHOP.arms
 
 

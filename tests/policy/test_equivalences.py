@@ -115,7 +115,8 @@ def step_together(build: Make, tree: bt.Tree, seed: int, steps: int = 60) -> Non
         for policy in (native, readable):
             policy.update(arm, reward, x)
     assert same(state(native), state(readable), rtol=1e-9, atol=1e-12)
-    assert np.array_equal(native._stream.state(), readable._stream.state())
+    streams: list[Any] = [native._stream, readable._stream]
+    assert np.array_equal(*(one.state() for one in streams))
 
 
 @needs_native

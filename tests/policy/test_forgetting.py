@@ -21,7 +21,7 @@ Events = list[tuple[Any, float, Any]]
 
 def evidence(policy: bt.Policy) -> dict[str, Any]:
     """What the evidence counts now, node by node."""
-    with hold(policy, changes=False) as held:
+    with hold(policy) as held:
         rows = held.rows
         return {name: getattr(rows, name).copy() for name in rows.EVIDENCE}
 
@@ -94,12 +94,12 @@ def test_evidence_is_the_geometric_sum_of_its_rewards(name: str, half_life: floa
     n = 90
     history = events(TREE, n, 4, policy.dim, binary=False)
     feed(policy, history)
-    shape = policy._state.tree.shape
+    shape = policy._state.walked_tree.shape
     weights = 0.5 ** ((n - 1 - np.arange(n)) / half_life)
     plays, rewards = np.zeros(shape.n_nodes), np.zeros(shape.n_nodes)
     gram, moment = np.zeros((shape.n_nodes, DIM, DIM)), np.zeros((shape.n_nodes, DIM))
     for weight, (arm, reward, x) in zip(weights, history, strict=True):
-        above = shape.path_up(int(shape.node_of[policy._state.tree.position(arm)]))
+        above = shape.path_up(int(shape.node_of[policy._state.walked_tree.position(arm)]))
         plays[above] += weight
         rewards[above] += weight * reward
         if x is not None:
@@ -139,7 +139,7 @@ def test_every_reward_counts_what_it_should_within_a_hundredth(name: str, half_l
         many = bt.from_bytes(many.to_bytes(), rng=1)
     wanted = 0.5 ** ((n - 1 - np.arange(n)) / half_life)
     for policy in (one, many):
-        rows, shape = policy._state.rows, policy._state.tree.shape
+        rows, shape = policy._state.rows, policy._state.walked_tree.shape
         plays = rows.plays(shape.node_of[tree.positions(range(n))])
         assert np.allclose(np.log(plays), np.log(wanted), rtol=0, atol=0.0101)
         assert np.isclose(rows.plays(np.array([0]))[0], plays.sum())
@@ -259,12 +259,12 @@ def test_the_best_posterior_mean_follows_as_evidence_fades(engine: str) -> None:
     for _ in range(40):
         policy.update("c", 0)
     rows: Any = policy._state.rows
-    kept = policy._state.readable.summary
+    kept = policy._state.walk.summary
     assert kept is not None
-    leaves = [policy._state.tree.position(arm) for arm in ("a", "b")]
-    nodes = policy._state.tree.shape.node_of[leaves]
+    leaves = [policy._state.walked_tree.position(arm) for arm in ("a", "b")]
+    nodes = policy._state.walked_tree.shape.node_of[leaves]
     best = nodes[int(np.argmax(rows.mean(nodes, None)[:, 0]))]
-    assert kept[policy._state.tree.shape.parent[nodes[0]]] == best
+    assert kept[policy._state.walked_tree.shape.parent[nodes[0]]] == best
 
 
 def test_a_bad_row_leaves_a_batch_unlearned(engine: str) -> None:

@@ -163,7 +163,7 @@ def test_every_policy_has_a_table_and_a_repr(name: str, engine: str) -> None:
     policy = make(name, TREES["uneven"])
     run(policy, 30, 1)
     table = policy.table() if policy.dim is None else policy.table(context=np.ones(DIM))
-    assert len(table) == policy._state.tree.shape.n_nodes
+    assert len(table) == policy._state.walked_tree.shape.n_nodes
     assert all(row.interval[0] <= row.mean <= row.interval[1] for row in table)
     assert table["plays"][0] == 30
     assert name in repr(policy)

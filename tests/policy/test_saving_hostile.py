@@ -48,7 +48,7 @@ def use(policy: bt.Policy) -> None:
         policy.update(arm, 1, context)
     arms = policy.choose_many(3, **many)
     policy.update_many(arms, [0, 1, 1], **many)
-    assert len(policy.table(contexts(policy, 1, rng)[0])) == policy._state.tree.shape.n_nodes
+    assert len(policy.table(contexts(policy, 1, rng)[0])) == policy._state.walked_tree.shape.n_nodes
     policy.add_arms({"one that is new": ()})
     policy.update("one that is new", 1, contexts(policy, 1, rng)[0])
     assert bt.from_bytes(policy.to_bytes()).tree == policy.tree

@@ -24,10 +24,10 @@ ERRORS = 6.0  # standard errors; 2e-9
 def scores(policy: bt.Policy, node: int, rng: Any = 0, context: Any = None) -> Any:
     """What the rule says of a node's children: (k,)."""
     state = policy._state
-    shape = state.tree.shape
+    shape = state.walked_tree.shape
     children = np.arange(shape.start[node], shape.start[node + 1])
     at = None if context is None else np.asarray(context, float)[None]
-    view = bt.View(state.rows, node, children, at, 1, np.random.default_rng(rng), state.readable.summary)
+    view = bt.View(state.rows, node, children, at, 1, np.random.default_rng(rng), state.walk.summary)
     return np.broadcast_to(policy.rule.score(view), (len(children), 1))[:, 0]
 
 
@@ -114,8 +114,8 @@ def test_wide_nodes_step_to_the_highest_index(name: str, tree: bt.Tree, engine: 
     rng = np.random.default_rng(0)
 
     def steps_to_the_highest(arm: Any) -> bool:
-        shape = policy._state.tree.shape
-        path = shape.path_up(int(shape.node_of[policy._state.tree.position(arm)]))
+        shape = policy._state.walked_tree.shape
+        path = shape.path_up(int(shape.node_of[policy._state.walked_tree.position(arm)]))
         for child, node in itertools.pairwise(path):
             index = scores(policy, node)
             if index[child - shape.start[node]] < index.max() * (1 - 1e-12):
@@ -140,10 +140,10 @@ def test_wide_nodes_step_to_the_highest_index(name: str, tree: bt.Tree, engine: 
 
 def best_of(policy: bt.Policy, cluster: Any) -> Any:
     """The arm that stands for a top cluster; the cluster itself where none was tried."""
-    tree = policy._state.tree
+    tree = policy._state.walked_tree
     node = tree.nodes.top_clusters[cluster]
-    assert policy._state.readable.summary is not None
-    return tree.nodes.name(int(policy._state.readable.summary[node]))
+    assert policy._state.walk.summary is not None
+    return tree.nodes.name(int(policy._state.walk.summary[node]))
 
 
 H = {"hats": ["h1", "h2", "h3"], "shoes": ["s1", "s2"]}
@@ -284,7 +284,7 @@ NODES: dict[str, list[tuple[float, float]]] = {
 
 @needs_native
 def test_many_are_as_many_as_the_native_engine_walks_by_its_shortcut() -> None:
-    assert bt.TS(bt.Tree(MANY))._state.walk.min_wide <= MANY
+    assert bt.TS(bt.Tree(MANY))._state.walk.native.min_wide <= MANY
 
 
 @pytest.mark.parametrize("name", NODES)

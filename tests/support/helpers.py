@@ -62,7 +62,7 @@ def state(policy: bt.Policy) -> State:
     """Copies of every array a policy has, and of its tree's skeleton."""
     kept = testing.beliefs(policy)
     assert kept is not None
-    shape = policy._state.tree.shape
+    shape = policy._state.walked_tree.shape
     return kept | {"start": shape.start.copy(), "content": shape.content.copy()}
 
 

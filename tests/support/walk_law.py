@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 def law(policy: bt.Policy, allowed: Collection[Any] | None = None, context: Any = None) -> Floats:
     """The probability of each arm: (arms,)."""
-    tree = policy._state.tree
+    tree = policy._state.walked_tree
     arms = set(tree.arms if allowed is None else allowed)
     found = np.zeros(tree.n_arms)
 
@@ -49,12 +49,12 @@ def law(policy: bt.Policy, allowed: Collection[Any] | None = None, context: Any 
 
 
 def _children(policy: bt.Policy, node: int) -> list[int]:
-    start = policy._state.tree.shape.start
+    start = policy._state.walked_tree.shape.start
     return list(range(start[node], start[node + 1]))
 
 
 def _arms_below(policy: bt.Policy, node: int) -> set[Any]:
-    tree = policy._state.tree
+    tree = policy._state.walked_tree
     if tree.shape.content[node] >= 0:
         return {tree.arms[tree.shape.content[node]]}
     return set().union(*(_arms_below(policy, child) for child in _children(policy, node)))
@@ -101,7 +101,7 @@ def _highest(policy: bt.Policy, rule: bt.UCB, node: int, children: list[int], co
 
 
 def _stands_for(policy: bt.Policy, rule: bt.BestArm, node: int, arms: set[Any]) -> int:
-    tree, rows = policy._state.tree, policy._state.rows
+    tree, rows = policy._state.walked_tree, policy._state.rows
     below = sorted(tree.position(arm) for arm in _arms_below(policy, node))
     leaves = [int(tree.shape.node_of[at]) for at in below]
     plays = {leaf: float(rows.plays(np.array([leaf]))[0]) for leaf in leaves}

@@ -240,7 +240,7 @@ class AdaptiveLinearRows(Rows):
     def native_arrays(self) -> list[NDArray[Any]]:
         return [self.table, self.prior_plays, self.prior_theta, *self.settings()]
 
-    def joins(self, walk: Any) -> None:
+    def bind_walk(self, walk: Any) -> None:
         """Remember the native walk, which has computed what `believed` asks for, as long as it exists."""
         self._walk = ref(walk)
 
@@ -267,9 +267,8 @@ class AdaptiveLinearRows(Rows):
         bounds = np.searchsorted(batch.positions[order], np.arange(n + 1))
         for arm in np.flatnonzero(columns[:, 0]).tolist():
             rows = order[bounds[arm] : bounds[arm + 1]]
-            weight = batch.weights[rows]
-            gram = (x[rows] * (weight * batch.plays[rows])[:, None]).T @ x[rows]
-            columns[arm, 2:] = np.concatenate([gram[self._lower], (weight * batch.rewards[rows]) @ x[rows]])
+            gram = (x[rows] * batch.plays[rows][:, None]).T @ x[rows]
+            columns[arm, 2:] = np.concatenate([gram[self._lower], batch.rewards[rows] @ x[rows]])
         return columns
 
     def plays(self, nodes: Nodes) -> Floats:

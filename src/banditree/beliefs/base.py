@@ -39,27 +39,19 @@ class Batch:
     rewards: Floats  # (n,) sums of rewards
     plays: Floats  # (n,) how many rewards each row sums
     contexts: Floats | None  # (n, dim)
-    weights: Floats  # (n,) what each row counts: less than 1 where later rows let it fade
     count: Floats  # (arms,) number of rewards of each arm
     total: Floats  # (arms,) sum of the rewards of each arm
 
     @classmethod
     def of(
-        cls,
-        positions: NDArray[np.int64],
-        rewards: Floats,
-        plays: Floats | None,
-        contexts: Floats | None,
-        weights: Floats,
-        n_arms: int,
+        cls, positions: NDArray[np.int64], rewards: Floats, plays: Floats, contexts: Floats | None, n_arms: int
     ) -> Batch:
-        plays = np.ones(len(positions)) if plays is None else plays
-        count, total = (np.bincount(positions, weights * each, n_arms).astype(np.float64) for each in (plays, rewards))
-        return cls(positions, rewards, plays, contexts, weights, count, total)
+        count, total = (np.bincount(positions, each, n_arms).astype(np.float64) for each in (plays, rewards))
+        return cls(positions, rewards, plays, contexts, count, total)
 
     def sum_by_arm(self, each: Floats) -> Floats:
-        """Add up a number of each row, weighted: (n,) -> (arms,)."""
-        return np.bincount(self.positions, self.weights * each, len(self.count)).astype(np.float64)
+        """Add up a number of each row: (n,) -> (arms,)."""
+        return np.bincount(self.positions, each, len(self.count)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -152,7 +144,7 @@ class Rows(ABC):
     def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
         """Take note of the tree that these nodes form, before anything else is asked."""
 
-    def joins(self, walk: Any) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
+    def bind_walk(self, walk: Any) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
         """Take note of the native walk that walks these rows."""
 
     @abstractmethod
@@ -225,36 +217,19 @@ class Rows(ABC):
         """Return what many rewards add to the rows of their arms: (arms, columns)."""
         return np.stack(self.evidence(batch.count, batch.total), axis=1)
 
-    def add(
-        self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None, fade: float = 1.0
-    ) -> None:
-        """Multiply all evidence by ``fade``, and add ``count`` rewards with sum ``total`` to every node of a path."""
-        columns = self.columns(count, total, context)
-        if fade == 1:
-            self.table[nodes] += columns
-        else:
-            table = self.table * fade
-            table[nodes] += columns
-            self.table[...] = table
+    def add(self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None) -> None:
+        """Add ``count`` rewards with sum ``total`` to every node of a path."""
+        self.table[nodes] += self.columns(count, total, context)
 
-    def add_batch(self, shape: Shape, batch: Batch, fade: float = 1.0) -> None:
-        """Multiply all evidence by ``fade``, and add many rewards to their arms and all nodes above."""
+    def add_batch(self, shape: Shape, batch: Batch) -> None:
+        """Add many rewards to their arms and all nodes above."""
         table = np.zeros(self.table.shape)
         table[shape.node_of] = self.columns_of_arms(batch)
-        self.table[...] = self.table * fade + shape.sum_up(table)
+        self.table += shape.sum_up(table)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``."""
         self.table *= factor
-
-    def take_over(self, old: Rows, shape: Shape, new_leaves: Indices, old_leaves: Indices) -> None:
-        """Start from the evidence that arms have in the rows of another tree; inner nodes are the sums over their arms.
-
-        The arms at ``new_leaves`` of this tree, whose ``shape`` it is, are at ``old_leaves`` there.
-        """
-        table = np.zeros(self.table.shape)
-        table[new_leaves] = old.table[old_leaves]
-        self.table += shape.sum_up(table)
 
     # Files and the native engine
 

@@ -156,7 +156,7 @@ class LearnedGaussianRows(GaussianRows):
 
     def columns_of_arms(self, batch: Batch) -> Floats:
         squares = batch.sum_by_arm((batch.rewards - batch.plays * self.centre) ** 2 / batch.plays)
-        return np.stack([batch.count, batch.total, squares, batch.sum_by_arm(np.ones_like(batch.weights))], axis=1)
+        return np.stack([batch.count, batch.total, squares, batch.sum_by_arm(np.ones_like(batch.rewards))], axis=1)
 
     def learned(self) -> tuple[float, float]:
         """Estimate the mean around which arms lie, from the centre, and the sd of a reward; 0 and 1 before the first.

@@ -123,7 +123,7 @@ class LinearRows(CountedRows):
         self._posteriors: tuple[Floats, Floats, Floats] | None = None  # the evidence they are of, B^-1 f and R
         self._walk: Any = None
 
-    def joins(self, walk: Any) -> None:
+    def bind_walk(self, walk: Any) -> None:
         """Remember the native walk, as long as it exists."""
         self._walk = ref(walk)
 
@@ -152,9 +152,8 @@ class LinearRows(CountedRows):
         for arm in np.flatnonzero(batch.count).tolist():
             rows = order[bounds[arm] : bounds[arm + 1]]
             x = batch.contexts[rows]
-            weight = batch.weights[rows]
-            gram[arm] = (x * (weight * batch.plays[rows])[:, None]).T @ x
-            moment[arm] = (weight * batch.rewards[rows]) @ x
+            gram[arm] = (x * batch.plays[rows][:, None]).T @ x
+            moment[arm] = batch.rewards[rows] @ x
         return np.concatenate([batch.count[:, None], batch.total[:, None], gram.reshape(n, -1), moment], axis=1)
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:

@@ -40,18 +40,18 @@ class Decision:
 
 def decide(state: State, limits: AnyLimits | None, context: Floats | None, position: int, explore: float) -> Decision:
     """Return the decision for the arm at a position. Needs exclusive access."""
-    arm = state.tree.arms[position]
+    arm = state.walked_tree.arms[position]
     known = state.walk.wins(limits, context, position)
     steps = _steps(state, limits, context, position) if known is None else known.tolist()
-    uniform = explore / (state.tree.n_arms if limits is None else limits.n_allowed)
-    return Decision(arm, state.given.path(arm), (1 - explore) * math.prod(steps) + uniform, tuple(steps))
+    uniform = explore / (state.walked_tree.n_arms if limits is None else limits.n_allowed)
+    return Decision(arm, state.full_tree.path(arm), (1 - explore) * math.prod(steps) + uniform, tuple(steps))
 
 
 def _steps(state: State, limits: AnyLimits | None, context: Floats | None, position: int) -> list[float]:
     """Return the probabilities of the steps to an arm."""
     steps = []
-    for node, child in pairwise(state.readable.path(position)):
-        children = state.readable.children(node, limits)
+    for node, child in pairwise(state.walk.path(position)):
+        children = state.walk.children(node, limits)
         at = int(np.searchsorted(children, child))
         steps.append(float(_wins(state, limits, context, node, children)[at]))
     return steps
@@ -69,13 +69,13 @@ def propensities(state: State, limits: AnyLimits | None, context: Floats | None,
 
 def _arm_chances(state: State, limits: AnyLimits | None, context: Floats | None) -> Floats:
     """Return the probability that the walk reaches each arm: (arms,)."""
-    shape = state.tree.shape
+    shape = state.walked_tree.shape
     chance = np.zeros(shape.n_nodes)
     chance[0] = 1
     waiting = [0]
     while waiting:
         node = waiting.pop()
-        children = state.readable.children(node, limits)
+        children = state.walk.children(node, limits)
         if not len(children):
             continue
         chance[children] = chance[node] * _wins(state, limits, context, node, children)
@@ -88,7 +88,7 @@ def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: 
     if len(children) == 1:
         return np.ones(1)
     contexts = None if context is None else context[None]
-    return state.readable.rule.wins(state.readable.view(node, children, contexts, limits))
+    return state.walk.rule.wins(state.walk.view(node, children, contexts, limits))
 
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
@@ -103,9 +103,9 @@ def table(state: State, context: Floats | None, features: Features | None) -> Ta
     """Return one row per node, the root first."""
     from banditree.base.tables import Table  # not needed by `import banditree`
 
-    nodes = np.arange(state.tree.shape.n_nodes)
+    nodes = np.arange(state.walked_tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
-    return Table(_names(columns), list(zip(state.tree.nodes.paths(), *columns, strict=True)))
+    return Table(_names(columns), list(zip(state.walked_tree.nodes.paths(), *columns, strict=True)))
 
 
 def html(policy: Policy) -> str:
@@ -122,18 +122,18 @@ def row(state: State, key: object, context: Floats | None, features: Features | 
 
     node = _node(state, key)
     columns = _columns(state, np.array([node]), context, features)
-    values = (state.tree.nodes.path(node), *(column[0] for column in columns))
+    values = (state.walked_tree.nodes.path(node), *(column[0] for column in columns))
     return Row(zip(_names(columns), values, strict=True))
 
 
 def best(state: State, context: Floats | None) -> Name:
     """Return the arm with the highest expected reward among those tried; ties go to the first."""
-    leaves = state.tree.shape.node_of
+    leaves = state.walked_tree.shape.node_of
     tried = np.flatnonzero(state.rows.plays(leaves) > 0)
     if not len(tried):
         raise InvalidValue("no arm has been tried yet; learn from some rewards first")
     means = state.rows.mean(leaves[tried], None if context is None else context[None])[:, 0]
-    return state.tree.arms[int(tried[np.argmax(means)])]
+    return state.walked_tree.arms[int(tried[np.argmax(means)])]
 
 
 class Remaining(NamedTuple):
@@ -145,8 +145,8 @@ class Remaining(NamedTuple):
 
 def chances(state: State, context: Floats | None) -> dict[Name, float]:
     """Return the probability of each arm that its mean is the highest."""
-    wins = state.rows.unsharpened().wins(state.tree.shape.node_of, context)
-    return dict(zip(state.tree.arms, (wins / wins.sum()).tolist(), strict=True))
+    wins = state.rows.unsharpened().wins(state.walked_tree.shape.node_of, context)
+    return dict(zip(state.walked_tree.arms, (wins / wins.sum()).tolist(), strict=True))
 
 
 def remaining(state: State, context: Floats | None) -> Remaining:
@@ -154,7 +154,7 @@ def remaining(state: State, context: Floats | None) -> Remaining:
 
     The draws have a stream of their own, so that the same beliefs give the same answer.
     """
-    rows, leaves = state.rows.unsharpened(), state.tree.shape.node_of
+    rows, leaves = state.rows.unsharpened(), state.walked_tree.shape.node_of
     best = int(np.argmax(rows.mean(leaves, None if context is None else context[None])[:, 0]))
     rng = np.random.default_rng(0)
     n_draws = min(max(MEANS_DRAWN // len(leaves), MIN_DRAWS), MAX_DRAWS)
@@ -222,15 +222,15 @@ def _word(concentration: float) -> str:
 
 
 def _node(state: State, key: object) -> int:
-    tree, path = state.tree, key if isinstance(key, tuple) else (key,)
+    tree, path = state.walked_tree, key if isinstance(key, tuple) else (key,)
     plain = all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in path)
     if isinstance(key, tuple) and plain:
         node = tree.nodes.cluster(key)
         if node is not None:
             return node
-        if key and key[-1] in tree and key in (state.given.path(key[-1]), tree.path(key[-1])):
+        if key and key[-1] in tree and key in (state.full_tree.path(key[-1]), tree.path(key[-1])):
             return int(tree.shape.node_of[tree.position(key[-1])])
-        if state.given.nodes.cluster(key) is not None:
+        if state.full_tree.nodes.cluster(key) is not None:
             raise UnknownArm(f"{key!r} is a cluster that this policy does not walk; it walks {tree!r}")
     if isinstance(key, tuple):
         raise UnknownArm(f"{tree!r} has no cluster and no arm at the path {key!r}")

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from threading import RLock
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Batch, Floats
 from banditree.errors import InvalidValue
-from banditree.errors.checks import MAX_CONTEXT, MAX_PLAYS, MAX_REWARD
+from banditree.errors.checks import MAX_PLAYS, MAX_REWARD
 from banditree.policy.limits import AnyLimits, Limits
 from banditree.rules import Rule, View
 from banditree.stream import Rng
@@ -25,8 +24,6 @@ from banditree.tree.build import Name
 from banditree.tree.shape import Indices
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
-PLAIN_IDS = {str, int, np.int64}  # types that are valid ids; True and 1.0 equal 1, but are not ids
-REAL = (int, float)  # types of rewards that are ready to use
 STEP_OF_FADING = 0.01  # of the evidence, lost at once
 LEARNED = -1  # what `Walk.learn` returns; any other number is the first row that is not allowed
 
@@ -80,41 +77,34 @@ NO_FADING = Fading()
 class Walk:
     """The readable engine: walks one policy's tree with its beliefs, rule and random stream.
 
-    If the input is not ready to use, ``choose`` returns None and ``update`` returns False, and nothing is done; the
-    policy then finds the reason.
+    What it is given has been checked (`banditree.policy.inputs`), and the policy's lock is held.
     """
+
+    engine = "readable"
+    native: Any = None  # its twin, where the native engine walks
+    is_held = False  # whether somebody has the policy to themselves, so that `choose` and `update` refuse
+    since_faded = 0  # rewards since evidence was last multiplied, where it fades
 
     def __init__(
         self, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float = 0.0, fading: Fading = NO_FADING
     ) -> None:
-        self.shape, self.arms, self.position_of = tree.shape, tree.arms, tree.index
-        self.rows, self.rule, self.rng = rows, rule, rng
+        self.tree, self.shape, self.rows, self.rule, self.rng = tree, tree.shape, rows, rule, rng
         self.explore, self.fading = explore, fading
-        self.since_faded = 0  # rewards since the last step of fading
-        self._lock = RLock()  # a step takes several Python operations, so threads take turns
-        self.closed = False
-        self.evaluations = 0  # children scored so far: the paper's computational cost
-        self.min_wide = 2**31 - 1  # the readable engine takes no shortcuts
+        self.scored = 0  # children scored so far: the paper's computational cost
         self.summary: NDArray[np.int32] | None = None  # (nodes,) representative of each node, if the rule has them
         self._is_summarised = True  # whether the representatives agree with the evidence
         if rule.summarises:
             self.summary = np.arange(self.shape.n_nodes, dtype=np.int32)  # a leaf represents itself
             self.summarise(self.shape.inner[::-1])
 
-    def close(self, closed: bool = True) -> None:
-        """Make `choose` and `update`, which do not take the policy's lock, refuse: something is about to change."""
-        with self._lock:
-            self.closed = closed
+    @property
+    def evaluations(self) -> int:
+        """How many children have been scored so far: the paper's computational cost."""
+        return self.scored
 
-    def free(self) -> None:
-        """Replace the lock, because after a fork the thread that held it may no longer exist."""
-        self._lock = RLock()
-
-    def reset(self) -> None:
-        """Recompute what derives from the evidence, where an exception has left it behind."""
-        if not self._is_summarised:
-            with self._lock:
-                self.summarise(self.shape.inner[::-1])
+    def refresh(self) -> None:
+        """Compute again what derives from the evidence, which has been replaced."""
+        self.summarise(self.shape.inner[::-1])
 
     def summarise(self, inner: Iterable[int]) -> None:
         """Recompute the representatives of these inner nodes, the lowest first, if the rule has them."""
@@ -126,30 +116,25 @@ class Walk:
                 self.summary[node] = kept
         self._is_summarised = True
 
-    def limits(self, arms: NDArray[np.int64], only: bool) -> Limits:
+    def limits(self, arms: NDArray[np.int64], only: bool) -> AnyLimits:
         return Limits(self.shape, arms, only)
 
     # Choosing
 
-    def choose(self, context: object) -> Name | None:
-        with self._lock:
-            position = -1 if self.closed else self.choose_within(None, context)
-        return None if position < 0 else self.arms[position]
+    def choose(self, context: object, /) -> Name | None:
+        """Choose without the policy's lock, if that is possible: only the native engine does, in one step."""
+        return None
 
-    def choose_within(self, limits: Limits | None, context: object) -> int:
-        """Choose one arm, and return its position; -1 if the context is not ready to use."""
-        if not fits(context, self.rows.dim):
-            return -1
-        with self._lock:
-            return int(self._choose(1, None if context is None else context[None], limits)[0])
+    def choose_within(self, limits: AnyLimits | None, context: Floats | None) -> int:
+        """Choose one arm, and return its position; -1 if a score is not a number."""
+        return int(self._choose(1, None if context is None else context[None], limits)[0])
 
-    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32]:
-        with self._lock:
-            return self._choose(m, contexts, None)
+    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None:
+        return self._choose(m, contexts, None)
 
-    def _choose(self, m: int, contexts: Floats | None, limits: Limits | None) -> NDArray[np.int32]:
+    def _choose(self, m: int, contexts: Floats | None, limits: AnyLimits | None) -> NDArray[np.int32]:
         """Make m decisions: (m,) positions of arms."""
-        self.reset()
+        self._complete()
         if self.explore == 0:
             return self._descend(m, contexts, limits)
         arms = np.empty(m, np.int32)
@@ -158,30 +143,27 @@ class Walk:
             arms[i] = (self._any_arms(1, limits) if self._explores() else self._descend(1, context, limits))[0]
         return arms
 
-    def slate(self, k: int, limits: Limits | None, context: object) -> NDArray[np.int32] | None:
+    def slate(self, k: int, limits: AnyLimits | None, context: Floats | None) -> NDArray[np.int32] | None:
         """Choose k different arms, best first, with one draw per node: depth first, best children first."""
-        if not fits(context, self.rows.dim):
-            return None
-        with self._lock:
-            self.reset()
-            if self._explores():
-                return self._any_arms(k, limits)
-            contexts = None if context is None else context[None]
-            arms: list[int] = []
-            waiting = [0]
-            while len(arms) < k:
-                node = waiting.pop()
-                children = self.children(node, limits)
-                if not len(children):
-                    arms.append(int(self.shape.content[node]))
-                elif len(children) == 1:
-                    waiting.append(int(children[0]))
-                else:
-                    scores = self._score(self.view(node, children, contexts, limits))[:, 0]
-                    waiting.extend(children[in_order(scores, self.rng, self.rule)][::-1].tolist())
-            return np.array(arms, np.int32)
+        self._complete()
+        if self._explores():
+            return self._any_arms(k, limits)
+        contexts = None if context is None else context[None]
+        arms: list[int] = []
+        waiting = [0]
+        while len(arms) < k:
+            node = waiting.pop()
+            children = self.children(node, limits)
+            if not len(children):
+                arms.append(int(self.shape.content[node]))
+            elif len(children) == 1:
+                waiting.append(int(children[0]))
+            else:
+                scores = self._score(self.view(node, children, contexts, limits))[:, 0]
+                waiting.extend(children[in_order(scores, self.rng, self.rule)][::-1].tolist())
+        return np.array(arms, np.int32)
 
-    def _descend(self, m: int, contexts: Floats | None, limits: Limits | None) -> NDArray[np.int32]:
+    def _descend(self, m: int, contexts: Floats | None, limits: AnyLimits | None) -> NDArray[np.int32]:
         """Walk m decisions from the root to an arm each: (m,) positions of arms.
 
         At each node: score the children, step to the best. Decisions at the same node are scored together.
@@ -215,7 +197,7 @@ class Walk:
         return View(self.rows, node, np.asarray(children, np.intp), contexts, m, self.rng, summary)
 
     def _score(self, view: View) -> Floats:
-        self.evaluations += len(view.children) * view.m
+        self.scored += len(view.children) * view.m
         scores = np.asarray(self.rule.score(view))
         full = len(view.children), view.m
         if scores.shape not in (full, (len(view.children), 1)):
@@ -248,8 +230,8 @@ class Walk:
             return np.asarray(limits.allowed(node), np.intp)
         return np.arange(self.shape.start[node], self.shape.start[node + 1])
 
-    def wins(self, limits: Any, context: object, arm: int = -1) -> Floats | None:
-        """Return nothing: these probabilities come from the readable walk itself, step by step."""
+    def wins(self, limits: AnyLimits | None, context: Floats | None, arm: int = -1) -> Floats | None:
+        """Return the probabilities of all arms, or of the steps to one; None where they are computed step by step."""
         return None
 
     def path(self, position: int) -> list[int]:
@@ -260,7 +242,7 @@ class Walk:
     def _explores(self) -> bool:
         return self.explore > 0 and bool(self.rng.random() < self.explore)
 
-    def _any_arms(self, k: int, limits: Limits | None) -> NDArray[np.int32]:
+    def _any_arms(self, k: int, limits: AnyLimits | None) -> NDArray[np.int32]:
         """Choose k different arms, all ordered selections equally likely: the first k steps of a shuffle."""
         n = len(self.shape.node_of) if limits is None else limits.n_allowed
         swapped: dict[int, int] = {}  # ranks that have moved
@@ -274,90 +256,78 @@ class Walk:
 
     # Learning
 
-    def update(self, arm: Any, reward: Any, context: object) -> bool:
-        position = self.position_of.get(arm, -1) if type(arm) in PLAIN_IDS else -1
-        with self._lock:
-            return position >= 0 and not self.closed and self.learn_one(position, reward, context)
-
-    def learn_one(self, position: int, reward: object, context: object) -> bool:
-        """Learn from one reward of the arm at this position; False if something is not ready to use."""
-        low, high = self.rows.support
-        if not isinstance(reward, REAL) or not (low <= reward <= high and -MAX_REWARD <= reward <= MAX_REWARD):
-            return False
-        if not fits(context, self.rows.dim):
-            return False
-        with self._lock:
-            self.reset()
-            path = self._path_up(position)
-            _, fade, since = self._fade(1)
-            self._change(
-                lambda: self.rows.add(path, float(reward), 1.0, context, fade), path[1:] if fade == 1 else None
-            )
-            self.since_faded = since
-            return True
-
-    def learn_lists(self, arms: object, rewards: object, contexts: object) -> bool:
-        """Do nothing: only the native engine has a fast path for short lists."""
+    def update(self, arm: object, reward: object, context: object, /) -> bool:
+        """Learn without the policy's lock, if that is possible; say whether it was."""
         return False
+
+    def learn_lists(self, arms: object, rewards: object, contexts: object, /) -> bool:
+        """Learn short lists without the policy's lock, if that is possible; say whether it was."""
+        return False
+
+    def learn_one(self, position: int, reward: float, context: Floats | None) -> None:
+        """Learn from one reward of the arm at this position."""
+        self._fade()
+        path = np.array(self.shape.path_up(int(self.shape.node_of[position])))
+        self._change(lambda: self.rows.add(path, reward, 1.0, context), path[1:])
+        self.since_faded += self.fading.every > 0
 
     def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
         """Learn many rewards at once, with the same result as one by one, because evidence adds up.
 
-        The arrays are copied first, so that what is checked is what is used even if another thread changes them.
+        Returns LEARNED, or the first row that is not allowed. The arrays are copied first, so that what is checked is
+        what is used even if another thread changes them.
         """
-        arms, rewards, plays = arms.copy(), rewards.copy(), None if plays is None else plays.copy()
-        with self._lock:
-            self.reset()
-            bad = first_not_allowed(arms, rewards, plays, len(self.arms), self.rows.support)
-            if bad is not None:
-                return bad
-            weights, fade, since = self._fade(len(arms))
-            batch = Batch.of(arms, rewards, plays, contexts, weights, len(self.shape.node_of))
+        n = len(arms)
+        arms, rewards, plays = arms.copy(), rewards.copy(), np.ones(n) if plays is None else plays.copy()
+        bad = first_not_allowed(arms, rewards, plays, self.tree.n_arms, self.rows.support)
+        if bad is not None:
+            return bad
+        done = 0
+        while done < n:  # evidence that fades does so between two of these parts
+            self._fade()
+            end = min(done + self.fading.every - self.since_faded, n) if self.fading.every else n
+            part = slice(done, end)
+            batch = Batch.of(
+                arms[part], rewards[part], plays[part], None if contexts is None else contexts[part], self.tree.n_arms
+            )
             touched = self.shape.nodes_above(batch.count)
-            inner = touched[self.shape.content[touched] < 0][::-1]
-            self._change(lambda: self.rows.add_batch(self.shape, batch, fade), inner if fade == 1 else None)
-            self.since_faded = since
-            return LEARNED
-
-    def _fade(self, n: int) -> tuple[Floats, float, int]:
-        """Return what each of n new rewards counts in the end, earlier evidence's factor, and the new `since_faded`."""
-        every, factor = self.fading
-        if not every or not n:
-            return np.ones(n), 1.0, self.since_faded
-        steps = (self.since_faded + np.arange(n)) // every  # (n,) up to each reward
-        return factor ** (steps[-1] - steps), float(factor ** steps[-1]), int(self.since_faded + n - every * steps[-1])
+            self._change(
+                lambda batch=batch: self.rows.add_batch(self.shape, batch),  # type: ignore[misc]
+                touched[self.shape.content[touched] < 0][::-1],
+            )
+            self.since_faded += end - done if self.fading.every else 0
+            done = end
+        return LEARNED
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``."""
-        with self._lock:
-            self.reset()
-            self._change(lambda: self.rows.forget(factor))
+        self._change(lambda: self.rows.forget(factor), self.shape.inner[::-1])
 
-    def _path_up(self, position: int) -> NDArray[np.intp]:
-        return np.array(self.shape.path_up(int(self.shape.node_of[position])))
+    def _fade(self) -> None:
+        """Let evidence fade by a step, if enough rewards have come since the last."""
+        if self.fading.every and self.since_faded == self.fading.every:
+            self.forget(self.fading.factor)
+            self.since_faded = 0
 
-    def _change(self, change: Callable[[], None], inner: Iterable[int] | None = None) -> None:
-        """Change the evidence, and then the representatives of these inner nodes, the lowest first, or of all."""
+    def _change(self, change: Callable[[], None], inner: Iterable[int]) -> None:
+        """Change the evidence, and then the representatives of these inner nodes, the lowest first."""
+        self._complete()
         self._is_summarised = False
         change()
-        self.summarise(self.shape.inner[::-1] if inner is None or self.rows.shares_means else inner)
+        self.summarise(self.shape.inner[::-1] if self.rows.shares_means else inner)
+
+    def _complete(self) -> None:
+        """Compute the representatives where an exception, such as Ctrl-C, came before that."""
+        if not self._is_summarised:
+            self.refresh()
 
 
 def first_not_allowed(
-    arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, n_arms: int, support: tuple[float, float]
+    arms: NDArray[np.int64], rewards: Floats, plays: Floats, n_arms: int, support: tuple[float, float]
 ) -> int | None:
     """Return the first row whose arm, or sum of rewards, is not allowed; None if all are allowed."""
-    n = np.ones(1) if plays is None else plays
     with np.errstate(invalid="ignore", over="ignore"):
         fine = (arms >= 0) & (arms < n_arms)
-        fine &= (n > 0) & (n <= MAX_PLAYS) & (np.abs(rewards) <= MAX_REWARD)
-        fine &= (rewards >= support[0] * n) & (rewards <= support[1] * n)
+        fine &= (plays > 0) & (plays <= MAX_PLAYS) & (np.abs(rewards) <= MAX_REWARD)
+        fine &= (rewards >= support[0] * plays) & (rewards <= support[1] * plays)
     return None if fine.all() else int(np.argmin(fine))
-
-
-def fits(context: Any, dim: int | None) -> TypeGuard[Floats | None]:
-    """Whether a context is ready to use: None if none is needed, else float64s of the right length and size."""
-    if dim is None or context is None:
-        return dim is None and context is None
-    is_plain = type(context) is np.ndarray and context.dtype == np.float64 and context.shape == (dim,)  # not masked
-    return is_plain and bool((np.abs(context) <= MAX_CONTEXT).all())  # false for NaN

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs import Belief
+from banditree.beliefs import Belief, Rows
+from banditree.beliefs.base import Floats
 from banditree.beliefs.priors import Prior, by_node, parts, resolve
 from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
-from banditree.policy import answers, descent, engines, inputs, limits
+from banditree.policy import answers, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
 from banditree.policy.limits import AnyLimits
-from banditree.policy.state import State, hold, priors_of_new, remember, transfer_evidence
+from banditree.policy.state import State, hold, policies, priors_of_new, transfer_evidence
 from banditree.rules import UCB, Rule
-from banditree.stream import Seed, generator, native_stream
+from banditree.stream import Rng, Seed, Stream, generator, native_stream
 from banditree.tree import Tree
 from banditree.tree.build import Name, to_list
 
@@ -118,16 +119,19 @@ class Policy:
         self.depth = None if depth is None else whole("depth", depth, 0, why="0 is flat, 1 the top clusters, ...")
         self.half_life = None if half_life is None else real("half_life", half_life, 1, why="a number of rewards")
         self.explore = real("explore", explore, 0, 1, why="the part of decisions made at random")
-        self._engine = engines.engine()  # a change of the tree keeps to it
-        self._lock = RLock()
-        self._stream: Any = None
-        self._state = self._build_state(tree, resolve(tree, own), rng)
-        remember(self, is_seeded=rng is not None)
+        self._engine = engines.current()
+        self._lock = RLock()  # of all calls but single native steps, which `hold` keeps out
+        own_priors = resolve(tree, own)
+        rows = self._new_rows(tree, own_priors)
+        is_native = self._engine.name == "native" and engines.runs_natively(rows, rule)
+        self._stream: Rng = native_stream(rng) if is_native else generator(rng)
+        self._state = self._with_walk(tree, own_priors, rows)
+        policies.add(self)
 
     @property
     def tree(self) -> Tree:
         """The current tree, with all its clusters; `depth` says how much of it is walked."""
-        return self._state.given
+        return self._state.full_tree
 
     @property
     def dim(self) -> int | None:
@@ -137,7 +141,7 @@ class Policy:
     @property
     def engine(self) -> str:
         """The engine that walks: "native" or "readable"."""
-        return "readable" if isinstance(self._state.walk, descent.Walk) else "native"
+        return self._state.walk.engine
 
     @property
     def support(self) -> tuple[float, float]:
@@ -161,19 +165,16 @@ class Policy:
         only, exclude
             Limits: a list of arm ids, or a NumPy array of bools over ``tree.arms``.
         """
-        if self.features is not None:
-            context = self._contexts.one(context)
-        if only is None and exclude is None:
+        if only is None and exclude is None and self.features is None:
             arm = self._state.walk.choose(context)
             if arm is not None:
                 return arm
+        vector = self._contexts.one(context)
         with self._lock:
             state = self._state
-            limited = self._limits(state, only, exclude)
-            vector = context if self.features is not None else self._contexts.one(context)
-            return state.tree.arms[self._choose_position(state, limited, vector)]
+            return state.walked_tree.arms[self._choose_position(state, self._limits(state, only, exclude), vector)]
 
-    def _choose_position(self, state: State, limited: AnyLimits | None, context: object) -> int:
+    def _choose_position(self, state: State, limited: AnyLimits | None, context: Floats | None) -> int:
         """Choose an arm in exclusive access, and return its position."""
         position = state.walk.choose_within(limited, context)
         if position < 0:
@@ -211,7 +212,7 @@ class Policy:
                 positions = None if (positions < 0).any() else positions
             if positions is None:
                 raise InvalidValue("some contexts are too large to compute with; scale your contexts")
-            return state.tree.ids(positions)
+            return state.walked_tree.ids(positions)
 
     def slate(self, k: int, context: object = None, *, only: object = None, exclude: object = None) -> list[Name]:
         """Choose k different arms, best first, with one draw per node.
@@ -224,12 +225,12 @@ class Policy:
         with self._lock:
             state = self._state
             limited = self._limits(state, only, exclude)
-            n = state.tree.n_arms if limited is None else limited.n_allowed
+            n = state.walked_tree.n_arms if limited is None else limited.n_allowed
             k = whole("k", k, 1, n, why=f"different arms, of which {n:,} are allowed")
             positions = state.walk.slate(k, limited, vector)
             if positions is None:
                 raise InvalidValue(f"context {context!r} is too large to compute with; scale your contexts")
-            return [state.tree.arms[position] for position in positions.tolist()]
+            return [state.walked_tree.arms[position] for position in positions.tolist()]
 
     def decide(self, context: object = None, *, only: object = None, exclude: object = None) -> Decision:
         """Choose one arm as `choose` does; return it with the probability that this policy, as it is now, chooses it.
@@ -240,7 +241,7 @@ class Policy:
         0.25
         """
         vector = self._contexts.one(context)
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             limited = self._limits(state, only, exclude)
             position = self._choose_position(state, limited, vector)
             return answers.decide(state, limited, vector, position, self.explore)
@@ -268,12 +269,12 @@ class Policy:
         The context and the limits are as for `choose`.
         """
         vector = self._contexts.one(context)
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             limited = self._limits(state, only, exclude)
             return answers.propensities(state, limited, vector, self.explore)
 
     def _limits(self, state: State, only: object, exclude: object) -> AnyLimits | None:
-        arms = limits.find_arms(state.tree, only, exclude)
+        arms = limits.find_arms(state.walked_tree, only, exclude)
         if arms is None:
             return None
         named, only_named = arms
@@ -296,16 +297,13 @@ class Policy:
         context
             The context of the decision, for policies that take contexts.
         """
-        vector = context if self.features is None else self._contexts.one(context)
-        if self._state.walk.update(arm, reward, vector):
+        if self.features is None and self._state.walk.update(arm, reward, context):
             return
+        vector = self._contexts.one(context)
         with self._lock:
             state = self._state
-            position = state.tree.position(arm)
-            if self.features is None:
-                vector = self._contexts.one(context)
-            event = inputs.reward(reward, state.rows, arm), vector
-            state.walk.learn_one(position, *event)
+            position = state.walked_tree.position(arm)
+            state.walk.learn_one(position, inputs.reward(reward, state.rows, arm), vector)
 
     def update_many(self, arms: object, rewards: object, *, plays: object = None, contexts: object = None) -> None:
         """Learn from many rewards: the same as one by one, in any order. If one is invalid, none is applied.
@@ -325,19 +323,19 @@ class Policy:
             return
         with self._lock:
             state = self._state
-            positions = state.tree.positions(arms)
+            positions = state.walked_tree.positions(arms)
             n = len(positions)
             totals = inputs.rewards(rewards, n)
             counts = None if plays is None else inputs.plays(plays, n)
             row = state.walk.learn(positions, totals, counts, self._contexts.many(contexts, n))
             if row >= 0:
-                inputs.refuse_row(row, state.tree.arms[positions[row]], totals, counts, state.rows)
+                inputs.refuse_row(row, state.walked_tree.arms[positions[row]], totals, counts, state.rows)
 
     def forget(self, factor: float) -> None:
         """Multiply all evidence by ``factor``, from 0 (forget everything) to 1 (forget nothing). Priors stay."""
         factor = real("factor", factor, 0, 1, why="0 forgets everything, 1 nothing")
-        with hold(self) as state:
-            state.walk.forget(factor)
+        with self._lock:
+            self._state.walk.forget(factor)
 
     def learn(self, log: Log) -> None:
         """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
@@ -358,7 +356,7 @@ class Policy:
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             own = priors_of_new(state, self.belief, arms, prior)
         self._change(lambda tree: tree.add_arms(arms), own)
 
@@ -376,25 +374,28 @@ class Policy:
         self._change(lambda _: tree)
 
     def _change(self, make: Callable[[Tree], Tree], own: Mapping[Any, Belief] | None = None) -> None:
-        """Swap the tree. Other threads go on while the new state is built; only moving the evidence is exclusive."""
-        before = self.tree
-        new = self._build_state(_check_tree(make(before)), self._state.own_priors | dict(own or {}))
+        """Replace the tree, and carry the evidence over."""
         with hold(self) as old:
-            if old.given is not before:  # another thread has changed it meanwhile
-                new = self._build_state(_check_tree(make(old.given)), old.own_priors | dict(own or {}))
-            self._state = transfer_evidence(old, new)  # one step: the whole change, or none of it
+            tree, own_priors = _check_tree(make(old.full_tree)), old.own_priors | dict(own or {})
+            new = self._with_walk(tree, own_priors, self._new_rows(tree, own_priors))
+            transfer_evidence(old, new)
+            self._state = new  # one step: the whole change, or none of it
 
-    def _build_state(self, tree: Tree, own: dict[Any, Belief], rng: Seed = None) -> State:
-        """Build a state with fresh beliefs over a tree; ``rng`` is used only the first time."""
+    def _new_rows(self, tree: Tree, own: Mapping[Any, Belief]) -> Rows:
+        """Return beliefs without evidence about the nodes that are walked."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
         rows.join_evidence()
         rows.attach(walked.shape)
-        is_native = self._engine == "native" and engines.runs_natively(rows, self.rule)
-        if self._stream is None:
-            self._stream = native_stream(rng) if is_native else generator(rng)
-        readable = descent.Walk(walked, rows, self.rule, self._stream, self.explore, descent.Fading.of(self.half_life))
-        return State(tree, own, walked, rows, engines.native_walk(readable) if is_native else readable, readable)
+        return rows
+
+    def _with_walk(self, tree: Tree, own: dict[Any, Belief], rows: Rows) -> State:
+        walked = tree if self.depth is None else tree.cut(self.depth)
+        walk = engines.walk(self._engine, walked, rows, self.rule, self._stream, self.explore, self.half_life)
+        return State(tree, own, walk)
+
+    def _fresh_stream(self) -> Rng:
+        return native_stream() if isinstance(self._stream, Stream) else generator()
 
     # Inspecting
 
@@ -403,7 +404,7 @@ class Policy:
 
         With linear beliefs, mean and interval are for ``context``; without one, the mean is that of the rewards seen.
         """
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             vector = None if context is None else self._contexts.one(context)
             return answers.table(state, vector, self.features)
 
@@ -412,7 +413,7 @@ class Policy:
 
         With linear beliefs, mean and interval are for ``context``, as in `table`.
         """
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             vector = None if context is None else self._contexts.one(context)
             return answers.row(state, node, vector, self.features)
 
@@ -422,7 +423,7 @@ class Policy:
 
     def best(self, context: object = None) -> Name:
         """The arm with the highest expected reward among those tried."""
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             return answers.best(state, self._contexts.one(context))
 
     def chances(self, context: object = None) -> dict[Name, float]:
@@ -438,7 +439,7 @@ class Policy:
         {'a': 0.667, 'b': 0.333}
         """
         self._check_posterior("chances")
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             return answers.chances(state, self._contexts.one(context))
 
     def remaining(self, context: object = None) -> Remaining:
@@ -448,7 +449,7 @@ class Policy:
         highest expected mean; ``mean`` is the average, and ``high`` the 95% quantile. ``context`` is as for `chances`.
         """
         self._check_posterior("remaining")
-        with hold(self, changes=False) as state:
+        with hold(self) as state:
             return answers.remaining(state, self._contexts.one(context))
 
     def _check_posterior(self, method: str) -> None:

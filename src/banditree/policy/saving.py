@@ -57,7 +57,7 @@ def to_bytes(policy: Policy) -> bytes:
 
 def _encode(policy: Policy) -> list[Any]:
     """Return pieces of bytes, to be written one after the other."""
-    with hold(policy, changes=False) as state:
+    with hold(policy) as state:
         parent, content, arms, names = to_arrays(policy.tree)
         arrays = {"parent": parent, "content": content}
         arrays |= {f"rows.{name}": getattr(state.rows, name).copy() for name in state.rows.EVIDENCE}
@@ -189,7 +189,7 @@ def _build(
         start = None if rng is None else stream  # without a seed a fork draws afresh
         Policy.__init__(policy, tree, belief=belief, rule=rule, depth=saved["depth"], rng=start, **saved["options"])
         if own:
-            policy._state = policy._build_state(tree, dict(own))
+            policy._state = policy._with_walk(tree, dict(own), policy._new_rows(tree, own))
     with _whole(source):
         rows = {name.removeprefix("rows."): array for name, array in arrays.items()}
         restore(policy, rows)
@@ -204,10 +204,10 @@ def restore(policy: Policy, rows: Arrays) -> None:
     arrays = dict(rows)
     scale = _one_number(arrays.pop("scale", np.ones(1)), "scale", 2.0**-20, 1)
     with hold(policy) as state:
-        since = _one_number(arrays.pop("since_faded", np.zeros(1)), "since_faded", 0, state.readable.fading.every)
+        since = _one_number(arrays.pop("since_faded", np.zeros(1)), "since_faded", 0, state.walk.fading.every)
         _put_back(state.rows, arrays, scale)
         state.walk.since_faded = int(since)
-        state.readable.summarise(state.tree.shape.inner[::-1])
+        state.walk.refresh()
 
 
 def _one_number(array: NDArray[Any], name: str, low: float, high: float) -> float:

@@ -1,13 +1,11 @@
-"""The state of a policy: what changes with the tree, who may change it, and what a forked process does with it."""
+"""The state of a policy: what changes with its tree; how threads take turns, and what a forked process does with it."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -18,8 +16,7 @@ from numpy.typing import NDArray
 from banditree.beliefs import Belief, Rows
 from banditree.beliefs.priors import prior_from_siblings
 from banditree.errors import InvalidType
-from banditree.policy import descent, engines
-from banditree.stream import native, reseed, unlock
+from banditree.policy.descent import Walk
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
@@ -30,26 +27,31 @@ if TYPE_CHECKING:
 class State:
     """Replaced as a whole, so that other threads, and callers after an exception, see the old state or the new one."""
 
-    given: Tree  # the user's tree
+    full_tree: Tree  # the user's tree
     own_priors: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
-    tree: Tree  # the tree that is walked: the given one, cut to the depth
-    rows: Rows
-    walk: engines.Walk
-    readable: descent.Walk  # the walk itself, or its readable twin, which learns what the native one leaves
+    walk: Walk
+
+    @property
+    def walked_tree(self) -> Tree:
+        """The tree that is walked: the full one, cut to the depth."""
+        return self.walk.tree
+
+    @property
+    def rows(self) -> Rows:
+        return self.walk.rows
 
 
-def transfer_evidence(old: State, new: State) -> State:
-    """Fill the new state with the evidence of the arms that both have, and close it until nobody holds the policy.
+def transfer_evidence(old: State, new: State) -> None:
+    """Fill the new state with the evidence of the arms that both have.
 
     The evidence of an inner node is the sum over its arms, so everything follows from the arms.
     """
-    new.walk.min_wide, new.walk.since_faded = old.walk.min_wide, old.walk.since_faded
-    new_leaves, old_leaves = _common_leaves(new.tree, old.tree)
-    new.rows.take_over(old.rows, new.tree.shape, new_leaves, old_leaves)
-    new.readable.summarise(new.tree.shape.inner[::-1])
-    new.walk.reset()
-    new.walk.close()
-    return new
+    new.walk.since_faded = old.walk.since_faded
+    new_leaves, old_leaves = _common_leaves(new.walked_tree, old.walked_tree)
+    table = np.zeros(new.rows.table.shape)
+    table[new_leaves] = old.rows.table[old_leaves]
+    new.rows.table += new.walked_tree.shape.sum_up(table)
+    new.walk.refresh()
 
 
 def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -70,7 +72,7 @@ def priors_of_new(
         return {}
     if prior == "cluster":
         estimates = {
-            arm: prior_from_siblings(state.given, state.tree, state.rows, belief, tuple(above))
+            arm: prior_from_siblings(state.full_tree, state.walked_tree, state.rows, belief, tuple(above))
             for arm, above in arms.items()
         }
         return {arm: estimate for arm, estimate in estimates.items() if estimate is not None}
@@ -80,25 +82,18 @@ def priors_of_new(
 
 
 @contextmanager
-def hold(policy: Policy, *, changes: bool = True) -> Iterator[State]:
-    """Have a policy's state to oneself: calls from other threads wait until the end.
+def hold(policy: Policy) -> Iterator[State]:
+    """Have a policy to oneself: calls from other threads wait until the end.
 
-    The walk is closed meanwhile, so that `choose` and `update`, which come without the policy's lock, wait for it.
-    ``changes`` says that the evidence may have changed afterwards; the engine then forgets what it derived from it.
+    `choose` and `update` of the native engine come without the lock: the walk refuses them, and they wait for it too.
     """
     with policy._lock:
-        state = policy._state
-        is_inner = state.walk.closed  # inside of another `hold`
-        state.walk.close()
+        walk, was_held = policy._state.walk, policy._state.walk.is_held
+        walk.is_held = True
         try:
-            yield state
+            yield policy._state
         finally:
-            state = policy._state  # the new one, if there is one; the old one then stays closed
-            state.readable.reset()
-            if changes:
-                state.walk.reset()
-            if not is_inner:
-                state.walk.close(False)
+            policy._state.walk.is_held = was_held  # of the new state, if there is one: the old one is never used again
 
 
 def state_of(policy: Policy) -> State:
@@ -106,40 +101,19 @@ def state_of(policy: Policy) -> State:
     return policy._state
 
 
-_policies: WeakSet[Policy] = WeakSet()
-_unseeded: WeakSet[Policy] = WeakSet()
-
-
-def remember(policy: Policy, *, is_seeded: bool) -> None:
-    """Register a policy, to be repaired in processes that are forked from this one."""
-    _policies.add(policy)
-    if not is_seeded:
-        _unseeded.add(policy)
-
-
-def _before_fork() -> None:
-    """Import what NumPy imports when it is first needed: a thread in the middle of that would be gone in the child."""
-    if _policies:
-        importlib.import_module("numpy.ma")
+policies: WeakSet[Policy] = WeakSet()  # all that there are
+_abandoned: list[State] = []  # of the parent process: a thread that is not here may have been changing them
 
 
 def _after_fork_in_child() -> None:
-    """Complete what threads that no longer exist had begun, and reseed policies without a seed."""
-    if native is not None:
-        native.after_fork(True)
-    for policy in list(_policies):
-        policy._lock = RLock()
-        unlock(policy._stream)
-        state = policy._state
-        state.readable.free()
-        state.readable.reset()
-        state.walk.reset()
-        state.walk.close(False)
-    for policy in list(_unseeded):
-        reseed(policy._stream)
+    """Give every policy a fresh stream, as copies have, and a lock and a walk that no other thread was using."""
+    for policy in list(policies):
+        old = policy._state
+        _abandoned.append(old)
+        policy._lock, policy._stream = RLock(), policy._fresh_stream()
+        policy._state = policy._with_walk(old.full_tree, old.own_priors, old.rows)
+        policy._state.walk.since_faded = old.walk.since_faded
 
 
-if hasattr(os, "register_at_fork"):  # of several functions for `before`, the last one registered is called first
-    if native is not None:  # a fork waits for threads that compute without the GIL
-        os.register_at_fork(before=native.before_fork, after_in_parent=partial(native.after_fork, False))
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

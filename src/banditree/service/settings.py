@@ -196,7 +196,7 @@ def seconds(text: str, option: str) -> float:
 
 def check_reward(policy: Policy, arm: str, reward: float) -> None:
     """Ask the policy whether it can learn from a reward; raise what it says if not."""
-    with hold(policy, changes=False) as state:
+    with hold(policy) as state:
         try:
             inputs.reward(reward, state.rows, arm)
         except InvalidValue as error:

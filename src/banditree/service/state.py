@@ -321,11 +321,11 @@ def _adapt(saved: Policy, fresh: Policy, name: str) -> Policy:
     if fresh.dim is not None:
         say("cold start", level="warning", experiment=name, why="what was archived has no contexts to learn from")
         return fresh
-    with hold(saved, changes=False) as state:
-        leaves = state.tree.shape.node_of
+    with hold(saved) as state:
+        leaves = state.walked_tree.shape.node_of
         plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
         tried = [place for place, count in enumerate(plays.tolist()) if count > 0]
-        arms = [state.tree.arms[place] for place in tried]
+        arms = [state.walked_tree.arms[place] for place in tried]
     if arms:
         fresh.update_many(arms, rewards[tried], plays=plays[tried])
     return fresh

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
-from banditree.policy.state import hold, state_of
+from banditree.policy.state import hold
 from banditree.service.commands import Refused, is_withdrawn, rewards_of
 from banditree.service.events import Cohort, Event, Kind, group, iso, now
 from banditree.service.lift import Moments, compare
@@ -45,13 +45,13 @@ def whole(data: bytes) -> Policy:
     Clusters that the policy does not walk through are in it too, with the sum of the evidence of their arms.
     """
     policy = from_bytes(data)
-    with hold(policy, changes=False) as state:
-        if state.tree == state.given or policy.dim is not None:
+    with hold(policy) as state:
+        if state.walked_tree == state.full_tree or policy.dim is not None:
             return policy
-        leaves = state.tree.shape.node_of
+        leaves = state.walked_tree.shape.node_of
         plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
         tried = np.flatnonzero(plays > 0)
-        arms = [state.tree.arms[position] for position in tried.tolist()]
+        arms = [state.walked_tree.arms[position] for position in tried.tolist()]
     copy = Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None)
     if arms:
         copy.update_many(arms, rewards[tried], plays=plays[tried])
@@ -63,8 +63,8 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
 
     ``depth`` is how many levels to list; ``search`` lists only nodes with this text in their names.
     """
-    with hold(policy, changes=False) as state:
-        tree, shape = state.tree, state.tree.shape
+    with hold(policy) as state:
+        tree, shape = state.walked_tree, state.walked_tree.shape
         start = 0
         for name in under:
             child = tree.nodes.child(start, name)
@@ -165,7 +165,7 @@ def report(state: State) -> dict[str, Any]:
         lift = None
     else:
         both = sums.get(Cohort.POLICY, Moments()), sums.get(Cohort.CONTROL, Moments())
-        low, high = state_of(state.policy).rows.support
+        low, high = state.policy.support
         bound = max(high - low, *(group.largest for group in both)) if np.isfinite(high - low) else None
         lift = compare(*both, bound).to_dict()
     sentences = []

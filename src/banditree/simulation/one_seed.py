@@ -254,9 +254,9 @@ class Plan:
             has_same_arms = policy.tree.arms == instance.tree.arms
             positions = None if has_same_arms else instance.tree.positions(policy.tree.arms).astype(np.int32)
             rewards = self.streams.rewards(seed, *player)
-            players.append((state_of(policy).walk, positions, rewards, run.regret, run.plays))
+            players.append((state_of(policy).walk.native, positions, rewards, run.regret, run.plays))
             runs.append(run)
-        before = [state_of(policy).walk.evaluations for policy in policies.values()]
+        before = [policy.evaluations for policy in policies.values()]
         with ExitStack() as holds:  # the engine steps these policies without the GIL: other threads wait
             for policy in policies.values():
                 holds.enter_context(hold(policy))
@@ -284,9 +284,7 @@ class Plan:
                     player[0], seed, f"computed scores that are not numbers; scale the {large}", None
                 )
             else:
-                outcomes[player] = self._finish(
-                    run, instance.tree, taken, state_of(policies[player]).walk.evaluations - evaluations
-                )
+                outcomes[player] = self._finish(run, instance.tree, taken, policies[player].evaluations - evaluations)
         return outcomes
 
     def _step(self, player: Player, policy: Any, seed: int, instance: AnyInstance, monitor: Monitor) -> Outcome:
@@ -295,8 +293,7 @@ class Plan:
         is_custom = not _is_built_in(instance)
         contexts = self.streams.contexts(seed, custom=is_custom)
         rewards = self.streams.rewards(seed, *player, custom=is_custom)
-        walk = state_of(policy).walk if isinstance(policy, Policy) else None
-        before = np.nan if walk is None else walk.evaluations
+        before = policy.evaluations if isinstance(policy, Policy) else np.nan
         checked = CheckedInstance(instance, self.problem, seed)
         started = time.perf_counter()
         try:
@@ -304,7 +301,8 @@ class Plan:
         except PolicyFailed as failure:
             return failure
         seconds = time.perf_counter() - started
-        return self._finish(run, instance.tree, seconds, np.nan if walk is None else walk.evaluations - before)
+        evaluations = policy.evaluations - before if isinstance(policy, Policy) else np.nan
+        return self._finish(run, instance.tree, seconds, evaluations)
 
     def _finish(self, run: Run, tree: Tree, seconds: float, evaluations: float) -> Run:
         """Complete a run; its plays per arm are kept only if all seeds have the same arms, and one run each."""

@@ -193,7 +193,7 @@ def beliefs(policy: Any) -> dict[str, Any] | None:
         return None
     state = policy._state
     rows = state.rows
-    kept = {} if state.readable.summary is None else {"summary": state.readable.summary.copy()}
+    kept = {} if state.walk.summary is None else {"summary": state.walk.summary.copy()}
     return {name: array.copy() for name, array in rows.arrays().items()} | kept
 
 

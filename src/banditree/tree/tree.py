@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build, text
 from banditree.tree.build import PLAIN, Draft, Name, to_list
-from banditree.tree.shape import Indices, Ints, Shape, lazy, number
+from banditree.tree.shape import Indices, Ints, Shape, number
 
 DERIVED = ("_counts_up", "_cuts", "_ids", "_table", "nodes")  # computed on first use
 
@@ -128,7 +129,7 @@ class Tree:
                 arms_of[nodes.name(node)].append(arm)
         return arms_of
 
-    @lazy
+    @cached_property
     def nodes(self) -> Nodes:
         """The nodes by number, for code that walks: names, paths, what is below."""
         return Nodes(self.shape, self.arms, self._names)
@@ -183,7 +184,7 @@ class Tree:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
         return np.asarray(self._ids[positions])
 
-    @lazy
+    @cached_property
     def _ids(self) -> NDArray[Any]:
         """The ids as an array: of ints if all are ints, else of objects."""
         if set(map(type, self.arms)) == {int}:
@@ -195,7 +196,7 @@ class Tree:
         array[:] = self.arms
         return array
 
-    @lazy
+    @cached_property
     def _table(self) -> tuple[int, NDArray[np.int64]] | None:
         """(lowest id, positions of the ids from there on, -1 for gaps); None unless ids are ints without large gaps."""
         if self._ids.dtype == object:
@@ -207,7 +208,7 @@ class Tree:
         table[self._ids - low] = np.arange(len(self.arms))
         return low, table
 
-    @lazy
+    @cached_property
     def _counts_up(self) -> bool:
         """Whether the ids are 0, 1, 2, ..., so that an id is its own position."""
         return bool((self._ids == np.arange(len(self.arms))).all())
@@ -223,7 +224,7 @@ class Tree:
             self._cuts[depth] = self._cut(depth)
         return self._cuts[depth]
 
-    @lazy
+    @cached_property
     def _cuts(self) -> dict[int, Tree]:
         """The cuts made so far, by depth: a simulation builds many policies on one tree."""
         return {}
@@ -345,13 +346,13 @@ class Nodes:
             level = np.concatenate([np.arange(shape.start[inner], shape.start[inner + 1]) for inner in level.tolist()])
         return np.sort(shape.content[np.concatenate(leaves)]).astype(np.intp)
 
-    @lazy
+    @cached_property
     def top_clusters(self) -> dict[Name, int]:
         """The node of each top cluster, by its name."""
         first, last = self.shape.start[0], self.shape.start[1]
         return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
 
-    @lazy
+    @cached_property
     def top_of_arms(self) -> NDArray[np.intp]:
         """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
         node = np.arange(self.shape.n_nodes)
@@ -365,7 +366,7 @@ class Nodes:
         sums = np.bincount(self.top_of_arms + 1, values, minlength=int(self.shape.start[1]) + 1).tolist()
         return {name: int(sums[node + 1]) for name, node in self.top_clusters.items()}
 
-    @lazy
+    @cached_property
     def _children(self) -> dict[tuple[int, Name], int]:
         inner = self.shape.inner[1:]
         pairs = zip(self.shape.parent[inner].tolist(), self.clusters[1:], inner.tolist(), strict=True)

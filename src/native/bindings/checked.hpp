@@ -34,6 +34,29 @@ T* numbers(nanobind::handle array, std::size_t n, const char* what) {
     return cast.data();
 }
 
+// Returns an attribute of a Python object, which must be of this type.
+template <class T>
+T attribute(nanobind::handle owner, const char* name) {
+    T value;
+    if (!nanobind::try_cast(owner.attr(name), value)) throw nanobind::type_error((std::string(name) + " is of a wrong type").c_str());
+    return value;
+}
+
+// The same for a number from `low` to `high`.
+inline double number(nanobind::handle owner, const char* name, double low, double high) {
+    const double value = attribute<double>(owner, name);
+    if (!(value >= low && value <= high)) throw nanobind::value_error((std::string(name) + " is out of range").c_str());
+    return value;
+}
+
+// The same for an array of 32-bit ints.
+inline Ints ints(nanobind::handle owner, const char* name) {
+    Ints array;
+    if (!nanobind::try_cast(owner.attr(name), array, false)) throw nanobind::type_error("a tree needs arrays of 32-bit ints");
+    require(aligned(array.data()), "a tree needs arrays that are aligned");
+    return array;
+}
+
 // Requires that these arrays are a tree: children come after their node, parents and children agree, every leaf is an arm
 // and every arm a leaf.
 inline void require_tree(const Tree& tree) {

@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "beliefs/adaptive_linear.hpp"
@@ -31,12 +29,31 @@ namespace nb = nanobind;
 namespace banditree {
 namespace {
 
+bool has_twin(nb::handle rule, const char* name) { return attribute<std::string>(rule, "native") == name; }
+
+// The representative of every node, null for rules that have none.
+std::int32_t* representatives(nb::handle summary, nb::handle rule, std::size_t n_nodes) {
+    require(summary.is_none() != has_twin(rule, "BestArm"), "a rule needs a summary, or takes none");
+    if (summary.is_none()) return nullptr;
+    auto* found = numbers<std::int32_t>(summary, n_nodes, "summary must have one node per node");
+    for (std::size_t i = 0; i < n_nodes; ++i)
+        require(static_cast<std::uint32_t>(found[i]) < n_nodes, "summary names a node that does not exist");
+    return found;
+}
+
 template <class Rows>
-std::unique_ptr<Walk> with_rule(Rows rows, const std::string& rule, double c, bool flag, std::int32_t* summary) {
-    if (rule == "UCB") return std::make_unique<Walker<Rows, UCB>>(std::move(rows), UCB{c, flag});
+std::unique_ptr<Walk> with_rule(Rows rows, nb::handle rule, std::int32_t* summary) {
+    if (has_twin(rule, "UCB")) {
+        const nb::object c = rule.attr("c");
+        const UCB ucb{c.is_none() ? std::nan("") : attribute<double>(rule, "c"), attribute<std::string>(rule, "clock") == "global"};
+        return std::make_unique<Walker<Rows, UCB>>(std::move(rows), ucb);
+    }
     if constexpr (!std::is_same_v<Rows, CountsRows>) {  // counts have no prior to sample from
-        if (rule == "Thompson") return std::make_unique<Walker<Rows, Thompson>>(std::move(rows), Thompson{});
-        if (rule == "BestArm") return std::make_unique<Walker<Rows, BestArm>>(std::move(rows), BestArm{summary, flag});
+        if (has_twin(rule, "Thompson")) return std::make_unique<Walker<Rows, Thompson>>(std::move(rows), Thompson{});
+        if (has_twin(rule, "BestArm")) {
+            const BestArm best{summary, attribute<std::string>(rule, "best") == "posterior"};
+            return std::make_unique<Walker<Rows, BestArm>>(std::move(rows), best);
+        }
     }
     throw nb::value_error("no such rule for this belief");
 }
@@ -93,10 +110,13 @@ AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_no
 }
 
 // `arrays` are those of Rows.native_arrays().
-std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std::size_t n_nodes, std::size_t dim, double v,
-                                const std::string& rule, double c, bool flag, std::int32_t* summary, nb::handle law) {
+std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::size_t n_nodes, nb::handle rule,
+                                std::int32_t* summary) {
+    const std::string belief = attribute<std::string>(rows_given, "native");
+    const nb::object given_dim = rows_given.attr("dim"), law = rows_given.attr("law");
+    const std::size_t dim = given_dim.is_none() ? 0 : attribute<std::size_t>(rows_given, "dim");
     if (belief == "AdaptiveLinear") {
-        require(rule == "Thompson", "adaptive beliefs are drawn from");
+        require(has_twin(rule, "Thompson"), "adaptive beliefs are drawn from");
         return joint_linear(arrays, n_nodes, dim, law);
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
@@ -108,7 +128,7 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         return numbers<double>(arrays[i], n_nodes * a_node, "a belief's arrays must be doubles, one row per node");
     };
     if (adaptive) {
-        require(rule == "Thompson", "adaptive beliefs are drawn from");
+        require(has_twin(rule, "Thompson"), "adaptive beliefs are drawn from");
         const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes, law);
         if (kind == "Gaussian")
             return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), *array(2),
@@ -131,20 +151,20 @@ std::unique_ptr<Walk> make_walk(const std::string& belief, nb::list arrays, std:
         for (std::size_t i = 0; i < n_priors; ++i) small |= a[i] < 1.0 || b[i] < 1.0;
         BetaRows rows{nodes, n_nodes, a, b, n_priors == n_nodes ? 1u : 0u, small};
         rows.reset();
-        return with_rule(rows, rule, c, flag, summary);
+        return with_rule(rows, rule, summary);
     }
     if (belief == "Gaussian")
-        return with_rule(GaussianRows{array(0), array(1), array(3), array(4), {array(2)}}, rule, c, flag, summary);
+        return with_rule(GaussianRows{array(0), array(1), array(3), array(4), {array(2)}}, rule, summary);
     if (belief == "LearnedGaussian") {
         const double* set = numbers<double>(arrays[8], 3, "learned noise needs its centre and its least values");
         const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6), array(7),
                                  set[0],   set[1],   set[2],   n_nodes};
-        return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), noise}, rule, c, flag, summary);
+        return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), noise}, rule, summary);
     }
-    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, c, flag, summary);
+    if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, summary);
     if (belief == "Linear")
-        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, v, n_nodes}, rule, c,
-                         flag, summary);
+        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, attribute<double>(rows_given, "v"), n_nodes},
+                         rule, summary);
     throw nb::value_error("no such belief");
 }
 
@@ -235,106 +255,46 @@ const Limits* limits_of(const BoundWalk& self, nb::object within) {
     return &bound.limits;
 }
 
-// Threads that compute without the GIL. A fork waits for them, because the child would find what they write half written.
-class Away {
-  public:
-    struct Thread {
-        Thread() {
-            std::unique_lock hold(threads().mutex);
-            threads().changed.wait(hold, [] { return !threads().forking; });
-            ++threads().n;
-        }
-        ~Thread() {
-            const std::lock_guard hold(threads().mutex);
-            --threads().n;
-            threads().changed.notify_all();
-        }
-        Thread(const Thread&) = delete;
-        Thread& operator=(const Thread&) = delete;
-    };
-    static void before_fork() {
-        std::unique_lock hold(threads().mutex);
-        threads().changed.wait(hold, [] { return !threads().forking; });
-        threads().forking = true;
-        threads().changed.wait(hold, [] { return threads().n == 0; });
-    }
-    static void after_fork(bool in_child) {
-        if (in_child) {
-            new (&threads()) Away;  // nobody waits for it here
-            return;
-        }
-        const std::lock_guard hold(threads().mutex);
-        threads().forking = false;
-        threads().changed.notify_all();
-    }
-
-  private:
-    std::mutex mutex;
-    std::condition_variable changed;
-    int n = 0;
-    bool forking = false;
-
-    static Away& threads() {
-        static Away* const all = new Away;  // for ever: threads may run while the process ends
-        return *all;
-    }
-};
-
 }  // namespace
 
 void bind_walk(nb::module_& m) {
-    m.def("before_fork", &Away::before_fork, nb::call_guard<nb::gil_scoped_release>());
-    m.def("after_fork", &Away::after_fork, nb::arg("in_child"));
     plain_array = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("ndarray").ptr());
     plain_int64 = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("int64").ptr());
     // `choose`, `update` and `learn_lists` take and return arms by their ids. They are called without the policy's lock, and
-    // refuse while the walk is closed. The others take and return positions, and the caller holds the lock.
+    // refuse while it is held. The others take and return positions, and the caller holds the lock.
     nb::class_<BoundWalk>(m, "Walk", nb::is_weak_referenceable())
         .def(
             "__init__",
-            [](BoundWalk* self, Ints start, Ints parent, Ints content, Ints node_of, nb::tuple arms, nb::dict position_of,
-               const std::string& belief, nb::list arrays, std::size_t dim, double v, const std::string& rule, double c, bool flag,
-               nb::object summary, nb::object stream, double explore, std::int64_t fade_every, double fade_factor, nb::object law) {
+            [](BoundWalk* self, nb::handle given) {  // a NativeWalk of policy/engines.py
+                nb::object shape = given.attr("shape"), rows = given.attr("rows"), rule = given.attr("rule");
+                const Ints start = ints(shape, "start"), parent = ints(shape, "parent");
+                const Ints content = ints(shape, "content"), node_of = ints(shape, "node_of");
+                const nb::tuple arms = attribute<nb::tuple>(given.attr("tree"), "arms");
+                const nb::dict position_of = attribute<nb::dict>(given.attr("tree"), "index");
                 const std::size_t n_nodes = parent.shape(0), n_arms = node_of.shape(0);
                 constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
                             n_arms <= n_nodes && nb::len(arms) == n_arms,
                         "arms, start, parent, content and node_of do not fit together");
-                require(aligned(start.data()) && aligned(parent.data()) && aligned(content.data()) && aligned(node_of.data()),
-                        "a tree needs arrays that are aligned");
-                const Tree tree{start.data(), parent.data(), content.data(), node_of.data(), static_cast<std::int32_t>(n_arms),
-                                static_cast<std::int32_t>(n_nodes)};
+                const Tree tree{start.data(), parent.data(), content.data(), node_of.data(),
+                                static_cast<std::int32_t>(n_arms), static_cast<std::int32_t>(n_nodes)};
                 require_tree(tree);
-                std::int32_t* kept = nullptr;
-                require(summary.is_none() == (rule != "BestArm"), "a rule needs a summary, or takes none");
-                if (!summary.is_none()) {
-                    kept = numbers<std::int32_t>(summary, n_nodes, "summary must have one node per node");
-                    for (std::size_t i = 0; i < n_nodes; ++i)
-                        require(static_cast<std::uint32_t>(kept[i]) < n_nodes, "summary names a node that does not exist");
-                }
+                nb::object arrays = rows.attr("native_arrays")(), summary = given.attr("summary");
+                nb::object stream = given.attr("rng");
                 Stream* rng = nullptr;
-                if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("stream must be a Stream");
-                require(fade_every >= 0 && fade_factor > 0.0 && fade_factor <= 1.0 && explore >= 0.0 && explore <= 1.0,
-                        "explore and fade_factor must be from 0 to 1, and fade_factor above 0");
-                auto walk = make_walk(belief, arrays, n_nodes, dim, v, rule, c, flag, kept, law);
+                if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("rng must be a Stream");
+                auto walk = make_walk(rows, nb::cast<nb::list>(arrays), n_nodes, rule, representatives(summary, rule, n_nodes));
                 walk->tree = tree;
                 walk->rng = rng;
-                walk->explore = explore;
-                walk->fade_every = fade_every;
-                walk->fade_factor = fade_factor;
-                nb::object keep = nb::make_tuple(start, parent, content, node_of, arrays, summary, stream);
-                new (self) BoundWalk{std::move(walk), keep, arms, position_of};
+                walk->explore = number(given, "explore", 0.0, 1.0);
+                walk->fade_every = attribute<std::int64_t>(given.attr("fading"), "every");
+                walk->fade_factor = number(given.attr("fading"), "factor", 1e-300, 1.0);
+                require(walk->fade_every >= 0, "fading.every must not be negative");
+                new (self) BoundWalk{std::move(walk), nb::make_tuple(shape, arrays, summary, stream), arms, position_of};
             },
-            nb::arg("start").noconvert(), nb::arg("parent").noconvert(), nb::arg("content").noconvert(),
-            nb::arg("node_of").noconvert(), nb::arg("arms"), nb::arg("position_of"), nb::arg("belief"),
-            nb::arg("arrays"), nb::arg("dim"), nb::arg("v"), nb::arg("rule"), nb::arg("c"), nb::arg("flag"),
-            nb::arg("summary").none(), nb::arg("stream"), nb::arg("explore"),
-            nb::arg("fade_every"), nb::arg("fade_factor"), nb::arg("law").none())
+            nb::arg("walk"))
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
-        .def(
-            "close",
-            [](BoundWalk& self, bool closed) { self.closed = closed; }, nb::arg("closed") = true)
-        .def_prop_ro("closed", [](const BoundWalk& self) { return self.closed; })
+        .def_rw("is_held", &BoundWalk::is_held)
         .def_prop_rw(
             "since_faded", [](const BoundWalk& self) { return self.walk->since_faded; },
             [](BoundWalk& self, std::int64_t rewards) {
@@ -352,9 +312,8 @@ void bind_walk(nb::module_& m) {
                 require(arm < 0 || !limits || limits->allows(arm), "the arm must be allowed");
                 std::vector<double> chances;
                 bool known;
-                {  // the caller has closed the walk, so that nobody else gets in while other threads run
-                    nb::gil_scoped_release release;
-                    const Away::Thread computing;
+                {  // the caller holds the policy, so that nobody else gets in while other threads run
+                    const nb::gil_scoped_release release;
                     known = self.walk->wins(limits, x, arm, chances);
                 }
                 if (!known) return nb::none();
@@ -404,7 +363,7 @@ void bind_walk(nb::module_& m) {
             "choose",
             [](BoundWalk& self, nb::handle context) -> nb::object {
                 const double* x;
-                if (self.closed || !to_context(context, self, x)) return nb::none();
+                if (self.is_held || !to_context(context, self, x)) return nb::none();
                 const std::int32_t position = self.walk->choose(x);
                 return position < 0 ? nb::none() : nb::borrow(NB_TUPLE_GET_ITEM(self.arms.ptr(), position));
             },
@@ -426,14 +385,14 @@ void bind_walk(nb::module_& m) {
             "update",
             [](BoundWalk& self, nb::handle arm, nb::handle reward, nb::handle context) {
                 std::int64_t position;
-                return !self.closed && to_position(self, arm, position) && learn_one(self, position, reward, context);
+                return !self.is_held && to_position(self, arm, position) && learn_one(self, position, reward, context);
             },
             nb::arg("arm").none(), nb::arg("reward").none(), nb::arg("context").none())
         .def("learn_one", &learn_one, nb::arg("position"), nb::arg("reward").none(), nb::arg("context").none())
         .def(
             "learn_lists",  // arms and rewards in lists: all of them, or none if something is not ready to use
             [](BoundWalk& self, nb::handle arms, nb::handle rewards, nb::handle contexts) {
-                if (self.closed || !PyList_CheckExact(arms.ptr()) || !PyList_CheckExact(rewards.ptr())) return false;
+                if (self.is_held || !PyList_CheckExact(arms.ptr()) || !PyList_CheckExact(rewards.ptr())) return false;
                 const std::size_t n = nb::len(arms);
                 const double* x;
                 if (n > most_listed || nb::len(rewards) != n || !to_context(contexts, self, x, n)) return false;

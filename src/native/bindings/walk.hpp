@@ -16,7 +16,7 @@ struct BoundWalk {
     nanobind::tuple arms;         // (arms,) their ids
     nanobind::dict position_of;   // id -> position
     std::vector<double> context = {};  // scratch: a copy of the current context, or contexts
-    bool closed = false;  // refuses steps while the tree or the evidence is being changed
+    bool is_held = false;  // whether somebody has the policy to themselves, so that single steps are refused
 };
 
 void bind_stream(nanobind::module_& m);

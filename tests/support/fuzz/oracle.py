@@ -77,7 +77,7 @@ def differences(policy: Any, oracle: Oracle, *, exact: bool) -> list[str]:
     ours: Mapping[Any, Path] = dict(zip(policy.tree.arms, policy.tree.paths(), strict=True))
     if ours != oracle.paths:
         return [f"its tree has {sorted(ours.values(), key=repr)}, not {sorted(oracle.paths.values(), key=repr)}"]
-    rows, paths, nodes = policy._state.rows, policy._state.tree.nodes.paths(), oracle.nodes()
+    rows, paths, nodes = policy._state.rows, policy._state.walked_tree.nodes.paths(), oracle.nodes()
     found = [] if set(paths) == set(nodes) else [f"it walks {paths}, not {list(nodes)}"]
     for name in rows.EVIDENCE:
         for path, held in zip(paths, getattr(rows, name), strict=True):
