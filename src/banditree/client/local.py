@@ -72,8 +72,8 @@ class Draws:
         arm = self._drawn.pop()
         known = self._known.get(arm)
         if known is None:
-            with hold(self.policy, changes=False) as state:
-                position = state.tree.position(arm)
+            with hold(self.policy) as state:
+                position = state.walked_tree.position(arm)
                 known = self._known[arm] = answers.decide(state, None, None, position, self.policy.explore)
         return known
 

@@ -255,8 +255,8 @@ class Policy:
         0.25
         """
         vector = self._contexts.one(context)
-        with hold(self, changes=False) as state:
-            limited, position = self._limits(state, only, exclude), state.tree.position(arm)
+        with hold(self) as state:
+            limited, position = self._limits(state, only, exclude), state.walked_tree.position(arm)
             if limited is not None and not np.isin(position, limited.arms_allowed()):
                 return 0.0
             return answers.decide(state, limited, vector, position, self.explore).propensity
