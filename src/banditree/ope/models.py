@@ -99,7 +99,7 @@ def believed_means(tree: Tree, rows: Floats, sums: Floats, squares: Floats | Non
     beliefs.join_evidence()
     beliefs.attach(tree.shape)
     arms = np.arange(tree.n_arms)
-    beliefs.add_batch(tree.shape, Batch.of(arms, sums, rows, None, np.ones(tree.n_arms), tree.n_arms))
+    beliefs.add_batch(tree.shape, Batch.of(arms, sums, rows, None, tree.n_arms))
     return np.asarray(beliefs.mean(tree.shape.node_of, None)[:, 0])
 
 
