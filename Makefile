@@ -60,9 +60,8 @@ advice-picture: setup ## the README's picture of the advice page, which needs Ch
 trust-picture: setup ## the picture of docs/adaptive.md: how ATS learns to trust a tree
 	$(BIN)/python -m tools.pages.trust_picture
 
-bench: setup ## the benchmark tables: policies beside their peers, and the service beside a bare FastAPI endpoint
-	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.service
+bench: setup ## the benchmarks: policies beside their peers, and the service beside a bare endpoint; MINUTES=30 for a part
+	$(BIN)/python -m benchmarks $(if $(MINUTES),--minutes $(MINUTES))
 
 contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form, MINUTES=30 for a part
 	$(BIN)/python -m contest $(if $(QUICK),--quick) $(if $(MINUTES),--minutes $(MINUTES))

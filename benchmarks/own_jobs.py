@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -236,3 +236,54 @@ def threads(contestant: object, *, jobs: int, seeds: int, horizon: int, seed: in
     begin = perf_counter()
     bt.simulate([bt.TSC], problem, horizon=horizon, seeds=seeds, rng=seed, jobs=jobs, progress=False)
     return {"seconds": perf_counter() - begin}
+
+
+# ---------------------------------------------------------------- decisions, logs
+
+
+def decide(contestant: object, *, policy: str, n_arms: int, seed: int) -> dict[str, float]:
+    """CPU seconds of a choice, of the first decision with its probability after a reward, and of the next ones.
+
+    The policy has seen 3,000 rewards of arms in sqrt N clusters that are clicked at rates of their own.
+    """
+    rng = np.random.default_rng(seed)
+    linear = {"dim": 5} if policy.startswith("Lin") else {}
+    built = getattr(bt, policy)(clusters(n_arms, round(n_arms**0.5)), rng=seed, **linear)
+    rates = rng.beta(1, 15, n_arms)
+    contexts = rng.standard_normal((HORIZON, 5))
+    seen = [(x,) if linear else () for x in contexts]
+    for x in seen:
+        arm = built.choose(*x)
+        built.update(arm, int(rng.random() < rates[arm]), *x)
+    few = seen[:200]
+    begin = process_time()
+    for x in few:
+        built.choose(*x)
+    chosen = process_time() - begin
+    first = next_ones = 0.0
+    for x in few[:20]:
+        built.update(built.choose(*x), 0, *x)
+        begin = process_time()
+        built.decide(*x)
+        first += process_time() - begin
+        begin = process_time()
+        for _ in range(10):
+            built.decide(*x)
+        next_ones += process_time() - begin
+    return {"choose": chosen / len(few), "first": first / 20, "next": next_ones / 200}
+
+
+def logs(contestant: object, *, rows: int, seed: int) -> dict[str, float]:
+    """Seconds to read a log from arrays, to learn it, and to evaluate a policy by all estimators."""
+    rng = np.random.default_rng(seed)
+    tree = clusters(100, 10)
+    arms = rng.integers(100, size=rows)
+    table = {"arm": arms, "reward": (rng.random(rows) < 0.05 + arms / 1000).astype(float), "p": np.full(rows, 0.01)}
+    begin = perf_counter()
+    log = bt.read_log(table, arm="arm", reward="reward", propensity="p")
+    read = perf_counter()
+    policy = bt.ATS(tree, rng=seed)
+    policy.learn(log)
+    learned = perf_counter()
+    bt.evaluate(log, policy, tree=tree, behaviour=np.full(100, 0.01), rng=seed)
+    return {"read": read - begin, "learn": learned - read, "evaluate": perf_counter() - learned}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.contestants import NUMPY, OURS, READABLE, Library
 from benchmarks.harness import Arena, Failed, environ, short
-from benchmarks.page import Plot, Section, Spread, Target, ratio
-from benchmarks.plots import draw_cold, draw_growth, draw_targets
+from benchmarks.page import Section, Spread, Target, ratio
 from benchmarks.steps import Options, steps
 from tools.pages.markdown import Table, figures, times
 
@@ -98,7 +97,6 @@ def simulator(arena: Arena, options: Options) -> Section:
         )
     header = ("policy", "native, µs per step", "NumPy loop, µs per step", "faster", "regret, native", "regret, NumPy")
     section.tables.append(("", Table(header, rows)))
-    section.plots.append(Plot("simulator.png", "ratios and targets", partial(draw_targets, section.targets)))
     return section
 
 
@@ -188,8 +186,6 @@ def growth(arena: Arena, options: Options) -> Section:
     if last >= 100_000:
         flat = ratio(seconds["TS", 100_000], seconds["TS", 1000])
         section.targets.append(Target("TS: 100,000 arms against 1,000, per step", flat, 2.0, at_most=True))
-    curves = {POLICIES[policy]: [spreads[policy, n] for n in sizes] for policy in POLICIES}
-    section.plots.append(Plot("growth.png", "microseconds per step against arms", partial(draw_growth, sizes, curves)))
     return section
 
 
@@ -244,7 +240,6 @@ def cold(arena: Arena, options: Options) -> Section:
         if name in spreads and spreads[name][1].median < spreads[OURS][1].median:
             theirs, ours = spreads[name][1].text(), spreads[OURS][1].text()
             section.peer_wins.append(f"{name} decides sooner after a cold start: {theirs} ms against {ours}.")
-    section.plots.append(Plot("cold.png", "milliseconds of import and first decision", partial(draw_cold, spreads)))
     return section
 
 
@@ -314,6 +309,66 @@ def memory(arena: Arena, options: Options) -> Section:
     return section
 
 
+# ---------------------------------------------------------------- decisions, logs, the service
+
+
+DECIDED = {"TSC": (100, 10_000), "ATS": (100, 1000, 10_000), "LinATS": (100, 1000)}
+DECIDE_TEXT = """
+A choice, and a decision with its exact probability: the first one after a reward, and the following ones, in CPU time.
+The policy has seen 3,000 rewards of arms in sqrt N clusters, clicked at rates of their own.
+"""
+
+
+def decide(arena: Arena, options: Options) -> Section:
+    section = Section("Decisions with their probability", DECIDE_TEXT)
+    rows = []
+    for policy, sizes in DECIDED.items():
+        for n_arms in sizes:
+            if n_arms > options.largest:
+                continue
+            found = [
+                arena.ask(OURS, "benchmarks.own_jobs:decide", policy=policy, n_arms=n_arms, seed=round_)
+                for round_ in range(max(3, options.own_rounds // 3))
+            ]
+            spreads = [Spread.of([one[what] for one in found]) * 1e6 for what in ("choose", "first", "next")]
+            rows.append((f"{policy}, {n_arms:,} arms", *(spread.text() for spread in spreads)))
+    header = ("policy", "choose, µs", "decide after a reward, µs", "decide again, µs")
+    section.tables.append(("", Table(header, rows)))
+    return section
+
+
+LOGS_TEXT = """
+A log in memory, 100 arms in 10 clusters: read, learned by ATS, and a policy evaluated by all estimators.
+"""
+
+
+def logs(arena: Arena, options: Options) -> Section:
+    section = Section("Logs", LOGS_TEXT)
+    rows = []
+    for n in (options.log_rows // 10, options.log_rows):
+        found = [arena.ask(OURS, "benchmarks.own_jobs:logs", rows=n, seed=round_) for round_ in range(3)]
+        spreads = [Spread.of([one[what] for one in found]) for what in ("read", "learn", "evaluate")]
+        rows.append((f"{n:,}", *(spread.text() for spread in spreads)))
+    section.tables.append(("", Table(("rows", "read, s", "learn, s", "evaluate, s"), rows)))
+    return section
+
+
+SERVICE_TEXT = """
+`banditree serve` under load from 32 connections, beside a bare FastAPI endpoint that returns a constant; `Local`
+decides in the application's process. All take turns and are compared round by round.
+"""
+
+
+def served(arena: Arena, options: Options) -> Section:
+    from benchmarks import service
+
+    section = Section("The service", SERVICE_TEXT)
+    with TemporaryDirectory() as folder:
+        section.tables.append(("", service.decisions(Path(folder), options.loaded)))
+        section.notes += service.local(Path(folder), options.loaded)
+    return section
+
+
 SECTIONS: dict[str, Callable[[Arena, Options], Section]] = {
     "steps": steps,
     "batches": batches,
@@ -322,4 +377,7 @@ SECTIONS: dict[str, Callable[[Arena, Options], Section]] = {
     "growth": growth,
     "cold": cold,
     "memory": memory,
+    "decide": decide,
+    "logs": logs,
+    "service": served,
 }

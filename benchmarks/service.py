@@ -1,4 +1,4 @@
-"""`python -m benchmarks.service`: how fast `banditree serve` decides and starts, beside a bare FastAPI endpoint.
+"""How fast `banditree serve` decides, beside a bare FastAPI endpoint, and `Local` in the application's process.
 
 All servers run at the same time and take turns under load, so that what else the machine does hits them alike. The
 clients are one thread that only sends and receives, because it shares the processor with the server.
@@ -12,7 +12,6 @@ import os
 import random
 import selectors
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
@@ -23,21 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from banditree.service.engine import Engine
-from banditree.service.events import Event, Kind, new_id
-from banditree.service.serve import open_log, serve
+from banditree.service.serve import serve
 from banditree.service.settings import Plan, Settings
-from banditree.tree import Tree
-from tools.pages.markdown import describe
+from tools.pages.markdown import Table
 
 CONNECTIONS = 32
-ROUNDS, SECONDS = 5, 1.5
+ROUNDS = 5
 SERVED = ("TSC", 100, 10), ("TSC", 10_000, 100), ("ATS", 100, 10), ("ATS", 1000, 32), ("ATS", 10_000, 100)
 SOLD_OUT = ("ATS", 1000, 32)  # also asked without three items, and with items that all earn the same
 RATES = np.random.default_rng(0).beta(1, 15, 10_000).tolist()  # how often each item is clicked
 BARE = "bare FastAPI"
 PLAIN = "bare FastAPI without httptools and uvloop"
-EVENTS = 1_000_000
 FORKS = multiprocessing.get_context("forkserver")
 
 
@@ -150,7 +145,7 @@ class Client:
         return body
 
 
-def load(server: tuple[int, int], into: Measured, asking: Asking, seconds: float = SECONDS) -> None:
+def load(server: tuple[int, int], into: Measured, asking: Asking, seconds: float) -> None:
     """Put a server under load from all connections at once."""
     port, process = server
     began = cpu_seconds(process)
@@ -178,7 +173,7 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def decisions(folder: Path) -> list[str]:
+def decisions(folder: Path, seconds: float) -> Table:
     """Requests per second and the times of decisions: decisions alone, and each followed by its reward."""
     loads: dict[str, tuple[tuple[int, int], Asking]] = {}
     with ExitStack() as servers:
@@ -196,84 +191,57 @@ def decisions(folder: Path) -> list[str]:
                 another = servers.enter_context(running(*ours, str(folder / "alike.db")))
                 loads[f"{what}, all items alike"] = another, Asking(rewards=True, excludes=True, alike=True)
         for server, asking in loads.values():
-            load(server, Measured(), asking, 1.0)  # some evidence to decide by
+            load(server, Measured(), asking, min(1.0, seconds))  # some evidence to decide by
         found = {name: Measured() for name in loads}
         for _ in range(ROUNDS):
             for name, (server, asking) in loads.items():
-                load(server, found[name], asking)
+                load(server, found[name], asking, seconds)
     return table(found)
 
 
-def table(found: dict[str, Measured]) -> list[str]:
+def table(found: dict[str, Measured]) -> Table:
     """Compare with the bare endpoint round by round, because what else the machine does changes."""
-    lines = ["| server | requests/s | of bare | CPU | median | p99 | of bare |", "|---|---|---|---|---|---|---|"]
+    rows = []
     base = found[BARE]
     for name, it in found.items():
         share = median(rate / bare for rate, bare in zip(it.rates, base.rates, strict=True))
         late, bare_late = it.quantile(0.99), base.quantile(0.99)
-        lines.append(
-            f"| {name} | {median(it.rates):,.0f} | {share:.2f} | {median(it.cpu) * 1e6:.0f} us "
-            f"| {it.quantile(0.5):.1f} ms | {late:.1f} ms | {late / bare_late:.1f} |"
+        rows.append(
+            (
+                name,
+                f"{median(it.rates):,.0f}",
+                f"{share:.2f}",
+                f"{median(it.cpu) * 1e6:.0f}",
+                f"{it.quantile(0.5):.1f}",
+                f"{late:.1f}",
+                f"{late / bare_late:.1f}",
+            )
         )
-    return lines
+    return Table(("server", "requests/s", "of bare", "CPU, µs", "median, ms", "p99, ms", "p99 of bare"), rows)
 
 
-def alone(repeats: int = 2000) -> list[str]:
-    """The time of a decision with its propensity, without any service around it."""
-    took = {}
-    for arms, categories in ((100, 10), (10_000, 100)):
-        policy = Settings(policy="TSC").build(
-            Tree.from_paths([(*path, arm) for arm, path in catalogue(arms, categories).items()])
-        )
-        rng = np.random.default_rng(0)
-        for arm in policy.tree.arms:
-            policy.update(arm, int(rng.random() < 0.1))
-        began = time.process_time()
-        for _ in range(repeats):
-            policy.decide()
-        took[arms] = (time.process_time() - began) / repeats * 1e6
-    few, many = took[100], took[10_000]
+def local(folder: Path, seconds: float) -> list[str]:
+    """Decisions per second of `Local`, beside those of the client that asks for each."""
+    from banditree.client import Client, Local
+
+    policy, arms, categories = SOLD_OUT
+    rates = {}
+    with running(run_ours, policy, arms, categories, str(folder / "local.db")) as (port, _):
+        address = f"http://127.0.0.1:{port}"
+        with Local(address, folder=folder / "spool") as here:
+            rates["in the process"] = _rate(here.decide, seconds)
+        rates["by request"] = _rate(Client(address).decide, seconds)
+    here_, asked = rates["in the process"], rates["by request"]
     return [
-        f"A decision of TSC alone: {few:.0f} us among 100 arms, {many:.0f} us among 10,000 ({many / few:.1f} times)."
+        f"`Local` with {policy} and {arms:,} arms: {here_:,.0f} decisions/s in one thread, {here_ / asked:.0f} times "
+        f"as many as `Client`, which asks for each ({asked:,.0f})."
     ]
 
 
-def starts(folder: Path, events: int = EVENTS) -> list[str]:
-    """The time to start on a long log, from the log alone and from a snapshot."""
-    store = str(folder / "long.db")
-    arms = catalogue(1000, 50)
-    names = list(arms)
-    log = open_log(store)
-    log.begin()
-    log.append([Event(1, Kind.ARMS, body={"add": arms}, n=1)])
-    n, rng = 1, np.random.default_rng(0)
-    while n < events:
-        part = []
-        for i, clicked in zip(rng.integers(1000, size=5000), rng.random(5000) < 0.1, strict=True):
-            id_, arm, at = new_id(n * 1000), names[i], n * 1000
-            body = {"request": {}, "arms": [arm], "path": [*arms[arm], arm], "propensity": 0.001, "steps": [0.02, 0.05]}
-            part.append(Event(at, Kind.DECISION, id_, arm=arm, body=body | {"policy": n, "tree": 1}, n=n + 1))
-            part.append(Event(at, Kind.REWARD, id_, arm=arm, value=float(clicked), learned=True, n=n + 2))
-            n += 2
-        log.append(part)
-    log.commit()
-    log.close()
-    took = []
-    for _ in range(2):
-        began = time.perf_counter()
-        engine = Engine(open_log(store))
-        engine.start([Plan(arms)])
-        took.append(time.perf_counter() - began)
-        engine.stop()
-    return [f"Start with {n:,} events: {took[0]:.2f} s from the log, {took[1]:.2f} s from a snapshot."]
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        lines = [f"On {describe()}; {CONNECTIONS} connections.", "", *decisions(folder), "", *alone(), *starts(folder)]
-    print("\n".join([*lines, f"Load of the machine at the end: {os.getloadavg()[0]:.1f}."]))
-
-
-if __name__ == "__main__":
-    main()
+def _rate(decide: Any, seconds: float) -> float:
+    decide()
+    n, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        decide()
+        n += 1
+    return n / (time.perf_counter() - began)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks import problems
 from benchmarks.contestants import NUMPY, OURS, Library
 from benchmarks.harness import Arena, Contestant, Failed
-from benchmarks.page import Plot, Section, Spread, Target, ratio
-from benchmarks.plots import draw_regret, draw_times
-from benchmarks.problems import Case
+from benchmarks.jobs import Case, write
+from benchmarks.page import Section, Spread, Target, ratio
 from tools.pages.markdown import Table, figures, times
 
 
@@ -38,6 +35,8 @@ class Options:
     peer_arms: int = 10_000  # arms for the peers' memory
     cold_rounds: int = 9
     thread_horizon: int = 100_000
+    log_rows: int = 1_000_000
+    loaded: float = 1.5  # seconds of load on a server in a round
 
     @classmethod
     def quick(cls) -> Options:
@@ -57,6 +56,8 @@ class Options:
             peer_arms=1000,
             cold_rounds=3,
             thread_horizon=20_000,
+            log_rows=20_000,
+            loaded=0.2,
         )
 
 
@@ -120,7 +121,7 @@ def steps(arena: Arena, options: Options) -> Section:
         if algorithm in _labels(contestant)
     ]
     with TemporaryDirectory() as folder:
-        files = problems.write(Path(folder), horizon=options.horizon, contextual_horizon=options.contextual_horizon)
+        files = write(Path(folder), horizon=options.horizon, contextual_horizon=options.contextual_horizon)
         _play(arena, options, cells, files)
         blind = {problem: Case.read(str(path)) for problem, path in files.items()}
         horizons = {problem: case.horizon for problem, case in blind.items()}
@@ -171,16 +172,11 @@ def _section(cells: list[Cell], horizons: dict[str, int], blind: dict[str, float
     groups: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.problem].append(cell)
-    for number, (problem, group) in enumerate(groups.items(), start=1):
+    for problem, group in groups.items():
         heading = f"{problem}: {horizons[problem]:,} steps"
         section.tables.append((heading, _table(group)))
         section.notes.append(f"{heading}: choosing at random has a regret of {figures(blind[problem])}.")
         section.notes += [note for cell in group if cell.who == OURS for note in _luck(cell, n_arms[problem])]
-        draw = partial(draw_regret, heading, group, blind[problem])
-        section.plots += [
-            Plot(f"steps-{number}.png", f"time per step, {problem}", partial(draw_times, heading, group)),
-            Plot(f"regret-{number}.png", f"time per step and regret, {problem}", draw),
-        ]
         for algorithm in PLAYED[problem]:
             _judge(section, problem, [cell for cell in group if cell.algorithm == algorithm])
     return section
