@@ -55,6 +55,74 @@ def arrays(contestant: object, *, n_arms: int) -> dict[str, float]:
     }
 
 
+# ---------------------------------------------------------------- many arms
+
+
+def build(contestant: object, *, how: str, n_arms: int) -> dict[str, float]:
+    """Build a tree: one level of clusters, or a binary tree from a nested mapping or a linkage matrix."""
+    labels, halves, linked = _labels(n_arms), _halves(0, n_arms), _linkage(n_arms)
+    begin = perf_counter()
+    if how == "labels":
+        bt.Tree.from_labels(labels)
+    else:
+        bt.Tree(halves) if how == "nested" else bt.Tree.from_linkage(linked)
+    return {"seconds": perf_counter() - begin}
+
+
+@cache
+def _labels(n_arms: int) -> Any:
+    return (np.arange(n_arms) // max(1, round(n_arms**0.5))).tolist()
+
+
+@cache
+def _halves(start: int, stop: int) -> Any:
+    if stop - start <= 2:
+        return list(range(start, stop))
+    middle = (start + stop) // 2
+    return {part[0]: _halves(*part) for part in ((start, middle), (middle, stop))}
+
+
+@cache
+def _linkage(n_arms: int) -> Any:
+    """Neighbours joined in pairs, those in pairs, and so on."""
+    rows: list[tuple[float, ...]] = []
+    open_ = list(range(n_arms))
+    while len(open_) > 1:
+        pairs = list(zip(open_[::2], open_[1::2], strict=False))
+        joined = [n_arms + len(rows) + at for at in range(len(pairs))]
+        rows += [(*pair, float(len(rows) + at), 2.0) for at, pair in enumerate(pairs)]
+        open_ = joined + open_[2 * len(pairs) :]
+    return np.array(rows)
+
+
+def change(contestant: object, *, what: str, policy: str, n_arms: int) -> dict[str, float]:
+    """Time a change of one arm among many, a decision with its probability, or the table."""
+    played, arms = _played(policy, n_arms), iter(range(n_arms, n_arms + 100))
+    calls: dict[str, Callable[[], object]] = {
+        "add": lambda: played.add_arms({next(arms): (0,)}),
+        "move": lambda: played.move_arms({0: (1,)}),
+        "remove": lambda: played.remove_arms([played.tree.arms[-1]]),
+        "table": played.table,
+        "choose": played.choose,
+        "decide": played.decide,
+    }
+    calls[what]()
+    begin = perf_counter()
+    for _ in range(3):
+        calls[what]()
+    return {"seconds": (perf_counter() - begin) / 3}
+
+
+@cache
+def _played(policy: str, n_arms: int) -> bt.Policy:
+    """A policy in whose tree every arm was tried a few times."""
+    rng = np.random.default_rng(0)
+    made: bt.Policy = getattr(bt, policy)(bt.Tree.from_labels(_labels(n_arms)), rng=0)
+    arms = rng.integers(n_arms, size=3 * n_arms)
+    made.update_many(arms, (rng.random(3 * n_arms) < 0.1).astype(float))
+    return made
+
+
 # ---------------------------------------------------------------- batches
 
 

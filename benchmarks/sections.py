@@ -369,6 +369,38 @@ def served(arena: Arena, options: Options) -> Section:
     return section
 
 
+# ---------------------------------------------------------------- many arms
+
+
+MANY_TEXT = """
+How long it takes to build large trees, to change one arm of many, and to ask about all of them. A change copies the
+tree, and decisions go on meanwhile. Every arm was tried three times on average, at random; the clusters are of about
+the square root of the number of arms.
+"""
+
+
+def many(arena: Arena, options: Options) -> Section:
+    section = Section("Many arms", MANY_TEXT)
+    n, tenth, rows = options.largest, options.largest // 10, []
+
+    def measure(shown: str, n_arms: int, job: str, **how: str) -> None:
+        found = [arena.fresh(OURS, f"benchmarks.own_jobs:{job}", n_arms=n_arms, **how)["seconds"] for _ in range(3)]
+        rows.append((shown, f"{n_arms:,}", (Spread.of(found) * 1000).text()))
+
+    measure("Tree.from_labels", n, "build", how="labels")
+    measure("Tree of nested mappings, binary", n, "build", how="nested")
+    measure("Tree.from_linkage, binary", n, "build", how="linkage")
+    for what, call in (("add", "add_arms"), ("move", "move_arms"), ("remove", "remove_arms")):
+        measure(f"TSC.{call} of one arm", n, "change", what=what, policy="TSC")
+    for policy in ("TSC", "ATS"):
+        measure(f"{policy}.table()", 2 * tenth, "change", what="table", policy=policy)
+    for size in (tenth, n):
+        measure("ATS.choose()", size, "change", what="choose", policy="ATS")
+        measure("ATS.decide()", size, "change", what="decide", policy="ATS")
+    section.tables.append(("", Table(("what", "arms", "milliseconds"), rows, left=1)))
+    return section
+
+
 SECTIONS: dict[str, Callable[[Arena, Options], Section]] = {
     "steps": steps,
     "batches": batches,
@@ -380,4 +412,5 @@ SECTIONS: dict[str, Callable[[Arena, Options], Section]] = {
     "decide": decide,
     "logs": logs,
     "service": served,
+    "many": many,
 }

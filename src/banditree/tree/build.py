@@ -31,6 +31,7 @@ class Draft:
         self.arm: Any = [-1]  # the arm's position in the user's order, -1 for a cluster
         self.names: dict[int, Name | None] = {0: None}  # cluster node -> name
         self.arms: list[Name] = []
+        self.index: dict[Name, int] | None = None  # the positions of the arms, if they are known
 
     def add_cluster(self, parent: int, cluster: Name) -> int:
         node = len(self.parent)
@@ -327,6 +328,8 @@ def _edit(
     draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))])
     draft.names = {new: name_of[node] for new, node in enumerate(old.tolist())}
     draft.arms = arms
+    if gone is None:  # a copy is quicker than building it again
+        draft.index = tree.index | {arm: tree.n_arms + at for at, arm in enumerate(added or {})}
     return draft
 
 

@@ -87,7 +87,7 @@ class Tree:
         if not draft.arms:
             raise InvalidValue("a tree needs at least one arm")
         arms = tuple(draft.arms)
-        index = dict(zip(arms, range(len(arms)), strict=True))
+        index = draft.index or dict(zip(arms, range(len(arms)), strict=True))
         if len(index) < len(arms):
             twice = next(arm for at, arm in enumerate(arms) if index[arm] != at)
             raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "beliefs/densities.hpp"
@@ -13,7 +14,7 @@ namespace banditree {
 // The quantiles of Beta(a, b) at two levels, from a sum over a grid of log odds.
 class BetaEnds {
     static constexpr int points = 257;
-    std::vector<double> from_centre = std::vector<double>(points), mass = from_centre;
+    std::vector<double> from_centre = std::vector<double>(points), density = from_centre, mass = from_centre;
     BetaLogOdds posterior;
 
     // 1 / (1 + e^-x)
@@ -34,13 +35,20 @@ class BetaEnds {
         posterior.add(successes, failures);
         const double a = posterior.a[0], b = posterior.b[0], centre = posterior.mode[0];
         const double width = 8.0 * std::sqrt(1.0 / a + 1.0 / b);
-        double before = 0.0, sum = 0.0;
-        for (int i = 0; i < points; ++i) {
-            const double step = -1.0 + 2.0 * i / (points - 1);
-            from_centre[i] = (width + 20.0 / (step < 0.0 ? a : b)) * step * std::fabs(step);
-            const double here = exp(-posterior.drop(0, centre + from_centre[i]));
-            if (i > 0) sum += (here + before) * (from_centre[i] - from_centre[i - 1]);
-            before = here;
+        const double left = width + 20.0 / a, right = width + 20.0 / b;
+        double *const distances = from_centre.data(), *const densities = density.data();
+        in_vectors([=, &one = std::as_const(posterior)]() BANDITREE_INLINE {
+            BANDITREE_INDEPENDENT
+            for (int i = 0; i < points; ++i) {
+                const double step = -1.0 + i * (2.0 / (points - 1)), size = step < 0.0 ? -step : step;
+                const double distance = (step < 0.0 ? left : right) * step * size;
+                distances[i] = distance;
+                densities[i] = exp_lane(-one.drop(0, centre + distance));
+            }
+        });
+        double sum = 0.0;
+        for (int i = 1; i < points; ++i) {
+            sum += (density[i] + density[i - 1]) * (from_centre[i] - from_centre[i - 1]);
             mass[i] = sum;
         }
         for (double& each : mass) each /= sum;
