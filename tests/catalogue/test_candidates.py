@@ -10,7 +10,7 @@ import pytest
 from banditree.catalogue import simulate
 from banditree.catalogue.simulation import WITHOUT_TREE, Candidate, default_seeds, depths, for_tree, parse_candidates
 from banditree.errors import InvalidValue
-from banditree.policy.algorithms import HTS, TS, WITHOUT_CONTEXTS
+from banditree.policy.algorithms import HTS, TS, without_contexts
 from banditree.tree import Tree
 from tests.support.made_up_advice import COUNTED, KNOWN, SHOP
 
@@ -37,7 +37,7 @@ def test_candidates_as_users_spell_them() -> None:
 
 
 def test_every_kind_of_candidate_is_built_and_explained() -> None:
-    for name in WITHOUT_CONTEXTS:
+    for name in without_contexts():
         (candidate,) = parse_candidates([name], SHOP)
         assert candidate.how
         assert "{" not in candidate.how

@@ -15,7 +15,7 @@ from banditree.catalogue import Catalogue, CatalogueError, inspect, read_catalog
 from banditree.catalogue.posterior import NormalPosterior
 from banditree.catalogue.simulation import parse_candidates
 from banditree.errors import InvalidValue
-from banditree.policy.algorithms import WITHOUT_CONTEXTS
+from banditree.policy.algorithms import without_contexts
 
 Floats = NDArray[np.float64]
 TREE = bt.Tree({f"k{k}": [f"i{k}{i}" for i in range(8)] for k in range(6)})
@@ -90,7 +90,7 @@ def test_the_common_spread_is_pooled() -> None:
     assert known.totals / known.plays == pytest.approx([1, 2, 3])
 
 
-@pytest.mark.parametrize("name", WITHOUT_CONTEXTS)
+@pytest.mark.parametrize("name", without_contexts())
 def test_policies_play_with_normal_beliefs(name: str) -> None:
     _, catalogue = made(np.random.default_rng(3))
     (candidate,) = parse_candidates(name, TREE)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue
-from banditree.policy.algorithms import ALGORITHMS, WITHOUT_CONTEXTS, parse_policy
+from banditree.policy.algorithms import ALGORITHMS, parse_policy, without_contexts
 from banditree.policy.policy import Policy
 from banditree.rules import UCB
 
@@ -50,6 +54,58 @@ def test_what_is_not_a_policy_is_refused_with_the_names() -> None:
     with pytest.raises(InvalidValue, match="depth 2"):
         parse_policy("HTS:3", tree=TREE)
     with pytest.raises(InvalidValue):
-        parse_policy("LinTS", among=WITHOUT_CONTEXTS)
+        parse_policy("LinTS", among=without_contexts())
     with pytest.raises(InvalidType):
         parse_policy(3)  # type: ignore[arg-type]
+
+
+PACKAGE = """
+import banditree as bt
+
+
+class Sure(bt.TS):
+    about = bt.TS.about
+
+
+class Odd:
+    pass
+"""
+
+
+def test_a_policy_of_another_package_is_known_by_its_name(tmp_path: Path) -> None:
+    """A distribution is a module and its metadata; commands, services and files know the policy by its entry point."""
+    (tmp_path / "sure.py").write_text(PACKAGE)
+    info = tmp_path / "sure-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sure\nVersion: 1.0\n")
+    points = "Sure = sure:Sure\nOdd = sure:Odd\nTSC = sure:Sure\nGone = nowhere:Gone\n"
+    (info / "entry_points.txt").write_text(f"[banditree.policies]\n{points}")
+    (tmp_path / "items.csv").write_text("item,kind,ctr\na,x,0.1\nb,x,0.2\nc,y,0.3\n")
+    code = """
+import banditree as bt
+from banditree.policy.algorithms import known_policies
+from banditree.service.settings import Settings
+
+assert [name for name in known_policies() if name not in bt.ALGORITHMS] == ["Sure"]
+policy = Settings(policy="sure").build(bt.Tree({"x": ["a", "b"]}))
+policy.update("a", 1)
+again = bt.from_bytes(policy.to_bytes())
+assert type(policy).__name__ == type(again).__name__ == "Sure"
+from banditree.cli.main import main
+import sys
+options = "--arm item --path kind --mean ctr --horizon 100 --seeds 2 --policy Sure,TS"
+sys.argv = f"banditree simulate items.csv {options}".split()
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Sure" in done.stdout
+    for why in ("Odd of sure:Odd is left out", "its name not one of banditree's", "No module named 'nowhere'"):
+        assert why in done.stderr

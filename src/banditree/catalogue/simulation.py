@@ -20,7 +20,7 @@ from banditree.catalogue.items import Catalogue, tree_of
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.policy import Policy
-from banditree.policy.algorithms import ATS, HTS, TS, TSC, UCT, WITHOUT_CONTEXTS, PolicyChoice, parse_policy
+from banditree.policy.algorithms import ATS, HTS, TS, TSC, UCT, PolicyChoice, parse_policy, without_contexts
 from banditree.policy.engines import engine
 from banditree.problems import Problem
 from banditree.rules import UCB
@@ -150,7 +150,7 @@ def parse_candidates(names: PolicyNames | None, tree: Tree) -> list[Candidate]:
         return for_tree(tree)
     listed: list[Candidate] = []
     for given in names if isinstance(names, Iterable) and not isinstance(names, str) else [names]:
-        kind, parameters = parse_policy(given, tree=tree, among=WITHOUT_CONTEXTS)
+        kind, parameters = parse_policy(given, tree=tree, among=without_contexts())
         if kind is HTS and not parameters:
             parameters = {"depth": tree.depth}
         candidate = Candidate(kind, **parameters)

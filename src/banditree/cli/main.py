@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +50,7 @@ def application() -> typer.Typer:
 
     def banditree(version: bool = option) -> None:
         """Bandits on trees of arms: the paper's figures, and policies for your own catalogue."""
+        print_what_is_logged()
 
     app.callback(cls=PlainGroup)(banditree)
     commands: list[Callable[..., None]] = [
@@ -64,6 +67,21 @@ def application() -> typer.Typer:
     for command in commands:
         app.command(command.__name__.removesuffix("_command"), cls=PlainCommand)(command)
     return app
+
+
+class _Stderr(logging.Handler):
+    """Prints the text of what is logged on stderr, as it is at that time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), file=sys.stderr, flush=True)
+
+
+def print_what_is_logged() -> None:
+    """Print what long work says, unless the logger ``banditree`` was given handlers."""
+    logger = logging.getLogger("banditree")
+    if not logger.hasHandlers():
+        logger.addHandler(_Stderr())
+        logger.setLevel(logging.INFO)
 
 
 def _engine() -> str:

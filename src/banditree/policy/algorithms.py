@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from banditree.beliefs import AdaptiveLinear, Beta, Counts, Linear, adaptive, adaptive_linear
@@ -360,12 +361,42 @@ class PolicyChoice(NamedTuple):
         return partial(self.kind, **self.parameters) if self.parameters else self.kind
 
 
-WITHOUT_CONTEXTS = {name: kind for name, kind in ALGORITHMS.items() if not kind.about.takes_contexts}
+ENTRY_POINTS = "banditree.policies"  # the group under which another package names its policies
+
+
+@cache
+def known_policies() -> Mapping[str, type[Policy]]:
+    """Return the policies by name: those above, and those of other packages that are installed.
+
+    A package offers a policy by an entry point: ``Mine = "package.module:Mine"`` in the group ``banditree.policies``.
+    """
+    import logging  # `import banditree` does not wait for these two
+    from importlib.metadata import entry_points
+
+    known = dict(ALGORITHMS)
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            kind = point.load()
+            if not (isinstance(kind, type) and issubclass(kind, Policy) and point.name not in ALGORITHMS):
+                raise TypeError(f"{kind!r:.60} must be a subclass of Policy, and its name not one of banditree's")
+            known[point.name] = kind
+        except Exception as error:  # whatever is wrong with that package, the others work
+            logging.getLogger("banditree").warning(
+                "the policy %s of %s is left out: %s", point.name, point.value, error
+            )
+    return MappingProxyType(known)
+
+
+def without_contexts() -> dict[str, type[Policy]]:
+    """Return the policies that take no contexts."""
+    return {name: kind for name, kind in known_policies().items() if not kind.about.takes_contexts}
+
+
 SPELLING = re.compile(r"(\w+?)(?:[:(](?:depth=)?(\d+)\)?)?")
 
 
 def parse_policy(
-    name: str | type[Policy], *, tree: Tree | None = None, among: Mapping[str, type[Policy]] = ALGORITHMS
+    name: str | type[Policy], *, tree: Tree | None = None, among: Mapping[str, type[Policy]] | None = None
 ) -> PolicyChoice:
     """Find the policy that a user names: "TS", "HTS" (the whole tree), "HTS:2", "HTS(depth=2)" or the class HTS.
 
@@ -374,12 +405,13 @@ def parse_policy(
     >>> parse_policy("hts:2").label, parse_policy(LinTS).label
     ('HTS(depth=2)', 'LinTS')
     """
+    among = known_policies() if among is None else among
     text = next((key for key, kind in among.items() if kind is name), name)
     if not isinstance(text, str):
         raise InvalidType(f"policy {name!r} must be a name such as 'TSC' or 'HTS:2', or one of {', '.join(among)}")
     match = SPELLING.fullmatch(text.strip())
     kind = {key.lower(): value for key, value in among.items()}.get(match[1].lower()) if match else None
-    if match is not None and kind is None and match[1].lower() in (key.lower() for key in ALGORITHMS):
+    if match is not None and kind is None and match[1].lower() in (key.lower() for key in known_policies()):
         raise InvalidValue(f"policy {text!r} needs contexts, and there are none here; it must be one of {_join(among)}")
     if match is None or kind is None:
         raise InvalidValue(f"there is no policy {text!r}; it must be one of {_join(among)}; with a depth as in 'HTS:2'")

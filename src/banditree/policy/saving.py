@@ -24,7 +24,7 @@ from banditree.beliefs.priors import Prior, parts
 from banditree.data.features import Features
 from banditree.errors import BadFile, InvalidType, InvalidValue
 from banditree.errors.checks import whole
-from banditree.policy.algorithms import ALGORITHMS
+from banditree.policy.algorithms import ALGORITHMS, known_policies
 from banditree.policy.policy import Policy
 from banditree.policy.state import hold
 from banditree.rules import RULES, Rule
@@ -183,7 +183,8 @@ def _build(
             described = [(None, saved["belief"]), *saved["own"]]
             belief, own = parts({key: _rebuild(part, BELIEFS) for key, part in described})
         rule = _rebuild(saved["rule"], RULES) if rule is None else rule
-        kind = kind or ALGORITHMS.get(saved["policy"], Policy)
+        if kind is None and (kind := ALGORITHMS.get(saved["policy"])) is None:
+            kind = known_policies().get(saved["policy"], Policy)
     policy = kind.__new__(kind)
     with _whole(source, also=not has_own_parts):
         start = None if rng is None else stream  # without a seed a fork draws afresh

@@ -1,4 +1,4 @@
-"""Show how far long work is: a bar on a terminal, and a line now and then in a pipe or a log."""
+"""Show how far long work is: a bar on a terminal, and elsewhere a line now and then, by the logger ``banditree``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_NATIVE = "This runs on the readable engine, about 20 times slower: the native
 
 
 class ProgressLines:
-    """Say on stderr, now and then, how much of the work is done; for commands whose output goes to a pipe or a log.
+    """Say now and then how much of the work is done, where there is no terminal to show a bar on.
 
     Called with the share that is done, from 0 to 1. Work in several rounds starts again at 0.
     """
@@ -50,8 +50,10 @@ class ProgressLines:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Say something about long work; commands print it on stderr."""
+    import logging  # `import banditree` does not wait for it
+
+    logging.getLogger("banditree").info("%s", text)
 
 
 @contextmanager
@@ -100,7 +102,8 @@ def steps_bar(steps: int, progress: Progress) -> Iterator[ShowSteps]:
         return
     with progress_bar(progress, rate=True) as bar:
         if bar is None:
-            yield lambda _: None
+            lines = ProgressLines("simulating: ")
+            yield lambda done: lines(done / steps) if progress is None else None
             return
         task = bar.add_task("simulating", total=steps, rate="")
         is_explained = False
