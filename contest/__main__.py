@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from threading import local
-from time import perf_counter
+from time import monotonic, perf_counter
 
 import numpy as np
 
@@ -92,6 +92,20 @@ def fingerprint(environment: Environment, horizon: int | None = None) -> str:
 def page_digest() -> str:
     """What the page depends on here: our policies, and the worlds."""
     return evidence.digest(evidence.law(OURS), *map(fingerprint, ENVIRONMENTS))
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The page, as `make pages` makes it."""
+
+    name = "contest"
+
+    def digest(self) -> str:
+        return page_digest()
+
+    def make(self, folder: Path, until: float = float("inf")) -> int:
+        minutes = [] if until == float("inf") else ["--minutes", str(max((until - monotonic()) / 60, 1e-3))]
+        return main(["--out", str(folder), *minutes])
 
 
 def planned(

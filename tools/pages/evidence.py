@@ -49,9 +49,10 @@ def law(policies: Sequence[str] = POLICIES) -> str:
 def _played(name: str, normal: bool) -> str:
     """What a policy does on clicks, or on rewards with noise that it has to learn."""
     tree = bt.Tree.from_labels(np.repeat(np.arange(len(WIDTHS)), WIDTHS).tolist())
-    is_linear = name.startswith("Lin")
-    settings: dict[str, Any] = {"dim": 2} if is_linear else {"prior": bt.Gaussian()} if normal else {}
-    policy = getattr(bt, name)(tree, rng=3, **settings)
+    is_linear, kind = name.startswith("Lin"), getattr(bt, name)
+    has_prior = normal and kind.about.takes_prior
+    settings: dict[str, Any] = {"dim": 2} if is_linear else {"prior": bt.Gaussian()} if has_prior else {}
+    policy = kind(tree, rng=3, **settings)
     stream = np.random.default_rng(4)
     means, slopes = stream.uniform(0.1, 0.6, tree.n_arms), stream.normal(size=(tree.n_arms, 2))
     chosen = []

@@ -1,10 +1,10 @@
-"""How exact and how fast are winning probabilities? Errors against SciPy, and times, of beliefs as policies have them.
-
-``python -m tools.pages.probability_table`` prints the table of docs/exact-probabilities.md.
-"""
+"""The table of docs/exact-probabilities.md: errors of winning probabilities against SciPy, and times."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +15,10 @@ import banditree as bt
 from banditree.beliefs import winning as readable
 from banditree.stream import native
 from tests.support.winning import by_quadrature
+from tools.pages import evidence
+from tools.pages.evidence import DOCS, Page, Part
+from tools.pages.journal import Line
+from tools.pages.markdown import Table, table
 
 Floats = NDArray[np.float64]
 Belief = tuple[Floats, Floats]
@@ -35,23 +39,23 @@ def played(arms: int, rewards: int, seed: int = 0) -> Belief:
     return a, b
 
 
-def cases() -> dict[str, Belief]:
+def cases() -> dict[str, Callable[[], Belief]]:
     rng = np.random.default_rng(5)
     wins = rng.binomial(10_000, 0.5 + 0.01 * rng.standard_normal(32)).astype(float)
     return {
-        "10 arms, a few plays each": (1.0 + rng.integers(0, 3, 10), 1.0 + rng.integers(0, 6, 10)),
-        "1,000 arms, a few plays each": (1.0 + rng.integers(0, 3, 1000), 1.0 + rng.integers(0, 6, 1000)),
-        "32 arms, 10,000 plays each": (1 + wins, 10_001 - wins),
-        "20 arms from Beta(0.05, 0.05)": (0.05 + (np.arange(20) % 3 == 0), 0.05 + (np.arange(20) % 4 == 0)),
-        "20 arms from Beta(0.001, 0.001)": (0.001 + rng.integers(0, 3, 20), 0.001 + rng.integers(0, 30, 20)),
-        "3 arms, 2 million plays each": (np.array([1e6, 1.001e6, 0.999e6]), np.full(3, 1e6)),
-        "60 arms, shapes from 0.001 to a million": (10 ** rng.uniform(-3, 6, 60), 10 ** rng.uniform(-3, 6, 60)),
-        "32 arms after 3,000 rewards": played(32, 3_000),
-        "32 arms after 300,000 rewards": played(32, 300_000),
-        "1,000 arms after 3,000 rewards": played(1000, 3_000),
-        "1,000 arms after 300,000 rewards": played(1000, 300_000),
-        "1,000 arms, all different": (1 + 3 * rng.random(1000), 1 + 30 * rng.random(1000)),
-        "100,000 arms after 3,000 rewards": played(100_000, 3_000),
+        "10 arms, a few plays each": lambda: (1.0 + rng.integers(0, 3, 10), 1.0 + rng.integers(0, 6, 10)),
+        "1,000 arms, a few plays each": lambda: (1.0 + rng.integers(0, 3, 1000), 1.0 + rng.integers(0, 6, 1000)),
+        "32 arms, 10,000 plays each": lambda: (1 + wins, 10_001 - wins),
+        "20 arms from Beta(0.05, 0.05)": lambda: (0.05 + (np.arange(20) % 3 == 0), 0.05 + (np.arange(20) % 4 == 0)),
+        "20 arms from Beta(0.001, 0.001)": lambda: (0.001 + rng.integers(0, 3, 20), 0.001 + rng.integers(0, 30, 20)),
+        "3 arms, 2 million plays each": lambda: (np.array([1e6, 1.001e6, 0.999e6]), np.full(3, 1e6)),
+        "60 arms, shapes from 0.001 to a million": lambda: (10 ** rng.uniform(-3, 6, 60), 10 ** rng.uniform(-3, 6, 60)),
+        "32 arms after 3,000 rewards": lambda: played(32, 3_000),
+        "32 arms after 300,000 rewards": lambda: played(32, 300_000),
+        "1,000 arms after 3,000 rewards": lambda: played(1000, 3_000),
+        "1,000 arms after 300,000 rewards": lambda: played(1000, 300_000),
+        "1,000 arms, all different": lambda: (1 + 3 * rng.random(1000), 1 + 30 * rng.random(1000)),
+        "100,000 arms after 3,000 rewards": lambda: played(100_000, 3_000),
     }
 
 
@@ -65,7 +69,13 @@ def milliseconds(engine: Any, a: Floats, b: Floats, repeats: int) -> str:
     return f"{1e3 * min(times):.2g}"
 
 
-def row(name: str, a: Floats, b: Floats) -> str:
+COLUMNS = ("beliefs", "classes", "largest relative error", "sum less 1", "native, ms", "readable, ms")
+START, END = "<!-- table: start -->", "<!-- table: end -->"
+
+
+def measure(beliefs: Callable[[], Belief]) -> list[Line]:
+    """The errors and times of a case."""
+    a, b = beliefs()
     classes = len(set(zip(a.tolist(), b.tolist(), strict=True)))
     engine = readable if native is None else native
     found = engine.beta_wins(a, b)
@@ -75,17 +85,29 @@ def row(name: str, a: Floats, b: Floats) -> str:
         expected = by_quadrature(a, b)[first]
         large = expected > 1e-12
         error = f"{np.abs(found[first][large] / expected[large] - 1).max():.0e}"
-    cells = [name, f"{classes:,}", error, f"{abs(found.sum() - 1):.0e}"]
-    cells += ["" if native is None else milliseconds(native, a, b, 30), milliseconds(readable, a, b, 5)]
-    return "| " + " | ".join(cells) + " |"
+    times = ("" if native is None else milliseconds(native, a, b, 30), milliseconds(readable, a, b, 5))
+    return [dict(zip(COLUMNS[1:], (f"{classes:,}", error, f"{abs(found.sum() - 1):.0e}", *times), strict=True))]
 
 
-def main() -> None:
-    print("| beliefs | classes | largest relative error | sum less 1 | native, ms | readable, ms |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for name, (a, b) in cases().items():
-        print(row(name, a, b), flush=True)
+def parts() -> list[Part]:
+    """Every case is a part. What they depend on shows in the probabilities of three small ones."""
+    known = list(cases().items())
+    engine = readable if native is None else native
+    small = [engine.beta_wins(*beliefs()) for _, beliefs in (known[0], known[3], known[6])]
+    return [
+        Part(name, evidence.digest(name, evidence.numbers(small)), partial(measure, beliefs)) for name, beliefs in known
+    ]
 
 
-if __name__ == "__main__":
-    main()
+def text(lines: list[Line], folder: Path) -> str:
+    """The page as it is, with another table between its marks."""
+    page = (DOCS / "exact-probabilities.md").read_text(encoding="utf-8")
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    assert (start, end) == (START, END), "docs/exact-probabilities.md has lost the marks around its table"
+    rows = [(line["part"], *(line[column] for column in COLUMNS[1:])) for line in lines]
+    written = f"{before}{START}\n\n{table(Table(COLUMNS, rows))}\n\n{END}{after}"
+    return written.partition("\nAll lines: [data/")[0].partition("\n**Pending:")[0]
+
+
+PAGE = Page("exact-probabilities", COLUMNS[1:], parts, text)
