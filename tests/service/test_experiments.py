@@ -85,32 +85,6 @@ def test_experiments_have_their_own_arms_decisions_and_state(tmp_path: Path) -> 
             service.engine.snapshots.n = service.engine.n
 
 
-def test_a_store_of_version_0_2_is_taken_over(tmp_path: Path) -> None:
-    import sqlite3
-
-    store = tmp_path / "decisions.db"
-    with sqlite3.connect(store) as old:
-        old.execute(
-            "CREATE TABLE banditree_events (n BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL, id TEXT, "
-            "position INTEGER NOT NULL, arm TEXT, value DOUBLE PRECISION, learned INTEGER NOT NULL, body TEXT)"
-        )
-        old.execute("CREATE UNIQUE INDEX banditree_once ON banditree_events (id, kind, position)")
-        old.execute("CREATE TABLE banditree_head (one INTEGER PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)")
-        body = {"request": {}, "arms": ["hats1"], "path": ["hats", "hats1"], "propensity": 0.2, "steps": [0.2]}
-        rows: list[Any] = [
-            (1, 1, "arms", None, 0, None, None, 0, json.dumps({"add": ARMS, "source": "items.csv"})),
-            (2, 2, "decision", "d", 0, "hats1", None, 0, json.dumps(body | {"policy": 0, "tree": 1})),
-            (3, 3, "reward", "d", 0, "hats1", 1.0, 1, None),
-        ]
-        old.executemany("INSERT INTO banditree_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        old.execute("INSERT INTO banditree_head VALUES (1, 3, 3)")
-    old.close()
-    with inside(Plan(ARMS, TSC), store=store) as (_, http):
-        assert http.get("/v1/decisions/d").json()["reward"] == 1
-        assert http.get("/v1/tree").json()["nodes"][0]["plays"] == 1
-        assert http.post("/v1/decisions", json={"id": "d"}).status_code == 200
-
-
 def test_a_config_file_has_a_table_for_each_experiment(tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text(ITEMS)
     config = tmp_path / "experiments.toml"

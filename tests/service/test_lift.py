@@ -14,6 +14,7 @@ from banditree.service import lift
 from banditree.service.events import Cohort, Event, Kind
 from banditree.service.lift import Account, Moments, compare, in_control
 from banditree.service.settings import Plan, Settings
+from banditree.service.state import State
 from banditree.service.views import outlook
 from banditree.tree import Tree
 from tests.support.serving import inside
@@ -138,7 +139,7 @@ def sums(decisions: float, successes: float) -> Moments:
 
 def test_sums_over_units_are_those_of_the_definition() -> None:
     rng = random.Random(1)
-    account, by_unit = Account(None), dict[str, list[float]]()
+    account, by_unit = Account(), dict[str, list[float]]()
     for step in range(300):
         unit = f"u{rng.randrange(40)}"
         account.add([Event(step, Kind.DECISION, f"d{step}", unit=unit, cohort=Cohort.POLICY)])
@@ -162,22 +163,24 @@ def test_sums_over_units_are_those_of_the_definition() -> None:
 
 
 def test_decisions_whose_window_is_open_are_left_out_of_both_groups() -> None:
-    account = Account(10.0)
+    state = State("main", Settings(policy="TSC", control=0.5, reward_window=10.0))
+    start: list[Event] = [Event(0, Kind.ARMS, body={"add": {"a": ["x"], "b": ["y"]}})]
     for place, cohort in enumerate((Cohort.POLICY, Cohort.CONTROL)):
         for at, name in ((0, f"old{place}"), (9_000_000, f"new{place}")):
-            account.add([Event(at, Kind.DECISION, name, cohort=cohort)])
-            account.add([Event(9_000_000, Kind.REWARD, name, value=1.0, cohort=cohort)])
-    later = account.moments_at(12_000_000)
-    assert [later[cohort].d for cohort in (Cohort.POLICY, Cohort.CONTROL)] == [1, 1]
-    assert account.moments(Cohort.POLICY).d == 0  # looking has changed nothing
-    account.close(12_000_000)
-    assert account.moments(Cohort.POLICY) == later[Cohort.POLICY]
-    account.add([Event(12_000_000, Kind.REWARD, "old0", value=5.0, cohort=Cohort.POLICY)])  # too late
-    assert account.moments(Cohort.POLICY).r == 1
-    restored = Account.from_dict(account.to_dict(), 10.0)
-    assert restored.to_dict() == account.to_dict()
-    restored.close(20_000_000)
-    assert restored.moments(Cohort.CONTROL).d == 2
+            start.append(Event(at, Kind.DECISION, name, arm="a", cohort=cohort))
+    start.sort(key=lambda event: event.at)
+    rewards = [event._replace(at=9_000_000, kind=Kind.REWARD, value=1.0) for event in start[1:]]
+    state.apply([event._replace(n=n) for n, event in enumerate([*start, *rewards], 1)])
+    later = state.moments_at(16_000_000)
+    assert [(later[cohort].d, later[cohort].r) for cohort in (Cohort.POLICY, Cohort.CONTROL)] == [(1, 1), (1, 1)]
+    assert state.account.moments(Cohort.POLICY).d == 0  # looking has changed nothing
+    late = rewards[0]._replace(at=16_000_000, position=1, value=5.0, n=10)  # too late
+    state.apply([late])
+    assert state.account.moments(Cohort.POLICY) == later[Cohort.POLICY]
+    restored = State.from_bytes(state.to_bytes(), "main", state.settings)
+    assert restored.to_bytes() == state.to_bytes()
+    restored.apply([Event(30_000_000, Kind.TIME, n=11)])
+    assert restored.account.moments(Cohort.CONTROL).d == 2
 
 
 def test_a_unit_is_always_in_the_same_group_and_the_share_is_right() -> None:

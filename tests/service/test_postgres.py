@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
+import httpx
 import pytest
 
 from banditree.service import engine, snapshots
 from banditree.service.events import MAIN, Event, Kind
 from banditree.service.serve import open_log
+from banditree.service.settings import Plan, Settings
 from banditree.service.store_postgres import PostgresLog
 from tests.support.databases import Database, postgres, programs
 from tests.support.serving import Server, inside, serving, start, until
@@ -113,6 +116,7 @@ def test_a_snapshot_of_what_was_folded_again_says_which_events_it_holds(
         def late() -> None:
             if first.engine.refolds.is_ready:
                 assert other.post("/v1/decisions").status_code == 201
+                first.engine.log.settled(5.0)
                 refold()
                 save()
             else:
@@ -146,27 +150,82 @@ def test_a_process_that_starts_may_find_a_snapshot_of_this_very_moment(
 
 
 @pytest.mark.parametrize("ends", ["with a commit", "without"])
-def test_events_are_visible_in_the_order_of_their_numbers(database: Database, ends: str) -> None:
-    """Another process waits for the end of the log, whatever the database's own default is, and leaves no gap."""
+def test_numbers_are_settled_when_nobody_can_fill_a_gap_below(database: Database, ends: str) -> None:
+    """Another process stores a later number first, and a transaction of somebody else is older than both."""
     with ExitStack() as opened:
-        first, second, third = (opened.enter_context(closing(PostgresLog(database.address))) for _ in range(3))
+        slow, quick, third = (opened.enter_context(closing(PostgresLog(database.address))) for _ in range(3))
         third.run("ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'")
-        for log in (first, second):
+        for log in (slow, quick):
             log.reopen()
-        n = first.begin()
-        first.append([Event(1, Kind.PAUSE, n=n + 1)])
-        with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(second.begin)
+        assert slow.begin() == quick.begin() == 0
+        first = Event(1, Kind.DECISION, "first", arm="a", body={})
+        slow.append([first])
+        quick.append([first._replace(id="second")])
+        quick.commit()
+        assert [event.id for page in third.pages(0) for event in page] == ["second"]
+        assert third.settled(0.1) == 0  # so nobody folds it yet
+        with ThreadPoolExecutor(1) as pool:  # what changes all waits for what is being stored
+            alone = pool.submit(quick.begin, alone=True)
             until(lambda: third.run("SELECT 1 FROM pg_locks WHERE NOT granted"))
-            assert third.last() == n
-            assert list(third.pages(n)) == []
             if ends == "without":
-                third.run("SELECT pg_terminate_backend(?)", (first._connection.info.backend_pid,))
+                third.run("SELECT pg_terminate_backend(?)", (slow._connection.info.backend_pid,))
             else:
-                first.commit()
-                n += 1
-            assert waiting.result(30) == n
-        assert [event.n for page in second.pages(0) for event in page] == list(range(1, n + 1))
+                slow.commit()
+            assert alone.result(30) == 2
+        quick.rollback()
+        assert third.settled(5.0) == 2
+        stored = [event.id for page in third.pages(0) for event in page]
+        assert stored == (["second"] if ends == "without" else ["first", "second"])
+
+
+def test_what_two_processes_store_at_once_is_there_once(database: Database) -> None:
+    """The same decision, the same reward, and a unit that keeps its decision: the second process looks again."""
+    plan = Plan({f"arm{i}": [] for i in range(50)}, Settings(policy="TS", sticky=1000.0))
+    with (
+        inside(plan, store=database.address) as (first, one),
+        inside(plan, store=database.address) as (second, two),
+    ):
+        looks = [service.engine.writer._look_up for service in (first, second)]
+        barrier = Barrier(2)
+
+        def meet(look: Any) -> Any:
+            def look_up(commands: Any) -> Any:
+                found = look(commands)
+                with suppress(BrokenBarrierError):
+                    barrier.wait(0.5)  # both have looked, and neither has stored
+                return found
+
+            return look_up
+
+        for service, look in zip((first, second), looks, strict=True):
+            vars(service.engine.writer)["_look_up"] = meet(look)
+        with ThreadPoolExecutor(2) as pool:
+
+            def both(method: str, path: str, bodies: list[Any]) -> list[httpx.Response]:
+                barrier.reset()
+                asked = [
+                    pool.submit(http.request, method, path, json=body)
+                    for http, body in zip((one, two), bodies, strict=True)
+                ]
+                answers = [each.result(60) for each in asked]
+                barrier.abort()
+                return answers
+
+            for place in range(5):
+                bodies: list[Any] = [{"id": f"d{place}"}] * 2
+                answers = both("POST", "/v1/decisions", bodies)
+                assert sorted(answer.status_code for answer in answers) == [200, 201]
+                assert answers[0].json() == answers[1].json()
+                rewards = both("PUT", f"/v1/decisions/d{place}/reward", [{"reward": 0}, {"reward": 1}])
+                assert sorted(answer.status_code for answer in rewards) == [200, 409]
+                kept = both("POST", "/v1/decisions", [{"unit": f"v{place}"}] * 2)
+                assert kept[0].json() == kept[1].json()
+                with closing(open_log(database.address)) as log:
+                    assert log.settled(5.0) == log.last()
+        states = [service.engine.states[MAIN] for service in (first, second)]
+        until(lambda: [state.decisions for state in states] == [10, 10])
+        assert states[0].to_bytes() == states[1].to_bytes()
+        assert states[0].policy[()].plays == 5
 
 
 def test_while_the_database_is_away_there_is_a_503_and_then_it_goes_on(database: Database, tmp_path: Path) -> None:

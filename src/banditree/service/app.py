@@ -7,15 +7,14 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
-from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from banditree import __version__
 from banditree.errors import BanditreeError
@@ -49,6 +48,7 @@ T = TypeVar("T", bound=BaseModel)
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
+SETTLED_SECONDS = 1.0  # that an export waits for decisions that are just being stored
 ANSWERED_ERRORS = (Refused, StoreUnavailable)
 
 
@@ -65,18 +65,14 @@ class Service:
         self._looking = asyncio.Lock()
         self._shelf, self._past = edge.Shelf(), edge.Past()
         self._done: set[str] = set()  # experiments that were said to be done
-        engine.watch = self._watch
+        engine.replica.watch = self.hub.send
+        engine.writer.on_stored = self.metrics.count_events
         self._handlers: dict[str, tuple[Callable[..., Awaitable[Response]], type[BaseModel]]] = {
             route.handler: (handler := getattr(self, route.handler), routes.query_model(handler))
             for route in routes.TABLE
         }
         self.app = self._app()
         self.guarded = Guard(self._route, self.access, self.metrics)
-
-    def _watch(self, events: Sequence[Event], own: bool) -> None:
-        if own:
-            self.metrics.count_events(events)
-        self.hub.send(events)
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -132,9 +128,9 @@ class Service:
         return await self._do(request, command(read(request, schema.DecisionRequest)))
 
     async def look_up(self, request: Request) -> Response:
-        id_, name = _decision_id(request), self._state(request).name
-        history = await self._read(lambda log: log.find(name, [id_])[id_])
-        return json_response(200, commands.describe_decision(history, id_))
+        id_, state = _decision_id(request), self._state(request)
+        history = await self._read(lambda log: log.find(state.name, [id_])[id_])
+        return json_response(200, commands.describe_decision(history, id_, state.settings, self.engine.log.now()))
 
     async def withdraw(self, request: Request) -> Response:
         return await self._do(request, commands.Withdraw(_decision_id(request), experiment=_experiment(request)))
@@ -407,7 +403,8 @@ class Service:
         return json_response(200, await self._report(self._state(request)))
 
     async def _report(self, state: State) -> dict[str, Any]:
-        report: dict[str, Any] = await self.engine.look(views.report, state)
+        at = self.engine.log.now()
+        report: dict[str, Any] = await self.engine.look(lambda its: views.report(its, at), state)
         async with self._looking:
             outlook = await asyncio.to_thread(self._outlook, state)
         return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}
@@ -434,16 +431,30 @@ class Service:
                         say("little left to learn", experiment=name, remaining=report["remaining"])
             await asyncio.sleep(OUTLOOK_SECONDS)
 
-    async def log(self, request: Request, format: str = "ndjson") -> Response:  # noqa: A002
-        if format not in ("ndjson", "csv"):
-            raise Refused(422, f"format={format!r} must be ndjson or csv")
+    async def log(
+        self,
+        request: Request,
+        format: Literal["ndjson", "csv"] = "ndjson",  # noqa: A002
+        after: Annotated[int, Field(ge=0, lt=2**63)] = 0,
+        limit: Annotated[int, Field(ge=1)] | None = None,
+    ) -> Response:
+        """The decisions after an event, as they are sent: what a client does not read yet is not read from the store.
+
+        The header Banditree-Next has the event to go on from.
+        """
         state = self._state(request)
-        features = [] if state.features is None else list(state.features.spec)
-        log = await asyncio.to_thread(self.engine.log.reading)
-        rows = views.log_rows(log, state.name, features, state.voids)
-        lines = views.as_csv(rows, views.log_columns(features)) if format == "csv" else views.as_ndjson(rows)
+
+        def begin() -> views.LogReader:
+            log = self.engine.log.reading()
+            reader = views.LogReader(log, state, until=max(log.settled(SETTLED_SECONDS), after))
+            if limit is not None:
+                reader.limit(after, limit)
+            return reader
+
+        reader = await asyncio.to_thread(begin)
+        pages = reader.csv(after) if format == "csv" else reader.ndjson(after)
         media = "text/csv; charset=utf-8" if format == "csv" else "application/x-ndjson"
-        return StreamingResponse(_in_chunks(lines), media_type=media)
+        return StreamingResponse(pages, media_type=media, headers={"banditree-next": str(reader.until)})
 
     async def events(self, request: Request) -> Response:
         """Send the events of all experiments; under an experiment's own path, only those of it."""
@@ -454,7 +465,7 @@ class Service:
         last = int(text) if text.isdecimal() and len(text) < 19 else None
 
         async def read_events(after: int, most: int) -> list[Event]:
-            events: list[Event] = await self._read(lambda log: log.events(after, most, name))
+            events: list[Event] = await self._read(lambda log: log.events(after, most, name, until=self.engine.n))
             return events
 
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -492,7 +503,7 @@ class Service:
         engine = self.engine
         text = self.metrics.text(
             events=engine.n,
-            lag=max(0, engine.head - engine.n),
+            lag=engine.lag,
             arms={state.name: state.policy.tree.n_arms for state in list(engine.states.values()) if not state.is_empty},
             ready=engine.unavailable is None,
         )
@@ -578,9 +589,3 @@ def _decision_id(request: Request) -> str:
     if not id_.isprintable() or len(id_) > schema.MAX_NAME:
         raise Refused(404, f"there is no decision {id_[: schema.MAX_NAME]!r}")
     return id_
-
-
-def _in_chunks(lines: Iterator[str]) -> Iterator[str]:
-    """Join the lines to longer pieces, which are sent faster."""
-    while part := "".join(islice(lines, 200)):
-        yield part

@@ -53,12 +53,10 @@ def _settings(log: EventLog) -> dict[str, Settings]:
 
 def _end(log: EventLog, settings: dict[str, Settings], limit: int) -> int:
     """Return the last event to archive; 0 if there is none. Decisions with open windows, or that units keep, stay."""
-    times = [time or 0.0 for its in settings.values() for time in (its.reward_window, its.sticky)]
+    times = [time or 0.0 for its in settings.values() for time in (2 * (its.reward_window or 0.0), its.sticky)]
     oldest = min(limit, log.now() - round(max(times, default=0.0) * 1e6))
     young = log.run("SELECT MIN(n) FROM banditree_events WHERE at >= ? AND kind <> ?", (oldest, Kind.FOLD))[0][0]
     end = log.last() if young is None else int(young) - 1
-    if any(its.default_reward is not None for its in settings.values()):
-        end = min(end, int(log.fact("swept") or 0))
     old = log.count("n <= ? AND kind NOT IN (?, ?)", (end, Kind.FOLD, Kind.DELETION))
     return end if old else 0
 
@@ -117,7 +115,7 @@ def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
         if state.changed_at and name not in gone:
             folds.append(fold_event(log, name, state.changed_at, state.to_bytes(), its))
     try:
-        log.begin()
+        log.begin(alone=True)
         log.run("DELETE FROM banditree_events WHERE n <= ? AND kind <> ?", (end, Kind.DELETION))
         log.insert(folds)
         log.commit()
@@ -148,7 +146,7 @@ def adopt_archive(log: EventLog) -> None:
         bases[key.removeprefix("base/").partition("/[")[0]] = int(n), bytes(data)
     known = known_settings(log)
     try:
-        log.begin()
+        log.begin(alone=True)
         for name, n in log.run(
             "SELECT experiment, MAX(n) FROM banditree_events WHERE n <= ? GROUP BY experiment", (archived,)
         ):

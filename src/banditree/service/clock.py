@@ -1,13 +1,12 @@
-"""The service's clock: it never goes back and never jumps, whatever happens to the machine's."""
+"""The service's clock: it never goes back and never jumps, whatever happens to the clock that it follows."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 
-from banditree.service.events import now
-
-SLEW = 0.1  # how much faster or slower than true time it may go, to follow the machine's clock
+SLEW = 0.1  # how much faster or slower than true time it may go, to follow its source
 
 
 def monotonic() -> int:
@@ -25,15 +24,17 @@ class Clock:
     second moves it by a tenth of a second.
     """
 
-    def __init__(self) -> None:
-        self._at, self._read = now(), monotonic()
+    def __init__(self, source: int) -> None:
+        self._at, self._read = source, monotonic()
+        self._telling = threading.Lock()
 
-    def now(self) -> int:
-        """Return the time."""
-        read = monotonic()
-        passed = read - self._read
-        slack = round(passed * SLEW)
-        ahead = now() - (self._at + passed)
-        self._at += max(passed + max(-slack, min(slack, ahead)), 0)
-        self._read = read
-        return self._at
+    def now(self, source: int | None = None) -> int:
+        """Return the time, given that of the source if it is known."""
+        with self._telling:
+            read = monotonic()
+            passed = read - self._read
+            slack = round(passed * SLEW)
+            ahead = 0 if source is None else source - (self._at + passed)
+            self._at += max(passed + max(-slack, min(slack, ahead)), 0)
+            self._read = read
+            return self._at

@@ -41,10 +41,15 @@ class Command(ABC):
     """What a request asks of one experiment."""
 
     experiment: str = field(default=MAIN, kw_only=True)
-    changes_all: ClassVar[bool] = False  # whether later commands depend on its events, and must wait for its fold
+    changes_all: ClassVar[bool] = False  # whether it must be stored alone, and folded before the next command runs
 
-    def ids(self, state: State, latest: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the ids of the decisions whose events `run` needs; ``latest`` has units' newer ones."""
+    @property
+    def unit(self) -> str | None:
+        """The unit for which it decides, if it does."""
+        return None
+
+    def ids(self, kept: str | None) -> tuple[str, ...]:
+        """Return the ids of the decisions whose events `run` needs; ``kept`` is the one that its unit keeps."""
         return ()
 
     @abstractmethod
@@ -66,14 +71,13 @@ class Decide(Command):
     request: dict[str, Any]  # the fields that were given
     salt: str = ""
 
-    def ids(self, state: State, latest: Mapping[str, str]) -> tuple[str, ...]:
-        if self.id is not None:
-            return (self.id,)
-        unit = self.request.get("unit", "")
-        if unit in latest:
-            return (latest[unit],)
-        kept = state.recent.get(unit)
-        return () if kept is None else (kept[1],)
+    @property
+    def unit(self) -> str | None:
+        return self.request.get("unit")
+
+    def ids(self, kept: str | None) -> tuple[str, ...]:
+        id_ = self.id or kept
+        return () if id_ is None else (id_,)
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         if history and self.id is not None:
@@ -119,7 +123,7 @@ class AboutDecision(Command):
 
     id: str
 
-    def ids(self, state: State, latest: Mapping[str, str]) -> tuple[str, ...]:
+    def ids(self, kept: str | None) -> tuple[str, ...]:
         return (self.id,)
 
 
@@ -144,16 +148,15 @@ class GiveReward(AboutDecision):
                     raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
                 return Outcome(200, {"status": "duplicate"})
         check_reward(state.policy, arm, self.reward)
-        is_late = any(event.kind == Kind.DEFAULT and event.position == position for event in history)
-        window = state.settings.reward_window
-        is_late = is_late or (window is not None and self._took(decision, at) > window * 1e6)
+        settings = state.settings
+        is_late = settings.reward_window is not None and self._took(decision, at) > settings.reward_window * 1e6
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
-        learned = is_there and not is_void and not state.is_paused and (not is_late or state.settings.learn_late)
+        is_paused = state.is_paused and settings.default_reward is None  # else it matters when the window closes
+        learned = is_there and not is_void and not is_paused and (not is_late or settings.learn_late)
         event = _about(state, decision, Kind.REWARD, at)._replace(
             position=position, arm=arm, value=self.reward, learned=learned, body=_context(body)
         )
-        first = EarnDefaults(self.id).run(state, history, at, log).events if is_late else ()
-        return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*first, event))
+        return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (event,))
 
     def _took(self, decision: Event, at: int) -> int:
         """Return the time from the decision to its reward: by the clock of the client if it made the decision too."""
@@ -183,6 +186,8 @@ class GiveReward(AboutDecision):
 class Withdraw(AboutDecision):
     """Record that a decision was never shown, so that it earns no default reward."""
 
+    changes_all = True  # it must not meet a reward
+
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         decision = _decision(history, self.id)
         done = {"id": self.id, "status": "withdrawn"}
@@ -190,33 +195,9 @@ class Withdraw(AboutDecision):
             return Outcome(200, done)
         if any(event.kind in (Kind.REWARD, Kind.DEFAULT) for event in history):
             raise Refused(409, f"the decision {self.id!r} has earned a reward; it cannot be withdrawn")
+        if has_default(decision, state.settings, at):
+            raise Refused(409, f"the decision {self.id!r} has earned the default reward; it cannot be withdrawn")
         return Outcome(200, done, (_about(state, decision, Kind.WITHDRAWAL, at),))
-
-
-@dataclass(frozen=True)
-class EarnDefaults(AboutDecision):
-    """Give a decision whose reward window has passed its default reward, at each position without a reward."""
-
-    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
-        value = state.settings.default_reward
-        decision = _decision(history, self.id)
-        body = decision.body or {}
-        if value is None or body.get("shadow") or is_withdrawn(history) or state.voids.cover(decision):
-            return Outcome(200, {})
-        has = {event.position for event in history if event.kind in (Kind.REWARD, Kind.DEFAULT)}
-        about, context = _about(state, decision, Kind.DEFAULT, at), _context(body)
-        events = (
-            about._replace(
-                position=position,
-                arm=arm,
-                value=value,
-                learned=arm in state.policy.tree and not state.is_paused,
-                body=context,
-            )
-            for position, arm in enumerate(body["arms"])
-            if position not in has
-        )
-        return Outcome(200, {}, tuple(events))
 
 
 # The whole experiment
@@ -346,6 +327,14 @@ def described_settings(settings: Settings) -> dict[str, Any]:
     return {"policy": settings.policy} | settings.to_dict()
 
 
+@dataclass(frozen=True)
+class KeepTime(Command):
+    """Note what time it is, because windows have closed and nothing else has happened."""
+
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        return Outcome(200, {}, (Event(at, Kind.TIME, experiment=state.name),))
+
+
 # The start
 
 
@@ -432,11 +421,11 @@ def answer(decision: Event) -> dict[str, Any]:
     return choosing.answer(decision.id, decision.at, decision.experiment, decision.cohort, decision.body or {})
 
 
-def describe_decision(history: list[Event], id_: str) -> dict[str, Any]:
-    """Describe a decision and its rewards."""
+def describe_decision(history: list[Event], id_: str, settings: Settings, at: int) -> dict[str, Any]:
+    """Describe a decision and its rewards, as they are at a time."""
     decision = _decision(history, id_)
     fields = answer(decision)
-    rewards = rewards_of(history)
+    rewards = rewards_of(history, settings, at)
     fields["reward"] = rewards.get(0)
     if len(fields["arms"]) > 1:
         fields["rewards"] = [rewards.get(position) for position in range(len(fields["arms"]))]
@@ -445,12 +434,26 @@ def describe_decision(history: list[Event], id_: str) -> dict[str, Any]:
     return fields
 
 
-def rewards_of(history: list[Event]) -> dict[int, float | None]:
-    """Return the rewards of a decision by position; a given reward replaces a default one."""
-    ordered = sorted(
-        (event for event in history if event.kind in (Kind.DEFAULT, Kind.REWARD)), key=lambda e: e.kind == Kind.REWARD
-    )
-    return {event.position: event.value for event in ordered}
+def rewards_of(history: list[Event], settings: Settings, at: int) -> dict[int, float | None]:
+    """Return the rewards of a decision by position; default ones where its window has closed without another."""
+    rewards: dict[int, float | None] = {}
+    if has_default(history[0], settings, at) and not is_withdrawn(history):
+        rewards = dict.fromkeys(range(round(history[0].value or 1)), settings.default_reward)
+    for kind in (Kind.DEFAULT, Kind.REWARD):
+        rewards |= {event.position: event.value for event in history if event.kind == kind}
+    return rewards
+
+
+def has_default(decision: Event, settings: Settings, at: int) -> bool:
+    """Whether a decision has earned default rewards where nothing else came in, because its window has closed."""
+    return earns_default(decision.at, decision.body or {}, settings, at)
+
+
+def earns_default(decided_at: int, body: Mapping[str, Any], settings: Settings, at: int) -> bool:
+    """Whether a decision with this time and body has."""
+    if settings.default_reward is None or settings.reward_window is None or "shadow" in body:
+        return False
+    return decided_at + settings.reward_window * 1e6 < at
 
 
 def is_withdrawn(history: list[Event]) -> bool:

@@ -204,6 +204,10 @@ class RecordDecision(AboutDecision):
     salt: str
     past: Past
 
+    @property
+    def unit(self) -> str | None:
+        return self.made.unit
+
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         made, request = self.made, self.made.request()
         arms = made.arms or [made.arm]

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import heapq
 import math
 from array import array
 from collections import ChainMap, defaultdict
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -27,6 +26,7 @@ from banditree.service.events import Cohort, Event, Kind
 Verdict = Literal["better", "worse", "cannot tell"]
 Number = float | NDArray[np.float64]
 Entry = tuple[str | None, float, float]  # a unit, and decisions and reward that are added to it
+Outcome = tuple[str, float, bool]  # an arm, its reward, and whether it is learned
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
@@ -183,28 +183,15 @@ class Group:
 class Account:
     """The groups of an experiment, folded from its decisions and rewards.
 
-    With a reward window, a decision counts once its window has closed, in whichever group it is, with the rewards that
-    came in until then. Without one, it counts at once.
+    With a reward window, a decision is settled once its window has closed, in whichever group it is. Without one, it
+    counts at once.
     """
 
-    def __init__(self, window: float | None) -> None:
-        self.window = None if window is None else round(window * 1e6)
+    def __init__(self) -> None:
         self.groups: defaultdict[str, Group] = defaultdict(Group)
-        self._open: list[tuple[int, str]] = []  # heap of (time, id) of decisions whose window is open
-        self._pending: dict[str, tuple[str, str | None, float]] = {}  # id -> cohort, unit, reward so far
 
     def add(self, events: Iterable[Event]) -> None:
         """Count decisions, their rewards and withdrawals, in order; those of a pause are in no group."""
-        if self.window is None:
-            self._count(events)
-            return
-        for event in events:
-            self.close(event.at)
-            if event.cohort != Cohort.PAUSED:
-                self._wait(event)
-
-    def _count(self, events: Iterable[Event]) -> None:
-        """Count decisions and rewards at once."""
         entries: defaultdict[str, list[Entry]] = defaultdict(list)
         slates: set[str] = set()  # those among the events
         for event in events:
@@ -225,57 +212,26 @@ class Account:
         for cohort, of_cohort in entries.items():
             self.groups[cohort].add(of_cohort)
 
-    def _wait(self, event: Event) -> None:
-        """Keep a decision until its window closes; a reward after that counts only if it is a default."""
-        assert event.id is not None
-        cohort, unit = event.cohort or Cohort.ALL, event.unit
-        pending = self._pending.get(event.id)
-        if event.kind == Kind.DECISION:
-            if unit is None and event.value is not None:
-                unit = _slate_unit(event)
-            heapq.heappush(self._open, (event.at, event.id))
-            self._pending[event.id] = (cohort, unit, 0.0)
-        elif event.kind == Kind.WITHDRAWAL:
-            self._pending.pop(event.id, None)
-        elif pending is not None:
-            self._pending[event.id] = (*pending[:2], pending[2] + (event.value or 0.0))
-        elif event.kind == Kind.DEFAULT:
-            if unit is None and (slate := _slate_unit(event)) in self.groups[cohort].sums:
-                unit = slate
-            self.groups[cohort].add([(unit, 0.0, event.value or 0.0)])
-
-    def close(self, at: int) -> None:
-        """Count the decisions whose window had closed at this time."""
-        while self._open and self.window is not None and self._open[0][0] + self.window < at:
-            _, id_ = heapq.heappop(self._open)
-            if (pending := self._pending.pop(id_, None)) is not None:
-                cohort, unit, reward = pending
-                self.groups[cohort].add([(unit, 1.0, reward)])
+    def settle(self, cohort: str | None, unit: str | None, outcomes: Sequence[Outcome]) -> None:
+        """Count a decision with all that it has earned."""
+        if cohort != Cohort.PAUSED:
+            self.groups[cohort or Cohort.ALL].add([(unit, 1.0, _total(outcomes))])
 
     def moments(self, cohort: str) -> Moments:
         """Return the sums of a group."""
         return self.groups[cohort].moments if cohort in self.groups else Moments()
 
-    def moments_at(self, at: int) -> dict[str, Moments]:
-        """Return the sums of the groups at a time, with the windows that have closed since the last event.
-
-        Nothing changes: windows close by the times of events, so that every process folds the same.
-        """
-        closed: dict[str, list[Entry]] = {cohort: [] for cohort in self.groups}
-        places = [0]
-        while places and self.window is not None:
-            place = places.pop()
-            if place >= len(self._open) or self._open[place][0] + self.window >= at:
-                continue  # in a heap, all below it are later
-            places += [2 * place + 1, 2 * place + 2]
-            if (pending := self._pending.get(self._open[place][1])) is not None:
-                cohort, unit, reward = pending
-                closed.setdefault(cohort, []).append((unit, 1.0, reward))
+    def moments_with(self, settled: Iterable[tuple[str | None, str | None, Sequence[Outcome]]]) -> dict[str, Moments]:
+        """Return the sums of the groups as they are once these decisions, too, are settled; nothing changes."""
+        entries: dict[str, list[Entry]] = {cohort: [] for cohort in self.groups}
+        for cohort, unit, outcomes in settled:
+            if cohort != Cohort.PAUSED:
+                entries.setdefault(cohort or Cohort.ALL, []).append((unit, 1.0, _total(outcomes)))
         sums = {}
-        for cohort, entries in closed.items():
+        for cohort, of_cohort in entries.items():
             group = self.groups.get(cohort, Group())
             copy = Group(group.moments, ChainMap({}, group.sums))  # what is added goes into the first mapping
-            copy.add(entries)
+            copy.add(of_cohort)
             sums[cohort] = copy.moments
         return sums
 
@@ -290,20 +246,23 @@ class Account:
                 "units": list(group.sums),
                 "sums": base64.b64encode(sums.tobytes()).decode(),
             }
-        pending = [[id_, *values] for id_, values in self._pending.items()]
-        return {"groups": groups, "open": sorted(self._open), "pending": pending}
+        return {"groups": groups}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any], window: float | None) -> Account:
-        account = cls(window)
+    def from_dict(cls, saved: dict[str, Any]) -> Account:
+        account = cls()
         for cohort, group in saved["groups"].items():
             sums = array("d")
             sums.frombytes(base64.b64decode(group["sums"]))
             pairs = zip(sums[::2], sums[1::2], strict=True)
             account.groups[cohort] = Group(Moments(**group["moments"]), dict(zip(group["units"], pairs, strict=True)))
-        account._open = [(at, id_) for at, id_ in saved["open"]]  # sorted, which is a heap
-        account._pending = {id_: (cohort, unit, reward) for id_, cohort, unit, reward in saved["pending"]}
+        for _, cohort, unit, reward in saved.get("pending", ()):  # of version 0.3: their windows have closed since
+            account.groups[cohort].add([(unit, 1.0, reward)])
         return account
+
+
+def _total(outcomes: Sequence[Outcome]) -> float:
+    return sum(reward for _, reward, _ in outcomes)
 
 
 def _slate_unit(event: Event) -> str:

@@ -19,6 +19,7 @@ from banditree.service.store import EventLog
 
 MIN_EVENTS = 50_000  # in a log for which it is worth starting a process
 FEW = 1_000  # events that the service may fold between two requests
+SETTLED_SECONDS = 5.0  # to wait for the numbers of events to settle
 
 Saved = tuple[int, Settings, int, bytes]  # the last event of a state, its settings, their event, and the state
 
@@ -111,7 +112,7 @@ def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) 
     state = State.from_bytes(data, name, settings, version)
     state.n = n
     with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
-        for page in log.pages(n, experiment=name):
+        for page in log.pages(n, experiment=name, until=log.settled(SETTLED_SECONDS)):
             state.apply(page)
             if len(page) < FEW:  # under traffic there is always a next one
                 break
@@ -120,9 +121,10 @@ def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) 
 
 def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Saved:
     with closing(open_log()) as log:
-        end = log.last()  # before the voids are read: all that come before the end are known
+        end = log.settled(SETTLED_SECONDS)  # before the voids are read: all that come before the end are known
         state = first_state(log, name, settings)
-        for page in log.pages(state.n, experiment=name, until=end):
+        needs_bodies = state.settings.default_reward is not None
+        for page in log.pages(state.n, whole=needs_bodies, experiment=name, until=end):
             state.apply(page)
     return state.n, state.settings, state.settings_version, state.to_bytes()
 

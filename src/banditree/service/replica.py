@@ -16,16 +16,16 @@ SHOWN = 256  # events shown at a time
 
 
 class Replica:
-    """The states of all experiments after event ``n``. ``watch(events, own)`` is called with events that are new."""
+    """The states of all experiments after event ``n``. ``watch`` is called with events that are new."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.states: dict[str, State] = {}
         self.deleted: set[str] = set()  # names of experiments that were deleted
         self.n = 0  # the last event folded
-        self.head = 0  # the last event of the log that this process knows of
+        self.until = 0  # no event up to this number is left to fold; numbers may be missing
         self.changing = threading.Lock()  # held while events change the states
-        self.watch: Callable[[Sequence[Event], bool], None] | None = None
+        self.watch: Callable[[Sequence[Event]], None] | None = None
         self.is_live = False  # whether what is folded is news
 
     def load(self, given: Mapping[str, Settings], snapshots: Snapshots) -> None:
@@ -39,27 +39,28 @@ class Replica:
                 self.states[name] = first_state(self.log, name, known[name][0])
         self.n = min((state.n for state in self.states.values()), default=0)
 
-    def catch_up(self) -> None:
-        """Fold what other processes have written, and what was written before the start."""
-        self.follow(self.log.last())
+    def catch_up(self, wait: float = 0.0) -> None:
+        """Fold what other processes have written, as far as nothing can come before it any more."""
+        self.follow(self.log.settled(wait))
 
-    def follow(self, head: int) -> None:
-        """Fold the events up to the last one of the log."""
-        self.head = head
-        if head < self.n:
+    def follow(self, until: int) -> None:
+        """Fold the events up to this one, between which no others can come any more."""
+        if self.log.head < self.n:
             raise StoreUnavailable(
-                f"the log ends at event {head}, but event {self.n} was stored; the store has lost events or was "
-                "replaced by an older copy. Restart the service to go on from what is there"
+                f"the log ends at event {self.log.head}, but event {self.n} was stored; the store has lost events or "
+                "was replaced by an older copy. Restart the service to go on from what is there"
             )
-        if self.n < head:
-            for page in self.log.pages(self.n, whole=self.is_live, until=head):
+        if until > self.until or until > self.n > self.until:
+            for page in self.log.pages(self.n, whole=self._needs_bodies(), until=until):
                 self.apply(page)
-                for start in range(0, len(page), SHOWN):
-                    self.show(page[start : start + SHOWN])
-            self.n = head
+            self.until = until
+
+    def _needs_bodies(self) -> bool:
+        """Whether decisions are folded with all that is known about them."""
+        return self.is_live or any(state.settings.default_reward is not None for state in self.states.values())
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events to their experiments, some of which they may create or delete."""
+        """Apply events to their experiments, some of which they may create or delete, and show them."""
         with self.changing:
             for event in events:
                 name = event.experiment
@@ -71,9 +72,7 @@ class Replica:
                     self.states.pop(event.experiment, None)
                     self.deleted.add(event.experiment)
         self.n = max(self.n, events[-1].n)
-        self.head = max(self.head, self.n)
-
-    def show(self, events: Sequence[Event], *, own: bool = False) -> None:
-        """Pass events on to those who watch."""
-        if self.watch is not None and events and self.is_live:
-            self.watch(events, own)
+        self.until = max(self.until, self.n)
+        if self.watch is not None and self.is_live:
+            for start in range(0, len(events), SHOWN):
+                self.watch(events[start : start + SHOWN])

@@ -22,7 +22,7 @@ DEFAULT_POLICY = "ATS"
 DEFAULT_CONTEXT_POLICY = "LinATS"
 RATES, REAL = "rates", "real"
 RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm, or always the same one
-FORMAT = 3  # of snapshots
+FORMAT = 4  # of snapshots
 MAX_SECONDS = 1e9
 MAX_DIM = 10_000
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -84,7 +84,8 @@ class Settings:
     def key(self) -> str:
         """The key of snapshots; those with the same key were folded in the same way."""
         of_fold = (
-            "policy explore half_life dim features rewards reward_sd reward_window control_policy learn_control sticky"
+            "policy explore half_life dim features rewards reward_sd reward_window default_reward control_policy "
+            "learn_control"
         )
         return json.dumps([FORMAT, *(getattr(self, name) for name in of_fold.split())])
 

@@ -71,10 +71,10 @@ class Snapshots:
             if decisions != state.decisions:
                 raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")
 
-    def save(self, states: Mapping[str, State], n: int, swept: int) -> None:
+    def save(self, states: Mapping[str, State], n: int) -> None:
         """Store the state of every experiment that has changed."""
         try:
-            self.log.run(self.log.BEGIN)
+            self.log.run("BEGIN")
             for name, state in states.items():
                 key = snapshot_key(name, state.settings)
                 if state.is_stale or state.is_empty:
@@ -84,7 +84,6 @@ class Snapshots:
                     self.log.save_snapshot(key, max(n, state.n), state.to_bytes())
                 else:
                     self.log.move_snapshot(key, n, since=self.stored[name])
-            self.log.set_fact("swept", str(swept))
             self.log.commit()
         finally:
             self.log.rollback()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from banditree.policy.state import hold
 from banditree.service.events import Cohort, Event, Kind, say
 from banditree.service.lift import Account, Moments
 from banditree.service.settings import Settings
+from banditree.service.windows import Windows
 from banditree.tree import Tree
 
 HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts
@@ -53,8 +55,8 @@ class State:
         self.left_out = 0  # events that did not fit, since the process began to fold
         self.voids = Voids()
         self.traffic = Traffic()
-        self.account = Account(settings.reward_window)
-        self.recent: dict[str, tuple[int, str]] = {}  # unit -> time and id of the decision that it keeps for a while
+        self.account = Account()
+        self.windows = None if settings.reward_window is None else Windows(settings.reward_window)
         self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
@@ -72,6 +74,12 @@ class State:
         return self._policy is None
 
     @property
+    def next_default(self) -> float:
+        """The time at which the next decision may earn a default reward, in microseconds."""
+        end = None if self.windows is None or self.settings.default_reward is None else self.windows.next_close
+        return math.inf if end is None else end
+
+    @property
     def version(self) -> tuple[int, ...]:
         """What changes whenever the policy does, or its tree."""
         return self.policy_version, self.tree_version, len(self.voids), self.is_stale
@@ -86,14 +94,14 @@ class State:
             if event.kind not in ABOUT_DECISIONS:
                 self._apply_run(run)
                 run = []
-                self.account.close(event.at)
+                self._close(event)
                 self._try(self._apply_to_all, event)
             elif not self._is_void(event):
                 run.append(event)
-            elif self.account.window is not None:
+            elif self.windows is not None:
                 self._apply_run(run)
                 run = []
-                self.account.close(event.at)
+                self._close(event)
         self._apply_run(run)
         if events:
             self.n = self.changed_at = events[-1].n
@@ -124,7 +132,7 @@ class State:
         start = 0
         while start < len(run):
             first = run[start]
-            self.account.close(first.at)
+            self._close(first)
             if first.kind == Kind.DECISION or (_is_earned(first) and self.traffic.pieces):
                 self.traffic.reach(first.at, self.account if first.kind == Kind.DECISION else None)
             stop = start + 1
@@ -141,14 +149,50 @@ class State:
         rewards = [event for event in run if event.kind in (Kind.REWARD, Kind.DEFAULT)]
         self.decisions += len(decisions)
         self.traffic.add(decisions, [event for event in rewards if event.cohort != Cohort.PAUSED], self.category)
+        if self.windows is not None:
+            for event in run:
+                self._close(event)
+                self._wait(self.windows, event)
+            return
         self.account.add(run)
-        if self.settings.sticky is not None:
-            for event in decisions:
-                self._remember(event, round(self.settings.sticky * 1e6))
         tree = self.policy.tree
         for event in rewards:
             if event.learned and event.arm in tree:
                 self._try(self._learn, event)
+
+    def _wait(self, windows: Windows, event: Event) -> None:
+        """Let a decision, and what happens to it, wait for its window to close.
+
+        With a default reward, what a decision has earned is learned at that moment, whatever it is: if rewards were
+        learned as they come in, successes would be ahead of the missing ones. Without one, they are.
+        """
+        is_open, has_default = windows.add(event), self.settings.default_reward is not None
+        is_reward = event.kind == Kind.REWARD or (event.kind == Kind.DEFAULT and not has_default)
+        waits = has_default and (is_open or not self.settings.learn_late)
+        if is_reward and event.learned and not waits and event.arm in self.policy.tree:
+            self._try(self._learn, event)
+
+    def _close(self, event: Event) -> None:
+        """Settle the decisions whose windows have closed by the time of an event."""
+        if self.windows is None:
+            return
+        default = self.settings.default_reward
+        for id_, decision in self.windows.close(event.at):
+            outcomes = list(decision.outcomes(default))
+            self.account.settle(decision.cohort, decision.unit, outcomes)
+            for arm, reward, learned in outcomes if default is not None and not self.is_paused else ():
+                if learned and arm in self.policy.tree:
+                    body = None if decision.context is None else {"context": decision.context}
+                    settled = event._replace(id=id_, arm=arm, value=reward, cohort=decision.cohort, body=body)
+                    self._try(self._learn, settled)
+
+    def moments_at(self, at: int) -> dict[str, Moments]:
+        """Return the sums of the groups at a time, with the windows that have closed since the last event."""
+        if self.windows is None:
+            return self.account.moments_with(())
+        default = self.settings.default_reward
+        closed = self.windows.closed(at)
+        return self.account.moments_with((its.cohort, its.unit, list(its.outcomes(default))) for _, its in closed)
 
     def _apply_to_all(self, event: Event) -> None:
         """Apply an event about the whole experiment."""
@@ -185,15 +229,6 @@ class State:
         restored.voids = Voids.from_list([*restored.voids.to_list(), *self.voids.to_list()])
         kept = ("settings_version", "left_out", "is_stale")
         vars(self).update(vars(restored) | {name: getattr(self, name) for name in kept})
-
-    def _remember(self, decision: Event, sticky: int) -> None:
-        """Remember the last decision of a unit for so many microseconds."""
-        if decision.unit is not None:
-            assert decision.id is not None
-            self.recent.pop(decision.unit, None)
-            self.recent[decision.unit] = (decision.at, decision.id)
-            while (first := next(iter(self.recent))) != decision.unit and self.recent[first][0] < decision.at - sticky:
-                del self.recent[first]
 
     def _learn(self, event: Event) -> None:
         """Learn from a reward, in the policy or in the control policy."""
@@ -246,7 +281,7 @@ class State:
         rest: dict[str, Any] = {name: getattr(self, name) for name in names}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
-        rest |= {"recent": [[unit, *kept] for unit, kept in self.recent.items()]}
+        rest |= {"windows": [] if self.windows is None else self.windows.to_list()}
         if self.voids.last > self.changed_at:  # until then, rewards of voided decisions are not marked as such
             rest["skipped"] = sorted(self._skipped)
         text, policy = json.dumps(rest, sort_keys=True).encode(), self.policy.to_bytes()
@@ -273,16 +308,15 @@ class State:
         state._restore(rest, _adapt(policy, settings.build(policy.tree), name), None)
         fresh = settings.build_control(policy.tree)
         state.control = fresh if fresh is None or control is None else _adapt(control, fresh, name)
-        if settings.sticky is None:
-            state.recent = {}
         return state
 
     def _restore(self, rest: dict[str, Any], policy: Policy, control: Policy | None) -> None:
         self.left = set(rest["left"])
         self.traffic = Traffic.from_dict(rest["traffic"])
-        self.account = Account.from_dict(rest["account"], self.settings.reward_window)
+        self.account = Account.from_dict(rest["account"])
+        if self.settings.reward_window is not None:
+            self.windows = Windows.from_list(rest.get("windows", []), self.settings.reward_window)
         self.voids = Voids.from_list(rest["voids"])
-        self.recent = {unit: (at, id_) for unit, at, id_ in rest["recent"]}
         self._skipped = set(rest.get("skipped", ()))
         for key in ("changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"):
             setattr(self, key, rest[key])

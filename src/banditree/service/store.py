@@ -11,34 +11,52 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from banditree.errors import BadPath, BanditreeError, InvalidValue
 from banditree.service.clock import Clock
-from banditree.service.events import Event, Kind
+from banditree.service.events import Event, Kind, now
 
 COLUMNS = ", ".join(Event._fields)
 LIGHT = COLUMNS.replace("body", f"CASE WHEN kind = '{Kind.DECISION}' THEN NULL ELSE body END")  # what a fold needs
-ADDED = {"experiment": "TEXT NOT NULL DEFAULT 'main'", "unit": "TEXT", "cohort": "TEXT"}  # since version 0.3
 CHUNK = 500  # ids looked up with one statement
 PAGE = 2_000  # events read with one statement, few enough to stay in the processor's cache
 TABLES = (
     "CREATE TABLE IF NOT EXISTS banditree_events (n BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL, "
-    "id TEXT, position INTEGER NOT NULL, arm TEXT, value DOUBLE PRECISION, learned INTEGER NOT NULL, body TEXT)",
+    "id TEXT, position INTEGER NOT NULL, arm TEXT, value DOUBLE PRECISION, learned INTEGER NOT NULL, body TEXT, "
+    "experiment TEXT NOT NULL DEFAULT 'main', unit TEXT, cohort TEXT)",
     "CREATE TABLE IF NOT EXISTS banditree_head (one INTEGER PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)",
     "INSERT INTO banditree_head VALUES (1, 0, 0) ON CONFLICT DO NOTHING",
     "CREATE TABLE IF NOT EXISTS banditree_facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-)
-INDEXES = (
-    "DROP INDEX IF EXISTS banditree_once",  # of version 0.2, before there were experiments
+    "CREATE TABLE IF NOT EXISTS banditree_kept (experiment TEXT NOT NULL, unit TEXT NOT NULL, id TEXT NOT NULL, "
+    "at BIGINT NOT NULL, PRIMARY KEY (experiment, unit))",
     "CREATE UNIQUE INDEX IF NOT EXISTS banditree_once_each ON banditree_events (experiment, id, kind, position)",
     "CREATE INDEX IF NOT EXISTS banditree_units ON banditree_events (experiment, unit) WHERE unit IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS banditree_rare ON banditree_events (kind, n) WHERE id IS NULL",
 )
+# The decision that a unit keeps; nothing happens if it is no longer the one that was seen.
+KEEP = (
+    "INSERT INTO banditree_kept (experiment, unit, id, at) VALUES (?, ?, ?, ?) ON CONFLICT (experiment, unit) "
+    "DO UPDATE SET id = excluded.id, at = excluded.at WHERE banditree_kept.id = ?"
+)
+
+
+class Kept(NamedTuple):
+    """The decision that a unit keeps for a while."""
+
+    experiment: str
+    unit: str
+    id: str
+    at: int
+    seen: str  # the one that it kept before, "" if none
 
 
 class StoreUnavailable(BanditreeError, RuntimeError):
     """The database cannot be reached or cannot write. Nothing was stored; the same request may be sent again."""
+
+
+class Conflict(Exception):
+    """Another process has stored the same decision or reward, or an event that changes all. Nothing was stored."""
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
@@ -54,17 +72,40 @@ class EventLog(ABC):
     `StoreUnavailable`; ``reopen`` connects again.
     """
 
-    BEGIN = "BEGIN"
-    LOCK = ""  # added to the SELECT that reserves the end of the log for this transaction
+    is_shared: ClassVar[bool] = False  # whether other processes write too
     BLOB = "BLOB"
     MARK = "?"  # where a value goes in a statement
     ERRORS: type[Exception]  # what the database raises
+    head = 0  # the last number that is known to have been given
     _connection: Any = None
     _clock: Clock
 
+    @abstractmethod
     def now(self) -> int:
         """Return the time of the store's clock, in microseconds since 1970. It never goes back."""
-        return self._clock.now()
+
+    @abstractmethod
+    def begin(self, *, alone: bool = False) -> int:
+        """Begin a transaction; return the number of an event that must be folded before anything is stored.
+
+        It is the last event that changed all, and if the transaction is ``alone``, with nobody else writing, the last
+        of all. Everything up to it is settled.
+        """
+
+    @abstractmethod
+    def append(self, events: Sequence[Event], keeps: Sequence[Kept] = ()) -> list[Event]:
+        """Append events and what units keep; return them, with their numbers if nobody else writes.
+
+        Raises `Conflict` if another process was first.
+        """
+
+    @abstractmethod
+    def last(self) -> int:
+        """Return the last number that was given to an event."""
+
+    @abstractmethod
+    def settled(self, wait: float = 0.0) -> int:
+        """Return a number up to which no event is still to come; wait some seconds for the last one that was given."""
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement, written with question marks, and fetch its rows."""
@@ -73,10 +114,6 @@ class EventLog(ABC):
             return cursor.fetchall() if cursor.description else []
         except self.ERRORS as error:
             raise unavailable(error) from error
-
-    @abstractmethod
-    def columns(self) -> set[str]:
-        """Return the names of the columns of the table of events."""
 
     @abstractmethod
     def rollback(self) -> None:
@@ -106,12 +143,8 @@ class EventLog(ABC):
         """Raise `StoreUnavailable` if what is written would be lost, and the database would not say so itself."""
 
     def create(self) -> None:
-        """Create the tables that do not exist yet, and add what a store of version 0.2 lacks."""
+        """Create the tables that do not exist yet, and fill in what a store of version 0.3 lacks."""
         for statement in TABLES:
-            self.run(statement)
-        for column in ADDED.keys() - self.columns():
-            self.run(f"ALTER TABLE banditree_events ADD COLUMN {column} {ADDED[column]}")
-        for statement in INDEXES:
             self.run(statement)
         self.run(
             "CREATE TABLE IF NOT EXISTS banditree_snapshots "
@@ -119,11 +152,12 @@ class EventLog(ABC):
         )
         salt = secrets.token_hex(16)
         self.run("INSERT INTO banditree_facts VALUES ('salt', ?) ON CONFLICT DO NOTHING", (salt,))
-
-    def begin(self) -> int:
-        """Begin a transaction; return the number of the last event, after which only this transaction can append."""
-        self.run(self.BEGIN)
-        return self.last(self.LOCK)
+        if self.fact("kept") is None:
+            self.run(
+                "INSERT INTO banditree_kept SELECT experiment, unit, id, at FROM banditree_events WHERE n IN (SELECT "
+                "MAX(n) FROM banditree_events WHERE kind = 'decision' AND unit IS NOT NULL GROUP BY experiment, unit)"
+            )
+            self.set_fact("kept", "yes")
 
     def commit(self) -> None:
         self.run("COMMIT")
@@ -146,15 +180,6 @@ class EventLog(ABC):
         change = "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         self.run(f"INSERT INTO banditree_facts VALUES (?, ?) {change}", (name, value))
 
-    def last(self, lock: str = "") -> int:
-        """Return the number of the last event."""
-        return int(self.run(f"SELECT n FROM banditree_head WHERE one = 1{lock}")[0][0])
-
-    def append(self, events: Sequence[Event]) -> None:
-        """Append events, which already have their numbers."""
-        self.insert(events)
-        self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (events[-1].n, events[-1].at))
-
     def insert(self, events: Sequence[Event]) -> None:
         """Write events with the numbers that they have."""
         statement = f"INSERT INTO banditree_events ({COLUMNS}) VALUES ({', '.join([self.MARK] * len(Event._fields))})"
@@ -162,6 +187,17 @@ class EventLog(ABC):
             self._connection.cursor().executemany(statement, [event.row() for event in events])
         except self.ERRORS as error:
             raise unavailable(error) from error
+
+    def kept(self, experiment: str, units: Iterable[str]) -> dict[str, str]:
+        """Return the decisions that some units keep, by unit."""
+        wanted = sorted(set(units))
+        found: dict[str, str] = {}
+        for start in range(0, len(wanted), CHUNK):
+            some = wanted[start : start + CHUNK]
+            where = f"experiment = ? AND unit IN ({', '.join('?' * len(some))})"
+            rows = self.run(f"SELECT unit, id FROM banditree_kept WHERE {where}", (experiment, *some))
+            found |= dict(rows)
+        return found
 
     def find(self, experiment: str, ids: Iterable[str]) -> dict[str, list[Event]]:
         """Look up all events of some decisions, in order; decisions that do not exist have none."""
@@ -203,12 +239,6 @@ class EventLog(ABC):
         """Return all events of these kinds, which must not be about single decisions."""
         return self._select(f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n", kinds)
 
-    def decisions(self, after: int, limit: int) -> list[tuple[int, int, str, str]]:
-        """Return n, time, experiment and id of the decisions among the ``limit`` events after this one."""
-        where = f"n > ? AND kind = '{Kind.DECISION}' AND n <= ?"
-        statement = f"SELECT n, at, experiment, id FROM banditree_events WHERE {where} ORDER BY n"
-        return [(int(n), int(at), name, id_) for n, at, name, id_ in self.run(statement, (after, after + limit))]
-
     def count(self, where: str, values: Sequence[Any]) -> int:
         """Count the events that fulfil a condition."""
         return int(self.run(f"SELECT COUNT(*) FROM banditree_events WHERE {where}", values)[0][0])
@@ -244,13 +274,12 @@ class SqliteLog(EventLog):
     others read and never checkpoint.
     """
 
-    BEGIN = "BEGIN IMMEDIATE"
     ERRORS = sqlite3.Error
 
     def __init__(self, path: Path, *, reads_only: bool = False) -> None:
         self.path, self.reads_only = path.resolve(), reads_only
         self._lock = None if reads_only else _lock(self.path)
-        self._clock = Clock()
+        self._clock = Clock(now())
         try:
             self._connection = self._open("rwc")
             if not reads_only:
@@ -306,12 +335,33 @@ class SqliteLog(EventLog):
                 "is written now would be lost. Put the files back and restart the service"
             )
 
+    def now(self) -> int:
+        return self._clock.now(now())
+
+    def begin(self, *, alone: bool = False) -> int:
+        self.run("BEGIN IMMEDIATE")
+        return self.last()
+
+    def append(self, events: Sequence[Event], keeps: Sequence[Kept] = ()) -> list[Event]:
+        last = self.last()
+        stored = [event._replace(n=last + place) for place, event in enumerate(events, 1)]
+        self.insert(stored)
+        for kept in keeps:
+            self.run(KEEP, kept)
+        self.head = stored[-1].n
+        self.run("UPDATE banditree_head SET n = ?, at = ? WHERE one = 1", (self.head, stored[-1].at))
+        return stored
+
+    def last(self) -> int:
+        self.head = int(self.run("SELECT n FROM banditree_head WHERE one = 1")[0][0])
+        return self.head
+
+    def settled(self, wait: float = 0.0) -> int:
+        return self.last()
+
     def commit(self) -> None:
         super().commit()
         self.check()  # nothing is answered that is in a file which nobody will find
-
-    def columns(self) -> set[str]:
-        return {row[1] for row in self.run("PRAGMA table_info(banditree_events)")}
 
     def rollback(self) -> None:
         if self._connection.in_transaction:

@@ -113,7 +113,7 @@ def _texts(events: Sequence[Event]) -> Texts:
     """Format events to be sent."""
     texts = []
     for event in events:
-        if event.kind != Kind.WITHDRAWAL:
+        if event.kind not in (Kind.WITHDRAWAL, Kind.TIME):
             name = Kind.REWARD if event.kind == Kind.DEFAULT else event.kind
             texts.append(
                 (event.n, event.experiment, f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n")

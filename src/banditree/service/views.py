@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import from_json, to_json
 
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
-from banditree.service.commands import Refused, is_withdrawn, rewards_of
-from banditree.service.events import Cohort, Event, Kind, group, iso, now
+from banditree.service.commands import Refused, earns_default
+from banditree.service.events import Cohort, Event, Kind, group, iso
 from banditree.service.lift import Moments, compare
-from banditree.service.state import State, Voids
+from banditree.service.state import State
 from banditree.service.store import EventLog
 
 ANSWERED = (
@@ -29,7 +29,8 @@ ANSWERED = (
 )
 ASKED = ("only", "exclude", "k")
 VERSIONS = ("policy", "tree")
-AT_ONCE = 500  # events read with one query
+AT_ONCE = 500  # decisions read with one query
+NOTHING: Any = ()  # what happened to a decision without a reward
 MAX_NODES = 50_000  # listed in one answer
 MAX_BEST = 10  # arms listed in the report
 MAX_CATEGORIES = 10
@@ -155,9 +156,9 @@ def traffic(state: State) -> dict[str, Any]:
     }
 
 
-def report(state: State) -> dict[str, Any]:
+def report(state: State, at: int) -> dict[str, Any]:
     """Say what the experiment is worth: rewards per decision in each group, and the lift."""
-    sums = state.account.moments_at(now())
+    sums = state.moments_at(at)
     has_control = Cohort.CONTROL in sums or state.settings.control > 0
     names = (Cohort.POLICY, Cohort.CONTROL) if has_control else (Cohort.ALL,)
     groups = {group(name): _group(sums.get(name, Moments())) for name in names}
@@ -241,68 +242,121 @@ def describe(state: State) -> dict[str, Any]:
 # The log
 
 
-def log_columns(features: Sequence[str]) -> list[str]:
-    """Return the columns of the log; contexts have one for each feature, or one list without features by name."""
-    contexts = [_column(name) for name in features] or ["context"]
-    return [*ANSWERED, *contexts, *ASKED, *VERSIONS]
+class LogReader:
+    """Reads the decisions of an experiment that count, as rows of text, page by page."""
+
+    def __init__(self, log: EventLog, state: State, *, until: int) -> None:
+        self.log, self.until = log, until
+        self._name, self._settings, self._voids = state.name, state.settings, state.voids
+        self._now = log.now()
+        self._features = [] if state.features is None else list(state.features.spec)
+        self._contexts = [_column(name) for name in self._features] or ["context"]
+
+    def limit(self, after: int, rows: int) -> None:
+        """Read no more than so many decisions after an event."""
+        where = f"kind = '{Kind.DECISION}' AND experiment || '' = ? AND n > ? AND n <= ?"
+        statement = f"SELECT n FROM banditree_events WHERE {where} ORDER BY n LIMIT 1 OFFSET {rows - 1:d}"
+        for (n,) in self.log.run(statement, (self._name, after, self.until)):
+            self.until = int(n)
+
+    def ndjson(self, after: int) -> Iterator[bytes]:
+        """Yield one JSON object per line."""
+        for rows in self._pages(after):
+            yield b"".join([to_json(row) + b"\n" for row in rows])
+
+    def csv(self, after: int) -> Iterator[bytes]:
+        """Yield a header and one line per row; lists are JSON, and missing values are empty cells."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*ANSWERED, *self._contexts, *ASKED, *VERSIONS])
+        for rows in self._pages(after):
+            writer.writerows([map(_cell, row.values()) for row in rows])
+            yield text.getvalue().encode()
+            text.seek(0)
+            text.truncate()
+        yield text.getvalue().encode()
+
+    def _pages(self, after: int) -> Iterator[list[dict[str, Any]]]:
+        """Yield rows in the order of the log, and close it."""
+        columns = "n, at, id, arm, value, unit, cohort, body"
+        where = f"n > ? AND n <= ? AND experiment || '' = ? AND kind = '{Kind.DECISION}'"
+        statement = f"SELECT {columns} FROM banditree_events WHERE {where} ORDER BY n LIMIT {AT_ONCE}"
+        with closing(self.log):
+            while decisions := self.log.run(statement, (after, self.until, self._name)):
+                after = int(decisions[-1][0])
+                later = self._later([decision[2] for decision in decisions])
+                yield [
+                    self._row(at, id_, arm, unit, cohort, from_json(body), later.get(id_, NOTHING))
+                    for n, at, id_, arm, value, unit, cohort, body in decisions
+                    if not self._voids
+                    or not self._voids.cover(Event(at, Kind.DECISION, id_, n=n, unit=unit, cohort=cohort))
+                ]
+
+    def _later(self, ids: Sequence[str]) -> dict[str, list[tuple[str, int, str | None, float | None]]]:
+        """Look up what happened to decisions: kind, position, arm and value."""
+        found: dict[str, list[tuple[str, int, str | None, float | None]]] = {}
+        where = f"experiment = ? AND id IN ({', '.join('?' * len(ids))}) AND kind <> '{Kind.DECISION}' ORDER BY n"
+        statement = f"SELECT id, kind, position, arm, value FROM banditree_events WHERE {where}"
+        for id_, *rest in self.log.run(statement, (self._name, *ids)):
+            found.setdefault(id_, []).append(tuple(rest))
+        return found
+
+    def _row(
+        self,
+        at: int,
+        id_: str,
+        arm: str,
+        unit: str | None,
+        cohort: str | None,
+        body: dict[str, Any],
+        later: Sequence[tuple[str, int, str | None, float | None]],
+    ) -> dict[str, Any]:
+        request, arms = body["request"], body["arms"]
+        is_withdrawn = any(kind == Kind.WITHDRAWAL for kind, *_ in later)
+        rewards: list[float | None] = [None] * len(arms)
+        if not is_withdrawn and earns_default(at, body, self._settings, self._now):
+            rewards = [self._settings.default_reward] * len(arms)
+        for wanted in (Kind.DEFAULT, Kind.REWARD) if later else ():
+            for kind, position, _, value in later:
+                if kind == wanted:
+                    rewards[position] = value
+        shown = next((earned for _, _, earned, _ in later if earned), None) if body.get("shadow") else arm
+        context = request.get("context")
+        if self._features:
+            known = context if isinstance(context, dict) else {}
+            contexts = [known.get(name) for name in self._features]
+        else:
+            contexts = [context]
+        propensity = body["propensity"]
+        overall = body.get("propensity_overall") if cohort in (Cohort.POLICY, Cohort.CONTROL) else propensity
+        return {
+            "id": id_,
+            "at": iso(body.get("at", at)),
+            "arm": arm,
+            "propensity": propensity,
+            "propensity_overall": overall,
+            "reward": rewards[0],
+            "path": body["path"],
+            "steps": body["steps"],
+            "arms": arms,
+            "propensities": body.get("propensities") or [propensity],
+            "rewards": rewards,
+            "shown": shown,
+            "withdrawn": is_withdrawn,
+            "group": group(cohort),
+            "unit": unit,
+            **dict(zip(self._contexts, contexts, strict=True)),
+            "only": request.get("only"),
+            "exclude": request.get("exclude"),
+            "k": request.get("k"),
+            "policy": body["policy"],
+            "tree": body["tree"],
+        }
 
 
 def _column(feature: str) -> str:
     return f"context_{feature}" if feature in (*ANSWERED, *ASKED, *VERSIONS) else feature
 
 
-def log_rows(log: EventLog, experiment: str, features: Sequence[str], voids: Voids) -> Iterator[dict[str, Any]]:
-    """Yield one row per decision that counts, in the order of the log, and close it."""
-    after = 0
-    with closing(log):
-        while part := log.events(after, AT_ONCE, experiment):
-            after = part[-1].n
-            decisions = [event for event in part if event.kind == Kind.DECISION and not voids.cover(event)]
-            histories = log.find(experiment, [event.id for event in decisions if event.id is not None])
-            for decision in decisions:
-                yield _row(histories.get(decision.id or "", [decision]), features)
-
-
-def _row(history: list[Event], features: Sequence[str]) -> dict[str, Any]:
-    decision, body = history[0], history[0].body or {}
-    rewards, request = rewards_of(history), body["request"]
-    row: dict[str, Any] = {"id": decision.id, "at": iso(body.get("at", decision.at)), "arm": decision.arm}
-    row |= {"propensity": body["propensity"]}
-    overall = body.get("propensity_overall")
-    if decision.cohort not in (Cohort.POLICY, Cohort.CONTROL):  # there was one group
-        overall = body["propensity"]
-    row |= {"propensity_overall": overall, "reward": rewards.get(0)}
-    row |= {"path": body["path"], "steps": body["steps"], "arms": body["arms"]}
-    row["propensities"] = body.get("propensities", [body["propensity"]])
-    row["rewards"] = [rewards.get(position) for position in range(len(body["arms"]))]
-    shown = [event.arm for event in history[1:] if event.arm is not None] if body.get("shadow") else [decision.arm]
-    row["shown"] = shown[0] if shown else None
-    row["withdrawn"] = is_withdrawn(history)
-    row |= {"group": group(decision.cohort), "unit": decision.unit}
-    context = request.get("context")
-    if features:
-        values = context if isinstance(context, Mapping) else {}
-        row |= {_column(name): values.get(name) for name in features}
-    else:
-        row["context"] = context
-    row |= {what: request.get(what) for what in ASKED}
-    return row | {what: body[what] for what in VERSIONS}
-
-
-def as_ndjson(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Write one JSON object per line."""
-    for row in rows:
-        yield json.dumps(row) + "\n"
-
-
-def as_csv(rows: Iterator[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    """Write a header and one line per row; lists are JSON, and missing values are empty cells."""
-    yield _line(list(columns))
-    for row in rows:
-        yield _line([json.dumps(value) if isinstance(value, list | dict | bool) else value for value in row.values()])
-
-
-def _line(cells: list[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue()
+def _cell(value: Any) -> Any:
+    return to_json(value).decode() if isinstance(value, list | dict | bool) else value
