@@ -36,6 +36,6 @@ def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
     kept = json.loads(re.findall(r'\{"id": "visit-1"[^}]*\}', done.stdout)[-1])
     assert kept["reward"] == 1
     first, *rows = (tmp_path / "log.csv").read_text().splitlines()
-    assert first.startswith("id,at,arm,propensity,reward")
+    assert first.startswith("id,at,arm,propensity,propensity_overall,reward")
     assert len(rows) == 21
     assert '"added": 1, "moved": 0, "removed": 1, "arms": 80' in done.stdout

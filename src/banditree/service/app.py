@@ -436,7 +436,7 @@ class Service:
         request: Request,
         format: Literal["ndjson", "csv"] = "ndjson",  # noqa: A002
         after: Annotated[int, Field(ge=0, lt=2**63)] = 0,
-        limit: Annotated[int, Field(ge=1)] | None = None,
+        limit: Annotated[int, Field(ge=1, lt=2**31)] | None = None,
     ) -> Response:
         """The decisions after an event, as they are sent: what a client does not read yet is not read from the store.
 
