@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,31 @@ TREE = bt.Tree({"a": {"b": [1, 2], "c": [3, 4]}, "d": {"e": [5, 6]}})
 
 @pytest.mark.parametrize("kind", ALGORITHMS.values())
 def test_a_class_says_what_it_is(kind: type[Policy]) -> None:
-    about, parameters = kind.about, signature(kind).parameters
+    about = kind.about
     assert getattr(bt, kind.__name__) is kind
-    assert about.takes_depth == ("depth" in parameters)
-    assert about.takes_prior == ("prior" in parameters)
-    assert about.takes_contexts == ("dim" in parameters)
     options: Any = {"dim": 2} if about.takes_contexts else {}
     policy = kind(TREE, **options)
     assert (policy.dim is not None) == about.takes_contexts
     if not about.adapts:
         assert policy.depth == about.levels
     assert ("UCB" in about.family) == isinstance(policy.rule, UCB)
+
+
+@pytest.mark.parametrize("kind", ALGORITHMS.values())
+def test_an_algorithm_takes_its_own_parameters_alone(kind: type[Policy]) -> None:
+    build: Any = kind
+    prior = None if kind.about.adapts or kind.about.takes_contexts else bt.Beta()
+    values: dict[str, Any] = {"prior": prior, "depth": 1, "dim": 2, "v": 0.5, "c": 1.0}
+    values |= {"clock": "global", "best": "posterior"}
+    least = {"dim": 2} if kind.about.takes_contexts else {}
+    for name, value in values.items():
+        if name in kind.about.parameters:
+            build(TREE, **(least | {name: value}))
+        else:
+            with pytest.raises(InvalidType, match=f"no parameter '{name}'; it takes"):
+                build(TREE, **(least | {name: value}))
+    with pytest.raises(InvalidType, match="called rng"):
+        build(TREE, **least, seed=7)
 
 
 def test_policies_as_users_spell_them() -> None:

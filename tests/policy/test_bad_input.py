@@ -224,8 +224,8 @@ PARAMETERS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: bt.LinUCB(SHOP, dim=3, c=NAN), ValueError, "c=nan"),
     (lambda: bt.UCBC(SHOP, clock="sun"), ValueError, "clock='sun'"),
     (lambda: bt.TSMax(SHOP, best="worst"), ValueError, "best='worst'"),
-    (lambda: bt.TS(SHOP, rng="seed"), TypeError, "rng='seed'"),
-    (lambda: bt.TS(SHOP, prior=None), TypeError, "a prior is a belief"),  # type: ignore[arg-type]
+    (lambda: bt.TS(SHOP, rng="seed"), TypeError, "rng='seed'"),  # type: ignore[arg-type]
+    (lambda: bt.TS(SHOP, prior=None), TypeError, "a prior is a belief"),
 ]
 
 

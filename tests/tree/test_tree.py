@@ -343,7 +343,7 @@ def test_a_tree_that_comes_in_unaligned_memory_is_aligned() -> None:
         lambda: bt.Tree.from_paths([np.array(0.5)]),  # type: ignore[list-item]
         lambda: bt.Tree.from_labels(np.ma.masked),
         lambda: bt.Tree.from_labels([1, 2], arms=np.array(3)),
-        lambda: bt.TS(bt.Tree(2), rng=np.timedelta64(1)),
+        lambda: bt.TS(bt.Tree(2), rng=np.timedelta64(1)),  # type: ignore[arg-type]
     ],
 )
 def test_arrays_of_no_dimension_are_refused(build: Callable[[], Any]) -> None:

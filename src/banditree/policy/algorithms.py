@@ -1,4 +1,4 @@
-"""Define the algorithms: each combines a depth of the tree, a belief and a rule, and says what it is in ``about``.
+"""Define the algorithms: each says in ``about`` which levels of the tree, belief and rule it combines.
 
 To add one, write its class and add it to `ALGORITHMS`; commands, advice, the service, plots and the laws go by that.
 """
@@ -20,95 +20,168 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
 from banditree.policy.policy import About, Policy
 from banditree.rules import UCB, BestArm, Thompson
+from banditree.stream import Seed
 from banditree.tree.tree import Tree
 
 
-class Options(TypedDict, total=False):
-    """Parameters of every algorithm besides its own; `Policy` documents them."""
+class Parameters(TypedDict, total=False):
+    """Parameters of the algorithms. Every one takes the first four; `About` says which of the others it takes."""
 
     explore: float
     half_life: float | None
     features: Features | None
-    rng: Any
+    rng: Seed
+    prior: Prior | None  # what is believed before any reward
+    depth: int | None  # levels of clusters that are walked, None for all
+    dim: int | None  # length of the contexts
+    v: float  # scales the variance of the samples
+    c: float  # how many spreads above the mean an upper confidence bound is
+    clock: str
+    best: str
+
+
+class Algorithm(Policy):
+    """A policy whose parts follow from its class and its parameters."""
+
+    def __init__(self, tree: Tree, **given: Unpack[Parameters]) -> None:
+        about, options = self.about, dict[str, Any](given)
+        own = {name: options.pop(name) for name in about.parameters if name in options}
+        for strange in options.keys() - ("explore", "half_life", "features", "rng"):
+            raise self._unknown_parameter(strange)
+        assert about.belief is not None
+        assert about.rule is not None
+        belief = about.belief(
+            type(self).__name__, options.get("features"), **{name: own[name] for name in about.of_belief if name in own}
+        )
+        rule = about.rule(**{name: own[name] for name in about.of_rule if name in own})
+        super().__init__(tree, belief=belief, rule=rule, depth=own.get("depth", about.levels), **options)
 
 
 UNIFORM = Beta(1, 1)  # S_0 = F_0 = 1: the uniform prior
 
+# The beliefs, from the policy's name, its features and what its class takes
 
-class TS(Policy):
+
+def _uniform(_: str, __: object, prior: Prior = UNIFORM) -> Prior:
+    return prior
+
+
+def _counts(_: str, __: object) -> Prior:
+    return Counts()
+
+
+def _adaptive(_: str, __: object, prior: Prior | None = None) -> Prior:
+    belief: Prior = adaptive(prior)
+    return belief
+
+
+def _adaptive_linear(name: str, features: object, dim: int | None = None, prior: Prior | None = None) -> Prior:
+    length = _length(name, features, dim, needed=prior is None)
+    belief: Prior = AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
+    return belief
+
+
+def _linear(name: str, features: object, dim: int | None = None, v: float = 1.0, prior: Prior | None = None) -> Prior:
+    """Return the belief for contexts of length ``dim``, or for features and a constant after them."""
+    length = _length(name, features, dim, needed=prior is None)
+    if prior is None:
+        return Linear(length + 1 if dim is None else dim, v=v)
+    if dim is not None or v != 1.0:
+        raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
+    return prior
+
+
+def _length(name: str, features: object, dim: int | None, *, needed: bool) -> Any:
+    """Return the length of the contexts that users give, by ``dim`` or by the features; an error if it is needed."""
+    if features is not None and dim is not None:
+        raise InvalidType("features= says how long the contexts are; leave out dim=")
+    length = features.dim if isinstance(features, Features) else dim
+    if needed and length is None:
+        raise InvalidType(f"{name} needs features=bt.Features(...), or the length of the contexts, for example dim=5")
+    return length
+
+
+def _cluster_clock(clock: str = "cluster") -> UCB:
+    return UCB(clock={"cluster": "parent", "global": "global"}[choice("clock", clock, ("cluster", "global"))])
+
+
+THOMPSON = About("", "Thompson", belief=_uniform, of_belief=("prior",), rule=Thompson)
+BOUND = About("", "UCB", belief=_counts, rule=UCB)
+# What the linear ones have otherwise
+LINEAR: dict[str, Any] = {"family": "linear Thompson", "belief": _linear, "of_belief": ("dim", "v", "prior")}
+LINEAR_BOUND: dict[str, Any] = {"family": "linear UCB", "belief": _linear, "of_belief": ("dim", "prior")}
+LINEAR_BOUND |= {"rule": partial(UCB, c=2.0), "of_rule": ("c",)}
+
+
+class TS(Algorithm):
     """Thompson sampling on all arms, ignoring clusters (Thompson 1933).
 
     For each arm draw theta_a ~ Beta(S(a), F(a)); play argmax theta_a; add the reward r to S and 1 - r to F of the arm.
     """
 
-    about = About(
-        "Thompson sampling on all arms at once, ignoring the categories", "Thompson", levels=0, color="blue", marker="o"
+    about = replace(
+        THOMPSON,
+        summary="Thompson sampling on all arms at once, ignoring the categories",
+        levels=0,
+        color="blue",
+        marker="o",
+        papers=("thompson1933",),
     )
 
-    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=0, **options)
 
-
-class TSC(Policy):
+class TSC(Algorithm):
     """Thompson sampling with clustered arms, the paper's Algorithm 1.
 
     For each cluster draw theta_C ~ Beta(S(C), F(C)) and take the best cluster; for each of its arms draw
     theta_a ~ Beta(S(a), F(a)) and play the best; add the reward r to S, and 1 - r to F, of the arm and of its cluster.
     """
 
-    about = About(
-        "Thompson sampling over the top categories, then over the arms of the best one",
-        "Thompson",
+    about = replace(
+        THOMPSON,
+        summary="Thompson sampling over the top categories, then over the arms of the best one",
         levels=1,
         color="vermillion",
         marker="s",
+        papers=("carlsson2021",),
     )
 
-    def __init__(self, tree: Tree, *, prior: Prior = UNIFORM, **options: Unpack[Options]) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=1, **options)
 
+class HTS(Algorithm):
+    """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level, or at the top ``depth``."""
 
-class HTS(Policy):
-    """Hierarchical Thompson sampling, the paper's Algorithm 2: TSC's step at every level, or at the top levels."""
-
-    about = About(
-        "Thompson sampling at each of the top {depth} levels of the tree, then over arms",
-        "Thompson",
+    about = replace(
+        THOMPSON,
+        summary="Thompson sampling at each of the top {depth} levels of the tree, then over arms",
         takes_depth=True,
         color="green",
         marker="^",
+        papers=("carlsson2021",),
     )
 
-    def __init__(
-        self, tree: Tree, *, depth: int | None = None, prior: Prior = UNIFORM, **options: Unpack[Options]
-    ) -> None:
-        super().__init__(tree, belief=prior, rule=Thompson(), depth=depth, **options)
 
-
-class ATS(Policy):
+class ATS(Algorithm):
     """Adaptive Thompson sampling: learns how far to trust the tree, so that there is no depth to choose.
 
-    The rewards of an arm count for its siblings as far as they are alike, level by level, and how alike they are is
-    learned. The arm with the highest draw of all is played (docs/adaptive.md). ``prior`` is what is believed about the
-    mean of all arms: a `Beta`, or a `Gaussian` for rewards outside [0, 1]. In a mapping, the priors of arms and
-    clusters are rewards known beforehand.
+    The rewards of an arm count for its siblings as far as they are similar, level by level, and how similar they are
+    is learned. The arm with the highest draw of all is played (docs/adaptive.md). ``prior`` is what is believed about
+    the mean of all arms: a `Beta`, or a `Gaussian` for rewards outside [0, 1]. In a mapping, the priors of arms and
+    clusters are rewards that are known already.
 
     >>> import banditree as bt
     >>> policy = bt.ATS(bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]}), rng=7)
     >>> policy.update(policy.choose(), reward=1)
     """
 
-    about = About(
-        "Thompson sampling on all arms at once, which learns how far to trust the categories",
-        "adaptive",
+    about = replace(
+        THOMPSON,
+        summary="Thompson sampling on all arms at once, which learns how far to trust the categories",
+        family="adaptive",
+        belief=_adaptive,
         adapts=True,
         cost=50,
         color="indigo",
         marker="*",
     )
-
-    def __init__(self, tree: Tree, *, prior: Prior | None = None, **options: Unpack[Options]) -> None:
-        super().__init__(tree, belief=adaptive(prior), rule=Thompson(), **options)
 
     @property
     def law(self) -> Law:
@@ -116,12 +189,12 @@ class ATS(Policy):
         return LAW
 
 
-class LinATS(Policy):
+class LinATS(Algorithm):
     """Adaptive Thompson sampling with contexts: one model across arms, which learns how far to trust the tree.
 
-    Arms, clusters and root have a level and slopes; how far siblings are alike is learned per level of the tree, for
+    Arms, clusters and root have a level and slopes; how similar siblings are is learned per level of the tree, for
     levels and for slopes, together with the noise (docs/adaptive.md). Features are standardised, so that there is
-    nothing to scale, and no constant to add. ``prior`` is what is known beforehand: a `Linear` for the root, or a
+    nothing to scale, and no constant to add. ``prior`` is what is known already: a `Linear` for the root, or a
     mapping from arms and clusters to them, whose ``mean`` are slopes (and last a level, if it is one longer than
     contexts), and whose ``precision`` is the number of plays that they are worth.
 
@@ -134,207 +207,116 @@ class LinATS(Policy):
 
     about = replace(
         ATS.about,
-        summary="Thompson sampling with contexts over arms that share what they learn, as far as they are alike",
+        summary="Thompson sampling with contexts over arms that share what they learn, as far as they are similar",
         family="linear adaptive",
-        takes_contexts=True,
+        belief=_adaptive_linear,
+        of_belief=("dim", "prior"),
         cost=60,
         color="wine",
         marker="8",
     )
 
-    def __init__(
-        self, tree: Tree, *, dim: int | None = None, prior: Prior | None = None, **options: Unpack[Options]
-    ) -> None:
-        length = _length(self, dim, options, needed=prior is None)
-        belief = AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
-        super().__init__(tree, belief=belief, rule=Thompson(), **options)
 
-
-class UCB1(Policy):
+class UCB1(Algorithm):
     """UCB1 on all arms (Auer, Cesa-Bianchi and Fischer 2002): mean + sqrt(2 ln n / n_a)."""
 
-    about = About(
-        "an upper confidence bound for every arm, ignoring the categories",
-        "UCB",
+    about = replace(
+        BOUND,
+        summary="an upper confidence bound for every arm, ignoring the categories",
         levels=0,
-        takes_prior=False,
         color="sky",
         marker="v",
+        papers=("auer2002",),
     )
 
-    def __init__(self, tree: Tree, **options: Unpack[Options]) -> None:
-        super().__init__(tree, belief=Counts(), rule=UCB(), depth=0, **options)
 
-
-class UCBC(Policy):
+class UCBC(Algorithm):
     """Two-level UCB (Pandey 2007, Bouneffouf 2019): UCB1 over clusters, then over the arms of the best.
 
     ``clock`` is the n in the bound of an arm: the plays of its ``"cluster"``, or all plays (``"global"``).
     """
 
-    about = About(
-        "upper confidence bounds over the top categories, then over the arms of the best one",
-        "UCB",
+    about = replace(
+        BOUND,
+        summary="upper confidence bounds over the top categories, then over the arms of the best one",
+        rule=_cluster_clock,
+        of_rule=("clock",),
         levels=1,
-        takes_prior=False,
         color="orange",
         marker="D",
+        papers=("pandey2007", "bouneffouf2019"),
     )
 
-    def __init__(self, tree: Tree, *, clock: str = "cluster", **options: Unpack[Options]) -> None:
-        clocks = {"cluster": "parent", "global": "global"}
-        rule = UCB(clock=clocks[choice("clock", clock, tuple(clocks))])
-        super().__init__(tree, belief=Counts(), rule=rule, depth=1, **options)
 
-
-class UCT(Policy):
+class UCT(Algorithm):
     """UCB1's index at every node of the tree, with n the plays of the parent (Kocsis and Szepesvari 2006)."""
 
-    about = About(
-        "an upper confidence bound at every node down the tree",
-        "UCB",
+    about = replace(
+        BOUND,
+        summary="an upper confidence bound at every node down the tree",
         takes_depth=True,
-        takes_prior=False,
         color="purple",
         marker="P",
+        papers=("kocsis2006",),
     )
 
-    def __init__(self, tree: Tree, *, depth: int | None = None, **options: Unpack[Options]) -> None:
-        super().__init__(tree, belief=Counts(), rule=UCB(), depth=depth, **options)
 
-
-class TSMax(Policy):
+class TSMax(Algorithm):
     """Two-level Thompson sampling in which a cluster draws from the belief of its best arm (Zhao 2019).
 
     ``best="empirical"``: the best empirical mean among arms tried; ``"posterior"``: the best posterior mean.
     """
 
-    about = About(
-        "Thompson sampling over the top categories, each represented by its best arm",
-        "TSMax",
+    about = replace(
+        THOMPSON,
+        summary="Thompson sampling over the top categories, each represented by its best arm",
+        family="TSMax",
+        rule=BestArm,
+        of_rule=("best",),
         levels=1,
         color="black",
         marker="X",
+        papers=("zhao2019",),
     )
 
-    def __init__(
-        self, tree: Tree, *, best: str = "empirical", prior: Prior = UNIFORM, **options: Unpack[Options]
-    ) -> None:
-        super().__init__(tree, belief=prior, rule=BestArm(best=best), depth=1, **options)
 
-
-class _LinearThompson(Policy):
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        v: float = 1.0,
-        prior: Prior | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        belief = _linear(self, dim, prior, options, v)
-        super().__init__(tree, belief=belief, rule=Thompson(), depth=self.about.levels, **options)
-
-
-class LinTS(_LinearThompson):
+class LinTS(Algorithm):
     """Thompson sampling with contexts on all arms (Agrawal and Goyal 2013): theta_a ~ N(mu_a.x, v x' B_a^-1 x)."""
 
-    about = replace(TS.about, family="linear Thompson", takes_contexts=True, marker="h")
+    about = replace(TS.about, **LINEAR, marker="h", papers=("agrawal2013",))
 
 
-class LinTSC(_LinearThompson):
+class LinTSC(Algorithm):
     """Thompson sampling with contexts and clustered arms, the paper's Algorithm 3: LinTS over clusters, then inside.
 
     B starts at the identity and f at zero, for each cluster and each arm; x x' adds to B and r x to f.
     """
 
-    about = replace(TSC.about, family="linear Thompson", takes_contexts=True, marker="p")
+    about = replace(TSC.about, **LINEAR, marker="p")
 
 
-class LinHTS(Policy):
-    """LinTSC's step at every level of a deeper tree."""
+class LinHTS(Algorithm):
+    """LinTSC's step at every level of a deeper tree, or at the top ``depth``."""
 
-    about = replace(HTS.about, family="linear Thompson", takes_contexts=True, marker="<")
-
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        v: float = 1.0,
-        prior: Prior | None = None,
-        depth: int | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, options, v), rule=Thompson(), depth=depth, **options)
+    about = replace(HTS.about, **LINEAR, marker="<")
 
 
-class _LinearUCB(Policy):
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        c: float = 2.0,
-        prior: Prior | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(
-            tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=self.about.levels, **options
-        )
-
-
-class LinUCB(_LinearUCB):
+class LinUCB(Algorithm):
     """UCB with contexts on all arms (Li et al. 2010): mu_a.x + c sqrt(x' B_a^-1 x)."""
 
-    about = replace(UCB1.about, family="linear UCB", takes_contexts=True, takes_prior=True, marker=">")
+    about = replace(UCB1.about, **LINEAR_BOUND, marker=">", papers=("li2010",))
 
 
-class LinUCBC(_LinearUCB):
+class LinUCBC(Algorithm):
     """LinUCB over clusters, then over the arms of the best (Bouneffouf 2019)."""
 
-    about = replace(UCBC.about, family="linear UCB", takes_contexts=True, takes_prior=True, marker="d")
+    about = replace(UCBC.about, **LINEAR_BOUND, marker="d", papers=("bouneffouf2019",))
 
 
-class LinUCT(Policy):
-    """LinUCBC's step at every level of a deeper tree."""
+class LinUCT(Algorithm):
+    """LinUCBC's step at every level of a deeper tree, or at the top ``depth``."""
 
-    about = replace(UCT.about, family="linear UCB", takes_contexts=True, takes_prior=True, marker="*")
-
-    def __init__(
-        self,
-        tree: Tree,
-        *,
-        dim: int | None = None,
-        c: float = 2.0,
-        prior: Prior | None = None,
-        depth: int | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(tree, belief=_linear(self, dim, prior, options), rule=UCB(c=c), depth=depth, **options)
-
-
-def _length(policy: Policy, dim: int | None, options: Options, *, needed: bool) -> Any:
-    """Return the length of the contexts that users give, by ``dim`` or by the features; an error if it is needed."""
-    features = options.get("features")
-    if features is not None and dim is not None:
-        raise InvalidType("features= says how long the contexts are; leave out dim=")
-    length = features.dim if isinstance(features, Features) else dim
-    if needed and length is None:
-        kind = type(policy).__name__
-        raise InvalidType(f"{kind} needs features=bt.Features(...), or the length of the contexts, for example dim=5")
-    return length
-
-
-def _linear(policy: Policy, dim: int | None, prior: Prior | None, options: Options, v: float = 1.0) -> Prior:
-    """Return the belief of a linear policy: of contexts of length ``dim``, or of features and a constant after them."""
-    length = _length(policy, dim, options, needed=prior is None)
-    if prior is None:
-        return Linear(length + 1 if dim is None else dim, v=v)
-    if dim is not None or v != 1.0:
-        raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
-    return prior
+    about = replace(UCT.about, **LINEAR_BOUND, marker="*", papers=("li2010", "kocsis2006"))
 
 
 ALGORITHMS: dict[str, type[Policy]] = {

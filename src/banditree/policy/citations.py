@@ -80,13 +80,6 @@ ENTRIES = {
 }""",
 }
 
-PAPERS = {  # of each algorithm, the one that it comes from first; ATS and LinATS were developed here
-    "TS": ("thompson1933",), "TSC": ("carlsson2021",), "HTS": ("carlsson2021",), "UCB1": ("auer2002",),
-    "UCBC": ("pandey2007", "bouneffouf2019"), "UCT": ("kocsis2006",), "TSMax": ("zhao2019",),
-    "LinTS": ("agrawal2013",), "LinTSC": ("carlsson2021",), "LinHTS": ("carlsson2021",), "LinUCB": ("li2010",),
-    "LinUCBC": ("bouneffouf2019",), "LinUCT": ("li2010", "kocsis2006"), "HierTS": ("hong2022",),
-}  # fmt: skip
-
 SOFTWARE = """@software{banditree,
   title = {banditree: bandits on trees of arms},
   author = {{the banditree authors}},
@@ -105,5 +98,4 @@ def cite(policy: type[Policy] | Policy | str) -> str:
     kind = type(kind) if isinstance(kind, Policy) else kind
     if not (isinstance(kind, type) and issubclass(kind, Policy)):
         raise InvalidType(f"{policy!r:.60} is not an algorithm; give a class such as bt.TSC, or its name")
-    known = next((base.__name__ for base in kind.__mro__ if base.__name__ in PAPERS), None)
-    return SOFTWARE if known is None else "\n\n".join(ENTRIES[key] for key in PAPERS[known])
+    return "\n\n".join(ENTRIES[key] for key in kind.about.papers) or SOFTWARE

@@ -33,18 +33,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class About:
-    """What a policy class is: all that commands, advice, the service and plots need to know about it."""
+    """What an algorithm is: its parts, and all that commands, advice, the service and plots need to know about it."""
 
     summary: str  # what it does, in words; {depth} stands for the depth it was given
     family: str  # policies of one family that walk through the same clusters are the same policy
+    belief: Callable[..., Prior] | None = None  # returns the prior; it gets ``of_belief`` and the features by name
+    of_belief: tuple[str, ...] = ()  # parameters of the policy that the belief is made from
+    rule: Callable[..., Rule] | None = None
+    of_rule: tuple[str, ...] = ()
     levels: int | None = None  # levels of clusters that it uses; None: as many as its depth says, or all
     takes_depth: bool = False
-    takes_contexts: bool = False  # and so a ``dim``
-    takes_prior: bool = True
     adapts: bool = False  # learns how far to trust the clusters; the others trust those that they use
     cost: int = 1  # time of a simulated decision, about, in those of TSC
     color: str = "grey"  # in plots: a name in `plots.style.PALETTE`
     marker: str = "."
+    papers: tuple[str, ...] = ()  # keys of `citations.ENTRIES`, the one that it comes from first
+
+    @property
+    def takes_contexts(self) -> bool:
+        return "dim" in self.of_belief
+
+    @property
+    def takes_prior(self) -> bool:
+        return "prior" in self.of_belief
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What it takes beside the parameters of every policy."""
+        return (*self.of_belief, *self.of_rule, *(("depth",) if self.takes_depth else ()))
 
 
 class Policy:
@@ -82,7 +98,7 @@ class Policy:
     1
     """
 
-    about: ClassVar[About] = About("a walk down the tree with parts of your own", "own", takes_prior=False)
+    about: ClassVar[About] = About("a walk down the tree with parts of your own", "own")
 
     # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
     __slots__ = (
@@ -103,10 +119,8 @@ class Policy:
         rng: Seed = None,
         **unknown: Never,
     ) -> None:
-        for option in unknown:  # an algorithm passes on all that it does not know itself
-            hint = f"the seed is called rng: {type(self).__name__}(tree, rng=7)"
-            hint = hint if option in ("seed", "random_state", "random_seed") else "its documentation lists those it has"
-            raise InvalidType(f"{type(self).__name__} has no parameter {option!r}; {hint}")
+        for option in unknown:
+            raise self._unknown_parameter(option)
         _check_tree(tree)
         self.belief, own = parts(belief)
         if not isinstance(rule, Rule):
@@ -127,6 +141,13 @@ class Policy:
         self._stream: Rng = native_stream(rng) if is_native else generator(rng)
         self._state = self._with_walk(tree, own_priors, rows)
         policies.add(self)
+
+    @classmethod
+    def _unknown_parameter(cls, name: str) -> InvalidType:
+        own = [*cls.about.parameters, "explore", "half_life", "features", "rng"]
+        hint = f"the seed is called rng: {cls.__name__}(tree, rng=7)"
+        hint = hint if name in ("seed", "random_state", "random_seed") else f"it takes {', '.join(own)}"
+        return InvalidType(f"{cls.__name__} has no parameter {name!r}; {hint}")
 
     @property
     def tree(self) -> Tree:
