@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -221,27 +221,47 @@ def table(found: dict[str, Measured]) -> Table:
 
 
 def local(folder: Path, seconds: float) -> list[str]:
-    """Decisions per second of `Local`, beside those of the client that asks for each."""
+    """Decisions of `Local`, some of them rewarded, what they cost here and in the service, and those by request."""
     from banditree.client import Client, Local
 
-    policy, arms, categories = SOLD_OUT
-    rates = {}
-    with running(run_ours, policy, arms, categories, str(folder / "local.db")) as (port, _):
-        address = f"http://127.0.0.1:{port}"
-        with Local(address, folder=folder / "spool") as here:
-            rates["in the process"] = _rate(here.decide, seconds)
-        rates["by request"] = _rate(Client(address).decide, seconds)
-    here_, asked = rates["in the process"], rates["by request"]
-    return [
-        f"`Local` with {policy} and {arms:,} arms: {here_:,.0f} decisions/s in one thread, {here_ / asked:.0f} times "
-        f"as many as `Client`, which asks for each ({asked:,.0f})."
-    ]
+    notes = []
+    for policy in ("TSC", "ATS"):
+        _, arms, categories = SOLD_OUT
+        with running(run_ours, policy, arms, categories, str(folder / f"local-{policy}.db")) as (port, process):
+            address = f"http://127.0.0.1:{port}"
+            with Local(address, folder=folder / f"spool-{policy}") as client:
+
+                def decide_and_report(client: Local = client) -> None:
+                    decision = client.decide()
+                    if random.random() < RATES[int(decision["arm"].removeprefix("item-"))]:
+                        client.reward(decision["id"], 1)
+
+                here = _rate(decide_and_report, seconds)
+                before, waiting, began = cpu_seconds(process), client.backlog, time.perf_counter()
+                client.flush()
+                recorded = waiting / (time.perf_counter() - began)
+                cost = (cpu_seconds(process) - before) / max(waiting, 1)
+            asked = _rate(Client(address).decide, seconds)
+        notes.append(
+            f"`Local` with {policy} and {arms:,} arms: {here.per_cpu:,.0f} decisions per processor second, with "
+            f"what reports take ({here.rate:,.0f} per second by the clock, beside the service), "
+            f"{here.rate / asked.rate:.0f} times as many as `Client`, which asks for each ({asked.rate:,.0f}). The "
+            f"service then records {recorded:,.0f} per second, in {cost * 1e6:.0f} µs each."
+        )
+    return notes
 
 
-def _rate(decide: Any, seconds: float) -> float:
+class Rate(NamedTuple):
+    """Calls per second, and per second of processor time."""
+
+    rate: float
+    per_cpu: float
+
+
+def _rate(decide: Any, seconds: float) -> Rate:
     decide()
-    n, began = 0, time.perf_counter()
+    n, began, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - began < seconds:
         decide()
         n += 1
-    return n / (time.perf_counter() - began)
+    return Rate(n / (time.perf_counter() - began), n / (time.process_time() - cpu))
