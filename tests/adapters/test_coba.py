@@ -19,6 +19,7 @@ from coba.primitives import Categorical
 from coba.safety import SafeLearner
 
 import banditree as bt
+from banditree.errors import BanditreeError
 
 ACTIONS = ["red", "green", "blue"]
 
@@ -232,3 +233,16 @@ def test_ips_on_its_logs_is_unbiased_where_coba_s_own_is_not(factory: Any) -> No
     assert abs(estimate - truth) < 2 * error
     estimate, error, truth = logged(LinTSLearner(), seeds=range(1, 3))  # draws once, and logs a probability of 1
     assert abs(estimate - truth) > 20 * error
+
+
+@pytest.mark.parametrize("odd", [10**400, -(10**400), None, float("inf")])
+def test_actions_of_any_kind_are_arms(odd: Any) -> None:
+    learner = bt.adapters.coba(bt.TS, rng=1)
+    learner.learn(None, odd, 1.0, None)
+    assert learner.score(None, [odd, "other"], odd) > 0.5
+
+
+@pytest.mark.parametrize("context", [[10**400, 1], {"age": 10**400}])
+def test_contexts_that_floats_cannot_hold_are_refused(context: Any) -> None:
+    with pytest.raises(BanditreeError, match="too large"):
+        bt.adapters.coba(bt.LinTS, rng=1).predict(context, ACTIONS)

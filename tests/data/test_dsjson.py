@@ -166,3 +166,11 @@ def test_columns_of_a_decision_log_are_not_named(tmp_path: Path) -> None:
         bt.read_log(file, arm="topic", reward="click")
     with pytest.raises(ope.LogError, match="no feature 'name'"):
         bt.read_log(file, arm="name")
+
+
+@pytest.mark.parametrize("cost", [10**400, -(10**400)])
+def test_costs_that_floats_cannot_hold_are_told(tmp_path: Path, cost: int) -> None:
+    file = tmp_path / "decisions.dsjson"
+    file.write_text(line(_label_cost=cost))
+    with pytest.raises(ope.LogError, match="too large"):
+        bt.read_log(file)

@@ -327,7 +327,7 @@ def test_whether_knowing_who_asks_pays_is_said_in_words() -> None:
     noise = bt.read_log(table | {"device": rng.integers(2, size=n)}, **columns)  # the control: it says nothing
     control = ope.contest({"LinATS": bt.LinATS, "ATS": bt.ATS, "TS": bt.TS}, noise, tree=TREE)
     assert not control.contexts_verdict.startswith("Knowing who asks pays:")
-    assert ope.contest({"ATS": bt.ATS, "TS": bt.TS}, noise, tree=TREE).contexts_verdict == ""
+    assert ope.contest([bt.ATS, bt.TS], noise, tree=TREE).contexts_verdict == ""
 
 
 def test_policies_with_features_are_evaluated_and_replayed_by_their_features() -> None:

@@ -248,3 +248,25 @@ def test_messages_are_sentences() -> None:
         bt.TSC(SHOP).update("x", 1)
     assert str(caught.value).startswith("arm 'x' is not in Tree(5 arms, 2 clusters, depth 1)")
     assert str(BanditreeError()) == ""
+
+
+@pytest.mark.parametrize("clusters", [None, 7, "x", ([],), (10**400, [])])
+def test_wrong_clusters_of_new_arms_are_refused_before_their_siblings_are_asked(clusters: Any) -> None:
+    policy = feed_all(bt.TS(SHOP, rng=1))
+    before = state(policy)
+    with pytest.raises(BanditreeError):
+        policy.add_arms({"new": clusters}, prior="cluster")
+    assert same(before, state(policy))
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e20, 1e30])
+def test_an_estimate_from_siblings_whose_contexts_are_collinear(size: float) -> None:
+    policy = bt.LinTS(SHOP, dim=2, rng=1)
+    policy.update_many(["h1", "h2"], [1.0, 1.0], contexts=np.full((2, 2), size))
+    policy.add_arms({"h4": ("hats",)}, prior="cluster")
+    assert policy.row("h4", context=np.full(2, size))["mean"] >= 0
+
+
+def feed_all(policy: bt.Policy) -> bt.Policy:
+    policy.update_many(policy.tree.arms, [1.0] * len(policy.tree))
+    return policy

@@ -352,3 +352,12 @@ def test_restore_checks_shapes() -> None:
     policy = bt.TS(SHOP)
     with pytest.raises(ValueError, match="successes has shape"):
         restore(policy, {"successes": np.zeros(2), "failures": np.zeros(2)})
+
+
+@pytest.mark.parametrize("name", ["LinTS", "LinUCB", "LinATS"])
+@pytest.mark.parametrize("size", [1e-320, 1e-160, 1e-100, 1e30])
+def test_contexts_of_any_size_are_saved(name: str, size: float) -> None:
+    policy = make(name, SHOP, 1, dim=2)
+    for step in range(5):
+        policy.update("h1", 1.0, np.array([size, -size * (step + 1) / 5]))
+    assert same(state(policy), state(bt.from_bytes(policy.to_bytes())))

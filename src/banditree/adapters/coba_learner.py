@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 from coba.primitives import Learner, is_batch
@@ -129,7 +130,8 @@ def _name_of(action: Action) -> Name:
         return ", ".join(f"{name}={value}" for name, value in action.items())
     if isinstance(action, Iterable):
         return "(" + ", ".join(str(_name_of(value)) for value in action) + ")"
-    return int(action) if float(action).is_integer() else str(action)
+    is_whole = isinstance(action, int) or (isinstance(action, Real) and float(action).is_integer())
+    return int(action) if is_whole else str(action)
 
 
 def _limits(policy: Policy, arms: list[Name]) -> list[Name] | None:

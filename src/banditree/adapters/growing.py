@@ -1,4 +1,4 @@
-"""Add arms and features to a policy as they are first seen, for tools that do not list them beforehand."""
+"""Add arms and features to a policy as they are first seen, for tools that do not list them already."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class GrowingPolicy:
 
     A context becomes a vector with one column per feature. Numbers in a list have a column for each position; features
     by name, and values that are text, get a column when they are first seen. When the columns are used up, the policy
-    is built anew with twice as many and learns all its rewards again. This changes no belief, as a new feature was 0
+    is built again with twice as many and learns all its rewards again. This changes no belief, as a new feature was 0
     before. Policies without an intercept of their own also get a column that is always 1.
 
     ``factory`` is a policy class, or a function ``factory(tree, rng=rng)``; if it has a parameter ``dim``, that is set
-    too. ``tree`` has the arms known beforehand, if there are any.
+    too. ``tree`` has the arms known already, if there are any.
     """
 
     def __init__(self, factory: Factory, rng: Seed, tree: Tree | None = None) -> None:
@@ -149,7 +149,13 @@ def features_of(context: object) -> dict[Hashable, float]:
         if isinstance(value, str):
             features[*key, str(value)] = 1.0
         elif isinstance(value, Real):
-            features[key] = float(value)
+            try:
+                features[key] = float(value)
+            except OverflowError:
+                name = key[-1] if key else ""
+                raise InvalidValue(
+                    f"feature {name!r} of a context is {value!s:.60}, too large to compute with"
+                ) from None
         else:
             raise InvalidType(
                 f"feature {key[-1] if key else ''!r} of a context is {value!r:.60}; give numbers and text"

@@ -288,7 +288,7 @@ class AdaptiveLinearRows(Rows):
             check_sums(name, getattr(self, name), count, most)
         gram = self._square(self.gram)
         size = np.sqrt(np.maximum(np.einsum("kii->ki", gram), 0.0))  # (nodes, p) a zero row has no entries
-        size = np.where(size > 0, size, 1.0)
+        size = np.where(size > 1e-150, size, 1.0)  # squares of smaller numbers have few digits
         scaled = gram / size[:, :, None] / size[:, None, :]
         if (np.abs(scaled) > 1 + ROUNDING).any():
             raise InvalidValue("gram has entries that no sum of x x' can have")

@@ -81,8 +81,8 @@ class Linear(Belief):
         if not rows.plays(leaves).any():
             return None
         gram, moment = (part[leaves].sum(axis=0) for part in (rows.gram, rows.moment))
-        b = self.precision * np.eye(self.dim) + gram
-        mean = np.linalg.solve(b, self.precision * np.array(self.mean) + moment)
+        plays = float(rows.plays(leaves).sum())
+        mean, _ = solve_collinear(self.precision, np.array(self.mean), gram, moment, plays)
         return Linear(self.dim, v=self.v, mean=mean.tolist(), precision=self.precision)
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> LinearRows:
@@ -206,7 +206,7 @@ class LinearRows(CountedRows):
         check_sums("gram", self.gram, self.count, MAX_CONTEXT**2)
         check_sums("moment", self.moment, self.count, MAX_REWARD * MAX_CONTEXT)
         trace = np.trace(self.gram, axis1=1, axis2=2)  # (nodes,) no entry is larger, and rounding is far smaller
-        slack = ROUNDING * trace[:, None, None]
+        slack = ROUNDING * trace[:, None, None] + 1e-300  # squares of tiny numbers have few digits
         uneven = np.abs(self.gram - self.gram.swapaxes(1, 2)) > slack
         if (uneven | (np.abs(self.gram) > trace[:, None, None] + slack)).any():
             raise InvalidValue("gram has entries that no sum of x x' can have")

@@ -24,6 +24,7 @@ from banditree.base.words import count
 from banditree.data.problems import Problem
 from banditree.data.sources import Columns, existing_file, read_bytes
 from banditree.errors import InvalidValue
+from banditree.errors.checks import MAX_REWARD
 
 if TYPE_CHECKING:
     from banditree.data.log import Log
@@ -123,6 +124,8 @@ def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None
         name = action.get("_id", index + 1)
     if cost is not None and not isinstance(cost, int | float):
         return f"_label_cost {cost!r:.40} is not a number"
+    if cost is not None and abs(cost) > MAX_REWARD:
+        return f"_label_cost {cost!r:.40} is too large to compute with; use a smaller unit"
     columns["_id"].append(name)
     columns["_label_cost"].append(None if cost is None else -float(cost) + 0.0)
     columns["_label_probability"].append(probability)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from banditree.data.log import Log
 from banditree.ope.evaluation import Evaluation, Hint, Judgement, compare, draw_intervals, evaluate, judge
 from banditree.ope.rejection import build_policy
 from banditree.ope.rows import find_tree
+from banditree.simulation.simulator import name_factories
 from banditree.stream import Seed, seed_sequence
 from banditree.tree import Tree
 
@@ -118,7 +119,7 @@ class Contest(Result):
 
 
 def contest(
-    policies: Mapping[str, Any],
+    policies: Mapping[str, Any] | Iterable[Any],
     log: Log,
     *,
     tree: Tree | None = None,
@@ -137,7 +138,8 @@ def contest(
     Parameters
     ----------
     policies
-        {name: policy}: a factory, as for `simulate`, or a target that does not learn, as for `evaluate`.
+        {name: policy}: a factory, as for `simulate`, or a target that does not learn, as for `evaluate`. A list of
+        classes stands for their names, as there.
     log
         The log, from `read_log`.
     tree
@@ -149,6 +151,7 @@ def contest(
     in_command
         Whether notes name options of ``banditree evaluate`` instead of Python's parameters.
     """
+    policies = policies if isinstance(policies, Mapping) else name_factories(policies)
     tree = find_tree(tree, None, log)
     does_learn = any(callable(policy) for policy in policies.values())
     first, rest = log.split(share) if does_learn else (log.rows(slice(0)), log)

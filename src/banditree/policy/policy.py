@@ -377,9 +377,7 @@ class Policy:
         that reflects how similar they are; if they were hardly tried, the arms of the cluster above are used.
         ``prior=bt.Beta(2, 8)`` sets the prior directly.
         """
-        with hold(self) as state:
-            own = priors_of_new(state, self.belief, arms, prior)
-        self._change(lambda tree: tree.add_arms(arms), own)
+        self._change(lambda tree: tree.add_arms(arms), lambda state: priors_of_new(state, self.belief, arms, prior))
 
     def move_arms(self, arms: Mapping[Any, Sequence[object]]) -> None:
         """Move arms below other clusters. Their evidence moves with them."""
@@ -394,10 +392,13 @@ class Policy:
         """Replace the tree. Arms in both trees keep their evidence; the others are removed, or start at the prior."""
         self._change(lambda _: tree)
 
-    def _change(self, make: Callable[[Tree], Tree], own: Mapping[Any, Belief] | None = None) -> None:
-        """Replace the tree, and carry the evidence over."""
+    def _change(
+        self, make: Callable[[Tree], Tree], priors: Callable[[State], Mapping[Any, Belief]] = lambda _: {}
+    ) -> None:
+        """Replace the tree, and carry the evidence over; ``priors`` are those of new arms."""
         with hold(self) as old:
-            tree, own_priors = _check_tree(make(old.full_tree)), old.own_priors | dict(own or {})
+            tree = _check_tree(make(old.full_tree))
+            own_priors = {**old.own_priors, **priors(old)}
             new = self._with_walk(tree, own_priors, self._new_rows(tree, own_priors))
             transfer_evidence(old, new)
             self._state = new  # one step: the whole change, or none of it
