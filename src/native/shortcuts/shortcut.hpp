@@ -19,7 +19,7 @@
 namespace banditree {
 
 // What a shortcut needs from a belief and a rule: a pair of numbers that determines the belief of a child, and the choice
-// among classes of equal pairs. `min_wide`: with fewer children plain scores are faster (docs/exact-sampling.md has the
+// among classes of equal pairs. `min_wide`: with fewer children plain scores are faster (docs/notes/exact-sampling.md has the
 // crossings). `untouched`: no reward was ever seen below a node, and its children share one prior, so they are all equal.
 struct ThompsonOnBeta {
     using Wide = WideThompson;
