@@ -12,9 +12,11 @@ import os
 import random
 import selectors
 import socket
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -147,10 +149,14 @@ class Client:
 
 def load(server: tuple[int, int], into: Measured, asking: Asking, seconds: float) -> None:
     """Put a server under load from all connections at once."""
-    port, process = server
-    began = cpu_seconds(process)
+    load_all([server], into, asking, seconds)
+
+
+def load_all(servers: Sequence[tuple[int, int]], into: Measured, asking: Asking, seconds: float) -> None:
+    """Put servers under load, with the connections spread over them."""
+    began = sum(cpu_seconds(process) for _, process in servers)
     with selectors.DefaultSelector() as selector:
-        clients = [Client(port, asking, into.times) for _ in range(CONNECTIONS)]
+        clients = [Client(servers[place % len(servers)][0], asking, into.times) for place in range(CONNECTIONS)]
         for client in clients:
             selector.register(client.socket, selectors.EVENT_READ, client)
         end = time.perf_counter() + seconds
@@ -164,7 +170,7 @@ def load(server: tuple[int, int], into: Measured, asking: Asking, seconds: float
                         key.data.socket.close()
     answered = sum(client.answered for client in clients)
     into.rates.append(answered / seconds)
-    into.cpu.append((cpu_seconds(process) - began) / answered)
+    into.cpu.append((sum(cpu_seconds(process) for _, process in servers) - began) / answered)
 
 
 def cpu_seconds(process: int) -> float:
@@ -218,6 +224,87 @@ def table(found: dict[str, Measured]) -> Table:
             )
         )
     return Table(("server", "requests/s", "of bare", "CPU, µs", "median, ms", "p99, ms", "p99 of bare"), rows)
+
+
+def replicas(seconds: float, rounds: int = ROUNDS) -> list[str]:
+    """Requests per second of three processes on one PostgreSQL, beside those of one, and what they wait for."""
+    from tests.support.databases import Database, postgres
+
+    policy, arms, categories = SOLD_OUT
+    found = {n: Measured() for n in (1, 3)}
+    database_cpu: dict[int, list[float]] = {n: [] for n in found}
+    addresses: dict[int, str] = {}
+    waits: dict[int, Counter[str]] = {n: Counter() for n in found}
+
+    def measure(database: Database, servers: list[tuple[int, int]], n: int) -> None:
+        began = database_seconds(database.folder)
+        with watching(addresses[n], waits[n]):
+            load_all(servers, found[n], Asking(rewards=True), seconds)
+        database_cpu[n].append((database_seconds(database.folder) - began) / (found[n].rates[-1] * seconds))
+
+    with postgres() as database, ExitStack() as opened:
+        groups = {}
+        for n in found:
+            address = addresses[n] = database.new(f"replicas{n}")
+            run = run_ours, policy, arms, categories, address
+            groups[n] = [opened.enter_context(running(*run)) for _ in range(n)]
+            load_all(groups[n], Measured(), Asking(rewards=True), min(1.0, seconds))
+        for _ in range(rounds):
+            for n, servers in groups.items():
+                measure(database, servers, n)
+    one, three = (median(it.rates) for it in found.values())
+    share = median(b / a for a, b in zip(found[1].rates, found[3].rates, strict=True))
+    lines = [f"PostgreSQL, {policy} with {arms:,} arms and rewards, {CONNECTIONS} connections, {os.cpu_count()} cores:"]
+    for n, it in found.items():
+        own, its = median(it.cpu) * 1e6, median(database_cpu[n]) * 1e6
+        locked = waits[n]["Lock"] / max(1, waits[n].total())
+        lines.append(
+            f"{n} process{'es' * (n > 1)}: {median(it.rates):,.0f} requests/s, {own:.0f} + {its:.0f} us of CPU each "
+            f"(the processes' and the database's); {locked:.1%} of {waits[n].total():,} samples wait for a lock."
+        )
+    each = median(found[3].cpu) + median(database_cpu[3])
+    lines.append(f"Three processes answer {share:.2f} of one's requests ({three:,.0f} and {one:,.0f} by the medians).")
+    lines.append(f"By arithmetic, 16 cores give at most {16 / each:,.0f} requests/s at that cost.")
+    return lines
+
+
+def database_seconds(folder: Path) -> float:
+    """The processor time that a PostgreSQL server has taken, with sessions that have ended."""
+    server = (folder / "data" / "postmaster.pid").read_text().split()[0]
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if stat.parent.name == server:
+                ticks += sum(map(int, fields[11:15]))
+            elif fields[1] == server:
+                ticks += sum(map(int, fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def watching(address: str, waits: Counter[str]) -> Iterator[None]:
+    """Sample what the sessions of a database are doing, fifty times a second."""
+    import psycopg
+
+    ended = threading.Event()
+
+    def watch() -> None:
+        with psycopg.connect(address, autocommit=True) as connection:
+            statement = (
+                "SELECT coalesce(wait_event_type, 'runs') FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+            while not ended.wait(0.02):
+                waits.update(kind for (kind,) in connection.execute(statement))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def local(folder: Path, seconds: float) -> list[str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from banditree.service.events import MAIN, Cohort, Event, Kind
+from banditree.service.refold import fold_again, pages_of
+from banditree.service.serve import open_log
 from banditree.service.settings import Settings
 from banditree.service.state import State, Voids
 
@@ -90,3 +94,23 @@ def test_a_state_that_knows_of_a_later_void_can_be_stored(stop: int) -> None:
         assert not state.is_stale
         saved.append(state.to_bytes())
     assert saved[0] == saved[1]
+
+
+def test_what_is_folded_again_gives_slates_their_default_rewards(tmp_path: Path) -> None:
+    """In each position: the arms of a decision are read whenever an experiment has a default reward."""
+    settings = Settings(policy="TSC", reward_window=1.0, default_reward=0.5)
+    with closing(open_log(str(tmp_path / "decisions.db"))) as log:
+        body = {"request": {"k": 2}, "arms": ["hat1", "cap2"], "path": ["hats", "hat1"]}
+        events = [
+            Event(0, Kind.ARMS, body={"add": ARMS}),
+            Event(1, Kind.DECISION, "d", arm="hat1", value=2.0, body=body),
+        ]
+        log.begin(alone=True)
+        log.append([*events, Event(10_000_000, Kind.TIME)])
+        log.commit()
+        state = fold_again(log.reader(), MAIN, settings)
+        late = State(MAIN, settings)
+        for page in pages_of(late, log, 3):
+            late.apply(page)
+    for its in (state, late):
+        assert [its.policy[arm].plays for arm in ("hat0", "hat1", "cap2")] == [0, 1, 1]

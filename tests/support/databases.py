@@ -27,6 +27,11 @@ class Database:
         self.folder = folder
         self.address = f"postgresql:///postgres?host={folder}&user={USER}"
 
+    def new(self, name: str) -> str:
+        """Create another database; returns its address."""
+        self.run("createdb", "-h", str(self.folder), "-U", USER, name)
+        return f"postgresql:///{name}?host={self.folder}&user={USER}"
+
     def run(self, *words: str) -> None:
         bin_ = programs()
         assert bin_ is not None

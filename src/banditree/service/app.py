@@ -65,7 +65,7 @@ class Service:
         self._looking = asyncio.Lock()
         self._shelf, self._past = edge.Shelf(), edge.Past()
         self._done: set[str] = set()  # experiments that were said to be done
-        engine.replica.watch = self.hub.send
+        engine.replica.watch, engine.replica.is_watched = self.hub.send, self.hub.has_listeners
         engine.writer.on_stored = self.metrics.count_events
         self._handlers: dict[str, tuple[Callable[..., Awaitable[Response]], type[BaseModel]]] = {
             route.handler: (handler := getattr(self, route.handler), routes.query_model(handler))

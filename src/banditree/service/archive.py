@@ -12,7 +12,7 @@ from typing import Any
 from banditree.base.words import count
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
 from banditree.service.events import Event, Kind, from_iso
-from banditree.service.refold import first_state, known_settings
+from banditree.service.refold import first_state, known_settings, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold
 from banditree.service.store import COLUMNS, PAGE, EventLog
@@ -110,7 +110,7 @@ def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
     folds = []
     for name, its in settings.items():
         state = first_state(log, name, its)
-        for page in log.pages(0, experiment=name, until=end):
+        for page in pages_of(state, log, end):
             state.apply(page)
         if state.changed_at and name not in gone:
             folds.append(fold_event(log, name, state.changed_at, state.to_bytes(), its))

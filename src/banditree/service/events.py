@@ -78,7 +78,7 @@ class Event(NamedTuple):
         body = self.body or {}
         if self.kind == Kind.DECISION:
             fields |= {"id": self.id, "arm": self.arm, "group": group(self.cohort)}
-            fields |= {key: body[key] for key in ("arms", "path", "propensity")}
+            fields |= {key: body[key] for key in ("arms", "path", "propensity") if key in body}
         elif self.kind in (Kind.REWARD, Kind.DEFAULT):
             fields |= {"id": self.id, "arm": self.arm, "reward": self.value, "position": self.position}
             fields |= {"learned": bool(self.learned), "default": self.kind == Kind.DEFAULT}

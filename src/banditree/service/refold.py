@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from banditree.service.events import Kind, say, say_failure
+from banditree.service.events import Event, Kind, say, say_failure
 from banditree.service.settings import Settings
 from banditree.service.state import State, Voids
 from banditree.service.store import EventLog
@@ -43,6 +43,11 @@ def first_state(log: EventLog, name: str, settings: Settings) -> State:
     return state
 
 
+def pages_of(state: State, log: EventLog, until: int) -> Iterator[list[Event]]:
+    """Yield the events of a state's experiment that it has not folded, up to one."""
+    return log.pages(state.n, whole=state.needs_bodies, experiment=state.name, until=until)
+
+
 class Refolds:
     """Folds stale experiments again, beside the traffic, and puts them in their places."""
 
@@ -66,7 +71,7 @@ class Refolds:
                 say_failure("folding again", error)
             elif name in states:
                 state = folding.result()
-                for page in self.log.pages(state.n, experiment=name, until=head):
+                for page in pages_of(state, self.log, head):
                     state.apply(page)
                 states[name] = state
                 taken.append(name)
@@ -112,7 +117,7 @@ def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) 
     state = State.from_bytes(data, name, settings, version)
     state.n = n
     with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
-        for page in log.pages(n, experiment=name, until=log.settled(SETTLED_SECONDS)):
+        for page in pages_of(state, log, log.settled(SETTLED_SECONDS)):
             state.apply(page)
             if len(page) < FEW:  # under traffic there is always a next one
                 break
@@ -123,8 +128,7 @@ def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Sa
     with closing(open_log()) as log:
         end = log.settled(SETTLED_SECONDS)  # before the voids are read: all that come before the end are known
         state = first_state(log, name, settings)
-        needs_bodies = state.settings.default_reward is not None
-        for page in log.pages(state.n, whole=needs_bodies, experiment=name, until=end):
+        for page in pages_of(state, log, end):
             state.apply(page)
     return state.n, state.settings, state.settings_version, state.to_bytes()
 

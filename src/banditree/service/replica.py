@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from banditree.service.events import Event, Kind
@@ -26,7 +27,9 @@ class Replica:
         self.until = 0  # no event up to this number is left to fold; numbers may be missing
         self.changing = threading.Lock()  # held while events change the states
         self.watch: Callable[[Sequence[Event]], None] | None = None
+        self.is_watched: Callable[[], bool] = bool  # whether anybody looks at them
         self.is_live = False  # whether what is folded is news
+        self._followed = 0.0  # when the log was last looked at
 
     def load(self, given: Mapping[str, Settings], snapshots: Snapshots) -> None:
         """Make the states, from snapshots where they are sound; ``given`` are settings that the log may not have."""
@@ -39,9 +42,14 @@ class Replica:
                 self.states[name] = first_state(self.log, name, known[name][0])
         self.n = min((state.n for state in self.states.values()), default=0)
 
-    def catch_up(self, wait: float = 0.0) -> None:
-        """Fold what other processes have written, as far as nothing can come before it any more."""
-        self.follow(self.log.settled(wait))
+    def catch_up(self, wait: float = 0.0, *, least: float = 0.0) -> None:
+        """Fold what other processes have written, as far as nothing can come before it any more.
+
+        If that was done less than ``least`` seconds ago, it is left to the next time: many events fold faster together.
+        """
+        if time.monotonic() >= self._followed + least:
+            self.follow(self.log.settled(wait))
+            self._followed = time.monotonic()
 
     def follow(self, until: int) -> None:
         """Fold the events up to this one, between which no others can come any more."""
@@ -57,7 +65,7 @@ class Replica:
 
     def _needs_bodies(self) -> bool:
         """Whether decisions are folded with all that is known about them."""
-        return self.is_live or any(state.settings.default_reward is not None for state in self.states.values())
+        return (self.is_live and self.is_watched()) or any(state.needs_bodies for state in self.states.values())
 
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events to their experiments, some of which they may create or delete, and show them."""

@@ -74,6 +74,11 @@ class State:
         return self._policy is None
 
     @property
+    def needs_bodies(self) -> bool:
+        """Whether it folds decisions with all that is known about them."""
+        return self.settings.default_reward is not None
+
+    @property
     def next_default(self) -> float:
         """The time at which the next decision may earn a default reward, in microseconds."""
         end = None if self.windows is None or self.settings.default_reward is None else self.windows.next_close

@@ -53,6 +53,9 @@ class Hub:
         self._loop: asyncio.AbstractEventLoop | None = None  # of the listeners
         self.is_closed = False
 
+    def has_listeners(self) -> bool:
+        return bool(self._listeners)
+
     @property
     def is_full(self) -> bool:
         return len(self._listeners) >= MAX_LISTENERS

@@ -15,6 +15,7 @@ from banditree.service.state import State
 from banditree.service.store import Conflict, EventLog, Kept, StoreUnavailable
 
 BATCH_SECONDS = 0.5  # after which the other commands of a batch wait for the next one
+FOLLOW_SECONDS = 0.02  # between two looks at what other processes have written, while there is something to do
 ATTEMPTS = 20  # to store what other processes store at the same time
 UNSTORED = 2**62  # the number of an event that has none yet: it is later than all others
 
@@ -60,7 +61,7 @@ class Writer:
     def run(self, commands: Sequence[Command]) -> list[Result]:
         """Run as many of the commands as there is time for; one that changes all must be alone."""
         for _ in range(ATTEMPTS):
-            self.replica.catch_up()
+            self.replica.catch_up(least=FOLLOW_SECONDS if self.log.is_shared else 0.0)
             try:
                 return self._alone(commands[0]) if commands[0].changes_all else self._beside(commands)
             except Conflict:
