@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import banditree as bt
-from banditree.service import edge, guard, schema
+from banditree.service import commands, edge, guard, schema
 from banditree.service.app import Service
 from banditree.service.events import iso, now
 from banditree.service.lift import in_control
@@ -38,8 +38,8 @@ def row(http: httpx.Client, id_: str, arm: str = "s1", group: str = "policy", **
     return {"id": id_, "arm": arm, "propensity": 0.25, "group": group, "event": event(http)} | more
 
 
-def send(http: httpx.Client, *decisions: Any, rewards: Any = ()) -> Any:
-    answer = http.post("/v1/batch", json={"decisions": decisions, "rewards": rewards})
+def send(http: httpx.Client, *decisions: Any, rewards: Any = (), exposures: Any = ()) -> Any:
+    answer = http.post("/v1/batch", json={"decisions": decisions, "exposures": exposures, "rewards": rewards})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -281,3 +281,42 @@ def test_what_was_decided_elsewhere_is_as_if_it_had_been_decided_here(tmp_path: 
         assert send(http, *rows, rewards=rewards) == {"accepted": 600, "duplicate": 0, "refused": []}
         assert there.engine.states["main"].policy.to_bytes() == policy
         assert http.get("/v1/report").json() == report
+
+
+# Exposures
+
+
+@pytest.mark.parametrize("window", [None, 60.0])
+def test_only_what_was_seen_counts(tmp_path: Path, window: float | None) -> None:
+    settings = Settings(policy="TSC", exposure=True, reward_window=window, default_reward=window and 0.0)
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (service, http):
+        ids = [f"d{i}" for i in range(6)]
+        http.post("/v1/decisions", json=[{"id": id_, "unit": id_} for id_ in ids])
+
+        def expose(id_: str) -> Any:
+            return http.post(f"/v1/decisions/{id_}/exposure")
+
+        assert [expose("d0").json()["status"] for _ in range(2)] == ["applied", "duplicate"]
+        http.put("/v1/decisions/d0/reward", json={"reward": 1})
+        http.put("/v1/decisions/d1/reward", json={"reward": 1})  # which says that it was seen
+        assert send(http, exposures=[{"id": "d2"}, {"id": "gone"}])["refused"][0]["status"] == 404
+        assert http.delete("/v1/decisions/d3").status_code == 200
+        assert http.delete("/v1/decisions/d2").status_code == expose("d3").status_code == 409
+        looked = {id_: http.get(f"/v1/decisions/{id_}").json() for id_ in ids}
+        assert [looked[id_]["exposed"] for id_ in ids] == [True, True, True, False, False, False]
+        state = service.engine.states["main"]
+        later = now() + 10**9  # all windows have closed
+        sums = state.moments_at(later)["all"]
+        assert (sums.d, sums.units, sums.r) == (3, 3, 2)
+        again = type(state).from_bytes(state.to_bytes(), "main", settings)
+        assert again.moments_at(later)["all"] == sums
+        described = [commands.rewards_of(service.engine.log.find("main", [id_])[id_], settings, later) for id_ in ids]
+        default = {} if window is None else {0: 0.0}
+        assert described == [{0: 1.0}, {0: 1.0}, default, {}, {}, {}]
+
+
+def test_without_the_option_nobody_reports_exposures(at: Any) -> None:
+    _, http = at
+    id_ = http.post("/v1/decisions").json()["id"]
+    answer = http.post(f"/v1/decisions/{id_}/exposure")
+    assert (answer.status_code, "--exposure" in answer.json()["error"]) == (409, True)

@@ -181,6 +181,15 @@ def test_what_the_service_refuses_is_kept_in_a_file(at: At, caplog: pytest.LogCa
     assert client.reward(made["id"], 1) is None  # type: ignore[func-returns-value]
 
 
+@with_settings(policy="TSC", exposure=True)
+def test_what_was_seen_is_reported(at: At) -> None:
+    service, _, client = at
+    seen, _ = client.decide(), client.decide()
+    client.expose(seen["id"])
+    flush(client)
+    assert service.engine.states["main"].moments_at(0)["all"].d == 1
+
+
 # Killed in between
 
 

@@ -154,6 +154,14 @@ def serve_command(
     learn_late: Annotated[
         bool, typer.Option("--learn-late", help="Learn from rewards after the window too.", rich_help_panel=EXPERIMENT)
     ] = False,
+    exposure: Annotated[
+        bool,
+        typer.Option(
+            "--exposure",
+            help="Only decisions that are reported as seen count, or earn default rewards.",
+            rich_help_panel=EXPERIMENT,
+        ),
+    ] = False,
     shadow: Annotated[
         bool,
         typer.Option(
@@ -321,6 +329,7 @@ def serve_command(
             "reward_window": reward_window,
             "default_reward": default_reward,
             "learn_late": learn_late,
+            "exposure": exposure,
             "shadow": shadow,
             "control": control,
             "control_policy": control_policy,

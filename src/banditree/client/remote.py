@@ -141,6 +141,10 @@ class Client(Caller):
         body = {"reward": float(reward) if isinstance(reward, bool) else reward, "position": position, "arm": arm}
         return str(self._ask("PUT", f"/decisions/{quote(id, safe='')}/reward", body)["status"])
 
+    def expose(self, id: str) -> str:  # noqa: A002
+        """Say that somebody saw what was decided, for experiments with ``--exposure``."""
+        return str(self._ask("POST", f"/decisions/{quote(id, safe='')}/exposure", {})["status"])
+
     def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Look up a decision and its reward."""
         return self._ask("GET", f"/decisions/{quote(id, safe='')}")

@@ -135,6 +135,10 @@ class Service:
     async def withdraw(self, request: Request) -> Response:
         return await self._do(request, commands.Withdraw(_decision_id(request), experiment=_experiment(request)))
 
+    async def expose(self, request: Request) -> Response:
+        """With ``--exposure``, say that somebody saw what was decided; other decisions do not count."""
+        return await self._do(request, commands.Expose(_decision_id(request), experiment=_experiment(request)))
+
     async def reward(self, request: Request) -> Response:
         asked = read(request, schema.RewardRequest)
         command = commands.GiveReward(
@@ -156,16 +160,20 @@ class Service:
         return json_response(outcome.code, {"id": asked.id} | outcome.answer)
 
     async def batch(self, request: Request) -> Response:
-        """Record decisions that a client has made itself, and then rewards. A batch may be sent again."""
+        """Record decisions that a client has made itself, exposures, and then rewards. A batch may be sent again."""
         asked, name = read(request, schema.BatchRequest), self._state(request).name
 
         def decision(row: schema.DecisionMade) -> commands.Command:
             return edge.RecordDecision(row.id, row, self.engine.salt, self._past, experiment=name)
 
+        def exposure(row: schema.Exposure) -> commands.Command:
+            return commands.Expose(row.id, experiment=name)
+
         def reward(row: schema.RewardGiven) -> commands.Command:
             return commands.GiveReward(row.id, row.reward, row.position, row.arm, row.at, experiment=name)
 
         results = await self._run_rows(request, asked.decisions, schema.DecisionMade, decision)
+        results += await self._run_rows(request, asked.exposures, schema.Exposure, exposure)
         results += await self._run_rows(request, asked.rewards, schema.RewardGiven, reward)
         done = [result.answer["status"] for result in results if isinstance(result, commands.Outcome)]
         refused = [result for result in results if not isinstance(result, commands.Outcome)]

@@ -6,7 +6,7 @@ A command changes nothing itself. The engine stores the events of its outcome, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -156,7 +156,8 @@ class GiveReward(AboutDecision):
         event = _about(state, decision, Kind.REWARD, at)._replace(
             position=position, arm=arm, value=self.reward, learned=learned, body=_context(body)
         )
-        return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (event,))
+        exposure = () if is_late or not settings.exposure else Expose(self.id).run(state, history, at, log).events
+        return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*exposure, event))
 
     def _took(self, decision: Event, at: int) -> int:
         """Return the time from the decision to its reward: by the clock of the client if it made the decision too."""
@@ -183,6 +184,24 @@ class GiveReward(AboutDecision):
 
 
 @dataclass(frozen=True)
+class Expose(AboutDecision):
+    """Record that somebody saw what was decided. A reward says so too."""
+
+    def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
+        decision, window = _decision(history, self.id), state.settings.reward_window
+        if not state.settings.exposure:
+            raise Refused(409, "this experiment counts every decision; start it with --exposure to count those seen")
+        if is_withdrawn(history):
+            raise Refused(409, f"the decision {self.id!r} was withdrawn: it was never shown")
+        if any(event.kind == Kind.EXPOSURE for event in history):
+            return Outcome(200, {"id": self.id, "status": "duplicate"})
+        if window is not None and at - decision.at > window * 1e6:
+            return Outcome(200, {"id": self.id, "status": "late"})
+        event = _about(state, decision, Kind.EXPOSURE, at)._replace(value=decision.value)
+        return Outcome(200, {"id": self.id, "status": "applied"}, (event,))
+
+
+@dataclass(frozen=True)
 class Withdraw(AboutDecision):
     """Record that a decision was never shown, so that it earns no default reward."""
 
@@ -195,7 +214,9 @@ class Withdraw(AboutDecision):
             return Outcome(200, done)
         if any(event.kind in (Kind.REWARD, Kind.DEFAULT) for event in history):
             raise Refused(409, f"the decision {self.id!r} has earned a reward; it cannot be withdrawn")
-        if has_default(decision, state.settings, at):
+        if any(event.kind == Kind.EXPOSURE for event in history):
+            raise Refused(409, f"the decision {self.id!r} was seen; it cannot be withdrawn")
+        if has_default(history, state.settings, at):
             raise Refused(409, f"the decision {self.id!r} has earned the default reward; it cannot be withdrawn")
         return Outcome(200, done, (_about(state, decision, Kind.WITHDRAWAL, at),))
 
@@ -431,29 +452,33 @@ def describe_decision(history: list[Event], id_: str, settings: Settings, at: in
         fields["rewards"] = [rewards.get(position) for position in range(len(fields["arms"]))]
     if is_withdrawn(history):
         fields["withdrawn"] = True
+    if settings.exposure:
+        fields["exposed"] = any(event.kind == Kind.EXPOSURE for event in history)
     return fields
 
 
 def rewards_of(history: list[Event], settings: Settings, at: int) -> dict[int, float | None]:
     """Return the rewards of a decision by position; default ones where its window has closed without another."""
     rewards: dict[int, float | None] = {}
-    if has_default(history[0], settings, at) and not is_withdrawn(history):
+    if has_default(history, settings, at):
         rewards = dict.fromkeys(range(round(history[0].value or 1)), settings.default_reward)
     for kind in (Kind.DEFAULT, Kind.REWARD):
         rewards |= {event.position: event.value for event in history if event.kind == kind}
     return rewards
 
 
-def has_default(decision: Event, settings: Settings, at: int) -> bool:
+def has_default(history: list[Event], settings: Settings, at: int) -> bool:
     """Whether a decision has earned default rewards where nothing else came in, because its window has closed."""
-    return earns_default(decision.at, decision.body or {}, settings, at)
+    decision = history[0]
+    return earns_default(decision.at, decision.body or {}, {event.kind for event in history}, settings, at)
 
 
-def earns_default(decided_at: int, body: Mapping[str, Any], settings: Settings, at: int) -> bool:
-    """Whether a decision with this time and body has."""
+def earns_default(decided_at: int, body: Mapping[str, Any], kinds: Container[str], settings: Settings, at: int) -> bool:
+    """Whether a decision with this time and body has, to which events of these kinds happened."""
     if settings.default_reward is None or settings.reward_window is None or "shadow" in body:
         return False
-    return decided_at + settings.reward_window * 1e6 < at
+    is_out = Kind.WITHDRAWAL in kinds or (settings.exposure and Kind.EXPOSURE not in kinds)
+    return not is_out and decided_at + settings.reward_window * 1e6 < at
 
 
 def is_withdrawn(history: list[Event]) -> bool:

@@ -18,12 +18,13 @@ MAIN = "main"  # the experiment of the routes that name none
 
 
 class Kind:
-    """What an event is about: the first four about a decision, the others about a whole experiment.
+    """What an event is about: the first five about a decision, the others about a whole experiment.
 
     Default rewards are events in stores of version 0.3 only: now they follow from the time at which a window closes.
     """
 
     DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"
+    EXPOSURE = "exposure"  # somebody saw what was decided
     ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
     SETTINGS, DELETION = "settings", "deletion"
     TIME = "time"  # nothing has happened, but windows have closed

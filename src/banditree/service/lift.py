@@ -187,8 +187,9 @@ class Account:
     counts at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, only_exposed: bool = False) -> None:
         self.groups: defaultdict[str, Group] = defaultdict(Group)
+        self._counted = Kind.EXPOSURE if only_exposed else Kind.DECISION
 
     def add(self, events: Iterable[Event]) -> None:
         """Count decisions, their rewards and withdrawals, in order; those of a pause are in no group."""
@@ -199,12 +200,14 @@ class Account:
             cohort = cohort or Cohort.ALL
             if cohort == Cohort.PAUSED:
                 continue
-            if kind == Kind.DECISION:
+            if kind == self._counted:
                 if unit is None and value is not None:
                     unit = _slate_unit(event)
                     slates.add(unit)
                 entries[cohort].append((unit, 1.0, 0.0))
                 continue
+            if kind in (Kind.DECISION, Kind.EXPOSURE) or (kind == Kind.WITHDRAWAL and self._counted == Kind.EXPOSURE):
+                continue  # what was exposed cannot be withdrawn
             if unit is None:
                 slate = _slate_unit(event)
                 unit = slate if slate in slates or slate in self.groups[cohort].sums else None
@@ -249,8 +252,8 @@ class Account:
         return {"groups": groups}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Account:
-        account = cls()
+    def from_dict(cls, saved: dict[str, Any], *, only_exposed: bool = False) -> Account:
+        account = cls(only_exposed=only_exposed)
         for cohort, group in saved["groups"].items():
             sums = array("d")
             sums.frombytes(base64.b64decode(group["sums"]))

@@ -53,6 +53,7 @@ class Route:
 DECISION, NAMED = "/v1/decisions/{id}", "/v1/experiments/{name}"
 DECIDED: Answers = {201: s.DecisionAnswer, 200: s.DecisionAnswer | list[s.DecisionAnswer | s.NotDone]}
 REWARDED: Answers = {200: s.RewardListedAnswer | list[s.RewardListedAnswer | s.NotDone]}
+EXPOSED: Answers = {200: s.ExposureAnswer}
 STANDING: Answers = {200: ("application/octet-stream",), 304: None}
 WEIGHTS: Answers = {200: s.WeightsAnswer | s.FlagdAnswer}
 CREATED = {201: s.ExperimentAnswer, 200: s.ExperimentAnswer}
@@ -67,6 +68,7 @@ TABLE = (
         *("PUT", DECISION + "/reward", "reward", "Report a reward", {200: s.RewardAnswer}, CHANGE, s.RewardRequest),
         roles=DECIDERS,
     ),
+    Route("POST", DECISION + "/exposure", "expose", "Say that it was seen", EXPOSED, ABOUT, roles=DECIDERS),
     Route(
         *("POST", "/v1/rewards", "reward_listed", "Report rewards", REWARDED, CHANGE, s.ListedReward),
         roles=DECIDERS,

@@ -156,10 +156,17 @@ class RewardGiven(ListedReward):
     at: Time = Field(None, description="ISO time at which it was given.")
 
 
+class Exposure(RequestBody):
+    """A decision that somebody saw."""
+
+    id: Id
+
+
 class BatchRequest(RequestBody):
     """Decisions that a client has made itself, and rewards. Each row is checked by itself."""
 
     decisions: list[Any] = Field(default_factory=list, description="Rows with id, arm, propensity, group, at, event.")
+    exposures: list[Any] = Field(default_factory=list, description="Rows with id: of decisions that were seen.")
     rewards: list[Any] = Field(default_factory=list, description="Rows with id, reward, position, at.")
 
 
@@ -257,6 +264,7 @@ class DecisionLooked(DecisionAnswer):
     reward: float | None
     rewards: list[float | None] = []
     withdrawn: bool = False
+    exposed: bool | None = Field(None, description="With --exposure: whether somebody saw it.")
 
 
 class RewardAnswer(BaseModel):
@@ -265,6 +273,11 @@ class RewardAnswer(BaseModel):
 
 class RewardListedAnswer(RewardAnswer):
     id: str
+
+
+class ExposureAnswer(BaseModel):
+    id: str
+    status: Literal["applied", "duplicate", "late"]
 
 
 class NotDone(BaseModel):

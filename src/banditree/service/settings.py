@@ -48,6 +48,7 @@ class Settings:
     reward_window: float | None = _option(None, "TIME", "How long a reward may take: 90 (seconds), 30m, 2h, 1d.")
     default_reward: float | None = _option(None, "R", "Reward of a decision whose window passes without one.")
     learn_late: bool = _option(False, None, "Learn from rewards after the window too.")
+    exposure: bool = _option(False, None, "Only decisions that are reported as seen count, or earn default rewards.")
     shadow: bool = _option(False, None, "Decide and log, but leave the choice to the caller, and learn from it.")
     control: float = _option(0.0, "SHARE", "Share of units that the control policy decides for.")
     control_policy: str = _option(RANDOM, "NAME", "Policy of the control group: random, item:ID, or any policy.")
@@ -87,7 +88,8 @@ class Settings:
             "policy explore half_life dim features rewards reward_sd reward_window default_reward control_policy "
             "learn_control"
         )
-        return json.dumps([FORMAT, *(getattr(self, name) for name in of_fold.split())])
+        exposure = ["exposure"] if self.exposure else []
+        return json.dumps([FORMAT, *(getattr(self, name) for name in of_fold.split()), *exposure])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults, ready for JSON."""

@@ -27,7 +27,7 @@ MARK = b"banditr2"
 MAX_SAID = 10  # events that do not fit that are said one by one
 BUCKETS = 60  # most pieces of time
 CHUNK = 500  # values in one SQL condition
-ABOUT_DECISIONS = frozenset([Kind.DECISION, Kind.REWARD, Kind.DEFAULT, Kind.WITHDRAWAL])
+ABOUT_DECISIONS = frozenset([Kind.DECISION, Kind.REWARD, Kind.DEFAULT, Kind.WITHDRAWAL, Kind.EXPOSURE])
 
 
 class State:
@@ -55,8 +55,9 @@ class State:
         self.left_out = 0  # events that did not fit, since the process began to fold
         self.voids = Voids()
         self.traffic = Traffic()
-        self.account = Account()
-        self.windows = None if settings.reward_window is None else Windows(settings.reward_window)
+        window, only_exposed = settings.reward_window, settings.exposure
+        self.account = Account(only_exposed=only_exposed)
+        self.windows = None if window is None else Windows(window, only_exposed=only_exposed)
         self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
@@ -318,9 +319,11 @@ class State:
     def _restore(self, rest: dict[str, Any], policy: Policy, control: Policy | None) -> None:
         self.left = set(rest["left"])
         self.traffic = Traffic.from_dict(rest["traffic"])
-        self.account = Account.from_dict(rest["account"])
+        only_exposed = self.settings.exposure
+        self.account = Account.from_dict(rest["account"], only_exposed=only_exposed)
         if self.settings.reward_window is not None:
-            self.windows = Windows.from_list(rest.get("windows", []), self.settings.reward_window)
+            window = self.settings.reward_window
+            self.windows = Windows.from_list(rest.get("windows", []), window, only_exposed=only_exposed)
         self.voids = Voids.from_list(rest["voids"])
         self._skipped = set(rest.get("skipped", ()))
         for key in ("changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"):

@@ -116,7 +116,7 @@ def _texts(events: Sequence[Event]) -> Texts:
     """Format events to be sent."""
     texts = []
     for event in events:
-        if event.kind not in (Kind.WITHDRAWAL, Kind.TIME):
+        if event.kind not in (Kind.WITHDRAWAL, Kind.EXPOSURE, Kind.TIME):
             name = Kind.REWARD if event.kind == Kind.DEFAULT else event.kind
             texts.append(
                 (event.n, event.experiment, f"id: {event.n}\nevent: {name}\ndata: {json.dumps(event.shown())}\n\n")

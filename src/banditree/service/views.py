@@ -312,9 +312,9 @@ class LogReader:
         later: Sequence[tuple[str, int, str | None, float | None]],
     ) -> dict[str, Any]:
         request, arms = body["request"], body["arms"]
-        is_withdrawn = any(kind == Kind.WITHDRAWAL for kind, *_ in later)
+        kinds = {kind for kind, *_ in later}
         rewards: list[float | None] = [None] * len(arms)
-        if not is_withdrawn and earns_default(at, body, self._settings, self._now):
+        if earns_default(at, body, kinds, self._settings, self._now):
             rewards = [self._settings.default_reward] * len(arms)
         for wanted in (Kind.DEFAULT, Kind.REWARD) if later else ():
             for kind, position, _, value in later:
@@ -342,7 +342,7 @@ class LogReader:
             "propensities": body.get("propensities") or [propensity],
             "rewards": rewards,
             "shown": shown,
-            "withdrawn": is_withdrawn,
+            "withdrawn": Kind.WITHDRAWAL in kinds,
             "group": group(cohort),
             "unit": unit,
             **dict(zip(self._contexts, contexts, strict=True)),

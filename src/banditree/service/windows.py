@@ -9,6 +9,7 @@ from typing import Any
 
 from banditree.service.events import Event, Kind
 
+SAVED = ("at", "cohort", "unit", "arms", "context", "is_exposed")  # of `Open`, beside the rewards
 GRACE = 5_000_000  # microseconds that a window stays open, so that rewards given in time and just stored still count
 
 
@@ -21,6 +22,7 @@ class Open:
     unit: str | None
     arms: list[str]  # by position
     context: Any = None
+    is_exposed: bool = False
     rewards: dict[int, tuple[str, float, bool]] = field(default_factory=dict)  # position -> arm, value, is it learned
 
     def outcomes(self, default: float | None) -> Iterator[tuple[str, float, bool]]:
@@ -38,8 +40,8 @@ class Windows:
     A window closes a little late, so that the order in which events of the same moment are stored changes nothing.
     """
 
-    def __init__(self, window: float) -> None:
-        self.window = round(window * 1e6)
+    def __init__(self, window: float, *, only_exposed: bool = False) -> None:
+        self.window, self.only_exposed = round(window * 1e6), only_exposed
         self._grace = min(self.window, GRACE)
         self._heap: list[tuple[int, str]] = []  # times and ids of decisions; a withdrawn one stays until its time
         self._open: dict[str, Open] = {}
@@ -60,6 +62,8 @@ class Windows:
             return False
         if event.kind == Kind.WITHDRAWAL:
             del self._open[event.id]
+        elif event.kind == Kind.EXPOSURE:
+            decision.is_exposed = True
         elif event.learned or event.at <= decision.at + self.window:
             if not decision.arms:  # in shadow mode the reward says what was shown
                 decision.arms = [event.arm or ""]
@@ -73,10 +77,11 @@ class Windows:
         return self._heap[0][0] + self.window + self._grace if self._heap else None
 
     def close(self, at: int) -> Iterator[tuple[str, Open]]:
-        """Take out the decisions whose window has closed at a time, in order."""
+        """Take out the decisions whose window has closed at a time, in order; yield those that count."""
         while self._heap and self._heap[0][0] + self.window + self._grace < at:
             _, id_ = heapq.heappop(self._heap)
-            if (decision := self._open.pop(id_, None)) is not None:
+            decision = self._open.pop(id_, None)
+            if decision is not None and self._counts(decision):
                 yield id_, decision
 
     def closed(self, at: int) -> Iterator[tuple[str, Open]]:
@@ -87,23 +92,27 @@ class Windows:
             if place >= len(self._heap) or self._heap[place][0] + self.window + self._grace >= at:
                 continue  # in a heap, all below it are later
             places += [2 * place + 1, 2 * place + 2]
-            if (decision := self._open.get(self._heap[place][1])) is not None:
+            decision = self._open.get(self._heap[place][1])
+            if decision is not None and self._counts(decision):
                 yield self._heap[place][1], decision
+
+    def _counts(self, decision: Open) -> bool:
+        return decision.is_exposed or not self.only_exposed
 
     # Snapshots
 
     def to_list(self) -> list[Any]:
         """Convert to what JSON can hold."""
         return [
-            [id_, its.at, its.cohort, its.unit, its.arms, its.context, [[p, *r] for p, r in its.rewards.items()]]
+            [id_, *(getattr(its, name) for name in SAVED), [[p, *r] for p, r in its.rewards.items()]]
             for id_, its in self._open.items()
         ]
 
     @classmethod
-    def from_list(cls, saved: list[Any], window: float) -> Windows:
-        windows = cls(window)
-        for id_, at, cohort, unit, arms, context, rewards in saved:
+    def from_list(cls, saved: list[Any], window: float, *, only_exposed: bool = False) -> Windows:
+        windows = cls(window, only_exposed=only_exposed)
+        for id_, *values, rewards in saved:
             given = {position: (arm, value, learned) for position, arm, value, learned in rewards}
-            windows._open[id_] = Open(at, cohort, unit, arms, context, given)
+            windows._open[id_] = Open(**dict(zip(SAVED, values, strict=True)), rewards=given)
         windows._heap = sorted((its.at, id_) for id_, its in windows._open.items())  # which is a heap
         return windows
