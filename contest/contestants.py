@@ -73,7 +73,13 @@ def ours_offers(world: World) -> list[Offer]:
         named = [
             Offer(name, partial(_ours_agent, policy=getattr(bt, name)), "default") for name in ("ATS", "TSC", "TS")
         ]
-        return [*named, Offer("ATS", partial(_ours_agent, policy=bt.ATS, tree=False), NO_TREE)]
+        named.append(Offer("ATS", partial(_ours_agent, policy=bt.ATS, tree=False), NO_TREE))
+        if has_groups(world) and (hier := vars(bt).get("HierTS")):
+            named.append(Offer("HierTS", partial(_ours_agent, policy=hier), "variances learned"))
+            named.append(
+                Offer("HierTS", partial(_ours_agent, policy=hier, **spreads(world)), "told its variances")
+            )
+        return named
     without: dict[str, Any] = {} if in_unit_interval(world) else {"prior": bt.Gaussian()}
     offered = [
         Offer("LinATS", partial(_ours_agent, policy=bt.LinATS, dim=world.dim), "default"),
@@ -86,6 +92,15 @@ def ours_offers(world: World) -> list[Offer]:
         told = Offer(name, partial(build, v=noise_of(world) ** 2), "told the noise")
         offered += [Offer(name, build, "v=1"), *unlike_default(told, world)]
     return offered
+
+
+def spreads(world: World) -> dict[str, float]:
+    """What hierarchical Thompson sampling is told: how far clusters and the arms in them differ, and the noise."""
+    means = world.means(0)
+    centres = {label: means[world.labels == label].mean() for label in set(world.labels.tolist())}
+    inside = means - np.array([centres[label] for label in world.labels.tolist()])
+    noise = float(np.sqrt((means * (1 - means)).mean())) if world.clicks else noise_of(world)
+    return {"cluster_sd": float(np.std(list(centres.values()))), "arm_sd": float(inside.std()), "noise": noise}
 
 
 def _ours_agent(
