@@ -76,9 +76,7 @@ def ours_offers(world: World) -> list[Offer]:
         named.append(Offer("ATS", partial(_ours_agent, policy=bt.ATS, tree=False), NO_TREE))
         if has_groups(world) and (hier := vars(bt).get("HierTS")):
             named.append(Offer("HierTS", partial(_ours_agent, policy=hier), "variances learned"))
-            named.append(
-                Offer("HierTS", partial(_ours_agent, policy=hier, **spreads(world)), "told its variances")
-            )
+            named.append(Offer("HierTS", partial(_ours_agent, policy=hier, **spreads(world)), "told its variances"))
         return named
     without: dict[str, Any] = {} if in_unit_interval(world) else {"prior": bt.Gaussian()}
     offered = [
@@ -94,7 +92,7 @@ def ours_offers(world: World) -> list[Offer]:
     return offered
 
 
-def spreads(world: World) -> dict[str, float]:
+def spreads(world: World) -> dict[str, Any]:
     """What hierarchical Thompson sampling is told: how far clusters and the arms in them differ, and the noise."""
     means = world.means(0)
     centres = {label: means[world.labels == label].mean() for label in set(world.labels.tolist())}

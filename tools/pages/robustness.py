@@ -248,6 +248,11 @@ def summary(groups: Mapping[str, Sequence[Sequence[Point]]], rivals: Sequence[st
         clear = [sum(p.is_clearly(_who(p, rival)) for p in points if _who(p, rival) in p.lines) for points in columns]
         share = [f"{n} of {len(some)}" for n, some in zip(clear, ratios, strict=True)]
         rows.append(("... clearly above 1, by two standard errors", *share))
+        if rival == "best":
+            errors = [[2 * p.value(p.best, "ratio_se") for p in points] for points in columns]
+            rows.append(
+                ("... from what on half of the lines would show it", *(f"{1 + np.median(e):.2f}" for e in errors))
+            )
     flat = rivals[-2] if len(rivals) > 1 else rivals[0]
     for column, words in (("median", "median regret"), ("worst", "regret that one run in twenty exceeds")):
         ratios = [
