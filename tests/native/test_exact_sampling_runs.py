@@ -72,7 +72,7 @@ def sample(world: World, min_wide: int, seed: int, prior: bt.Beta | None = None)
             context_stream=contexts,
             horizon=int(TIMES[-1]),
             times=TIMES,
-            players=[(policy._state.walk.native, places, rewards, regret, plays)],
+            players=[(policy._state.walk.native, places, rewards, regret, plays, None)],
             monitor=monitor,
         )
     return found

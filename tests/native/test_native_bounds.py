@@ -195,7 +195,7 @@ def test_runs_check_world_and_players() -> None:
     assert native is not None
     with engines.using("native"):
         walk = walk_of(bt.TS(bt.Tree(3), rng=0))
-    player = [walk, None, native_stream(1), np.zeros(2), np.zeros(3, np.int64)]
+    player = [walk, None, native_stream(1), np.zeros(2), np.zeros(3, np.int64), None]
 
     def run(truth: Any = (0.1, 0.2, 0.3), times: Any = (5, 10), horizon: int = 10, **more: Any) -> Any:
         mine = list(player)

@@ -188,7 +188,8 @@ def test_a_file_keeps_everything(problem: Any, tmp_path: Path) -> None:
     assert repr(loaded) == repr(runs)
     assert loaded.about == runs.about
     assert runs.about == {
-        "rng": 5, "delay": 2, "batch": 1, "version": bt.__version__, "horizon": 30, "problem": repr(problem)
+        "rng": 5, "delay": 2, "batch": 1, "common_rewards": False, "version": bt.__version__, "horizon": 30,
+        "problem": repr(problem),
     }  # fmt: skip
 
 

@@ -25,7 +25,14 @@ Arrays = dict[str, NDArray[Any]]
 
 COLUMNS = ("policy", "seed", "time", "regret")  # of a CSV file and of a frame
 HEADER = "header"  # the array of an NPZ file that holds JSON: everything that is not an array of numbers
-BY_POLICY = ("regret", "evaluations", "plays", "replicates")  # arrays with one row per seed, {policy: array}
+BY_POLICY = (
+    "regret",
+    "evaluations",
+    "plays",
+    "replicates",
+    "traces",
+    "simple_regret",
+)  # arrays with one row per seed, {policy: array}
 PLAIN = ("engine", "seconds", "problem", "built", "made")  # what JSON holds as it is
 DAMAGES = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError, csv.Error, zipfile.BadZipFile)
 
@@ -77,6 +84,10 @@ def encode_runs(runs: Runs, prefix: str = "") -> tuple[dict[str, object], Arrays
         "policies": list(runs.policies),
         "seeds": list(runs.seeds),
         "clusters": {name: [list(seed.items()) for seed in seeds] for name, seeds in runs.clusters.items()},
+        "cluster_traces": {
+            name: [[(cluster, plays.tolist()) for cluster, plays in seed.items()] for seed in seeds]
+            for name, seeds in runs.cluster_traces.items()
+        },
         "arms": list(runs.arms),
     }
     arrays = {f"{prefix}times": runs.times}
@@ -111,6 +122,10 @@ def decode_runs(kind: type[Runs], header: Mapping[str, Any], arrays: Arrays, pre
         times=times,
         seeds=tuple(header["seeds"]),
         clusters={name: [dict(plays) for plays in by_seed] for name, by_seed in header["clusters"].items()},
+        cluster_traces={
+            name: [{cluster: np.array(plays, np.int64) for cluster, plays in seed} for seed in by_seed]
+            for name, by_seed in header.get("cluster_traces", {}).items()  # files of 0.3 have none
+        },
         arms=tuple(header["arms"]),
         built={name: (cls, dict(given)) for name, (cls, given) in header["built"].items()},
         **{name: header[name] for name in PLAIN if name != "built"},

@@ -119,6 +119,7 @@ class Streams:
         return _stream(self.seed(seed, CONTEXTS), custom)
 
     def rewards(self, seed: int, name: str, replicate: int = 0, *, custom: bool = False) -> Rng:
+        """The stream of a policy's rewards; policies of the same name, "" for all, have the same."""
         return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), custom)
 
     def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
@@ -169,6 +170,8 @@ class Plan:
     times: NDArray[np.int64]
     replicates: tuple[int, ...] = (0,)  # the numbers of each policy's runs on the same instance
     need_dim: frozenset[str] = frozenset()  # the policies whose factories are given the length of the contexts
+    traces: bool = False  # whether to keep the plays until each time
+    common_rewards: bool = False  # whether all policies draw rewards from the same stream
     played: PlayedPolicies = field(default_factory=PlayedPolicies, repr=False)
 
     def draw(self, seed: int) -> AnyInstance:
@@ -250,11 +253,11 @@ class Plan:
             changes = {"every": instance.every, "next_truth": instance.truth}
         players, runs = [], []
         for player, policy in policies.items():
-            run = Run.empty("native", len(self.times), len(instance.arms))
+            run = Run.empty("native", len(self.times), len(instance.arms), traced=self.traces)
             has_same_arms = policy.tree.arms == instance.tree.arms
             positions = None if has_same_arms else instance.tree.positions(policy.tree.arms).astype(np.int32)
-            rewards = self.streams.rewards(seed, *player)
-            players.append((state_of(policy).walk.native, positions, rewards, run.regret, run.plays))
+            rewards = self._rewards(seed, player)
+            players.append((state_of(policy).walk.native, positions, rewards, run.regret, run.plays, run.trace))
             runs.append(run)
         before = [policy.evaluations for policy in policies.values()]
         with ExitStack() as holds:  # the engine steps these policies without the GIL: other threads wait
@@ -284,15 +287,15 @@ class Plan:
                     player[0], seed, f"computed scores that are not numbers; scale the {large}", None
                 )
             else:
-                outcomes[player] = self._finish(run, instance.tree, taken, policies[player].evaluations - evaluations)
+                outcomes[player] = self._finish(run, instance, taken, policies[player].evaluations - evaluations)
         return outcomes
 
     def _step(self, player: Player, policy: Any, seed: int, instance: AnyInstance, monitor: Monitor) -> Outcome:
         """Run a policy from Python."""
-        run = Run.empty("readable", len(self.times), instance.tree.n_arms)
+        run = Run.empty("readable", len(self.times), instance.tree.n_arms, traced=self.traces)
         is_custom = not _is_built_in(instance)
         contexts = self.streams.contexts(seed, custom=is_custom)
-        rewards = self.streams.rewards(seed, *player, custom=is_custom)
+        rewards = self._rewards(seed, player, custom=is_custom)
         before = policy.evaluations if isinstance(policy, Policy) else np.nan
         checked = CheckedInstance(instance, self.problem, seed)
         started = time.perf_counter()
@@ -302,12 +305,22 @@ class Plan:
             return failure
         seconds = time.perf_counter() - started
         evaluations = policy.evaluations - before if isinstance(policy, Policy) else np.nan
-        return self._finish(run, instance.tree, seconds, evaluations)
+        return self._finish(run, instance, seconds, evaluations)
 
-    def _finish(self, run: Run, tree: Tree, seconds: float, evaluations: float) -> Run:
+    def _rewards(self, seed: int, player: Player, *, custom: bool = False) -> Rng:
+        name, replicate = player
+        return self.streams.rewards(seed, "" if self.common_rewards else name, replicate, custom=custom)
+
+    def _finish(self, run: Run, instance: AnyInstance, seconds: float, evaluations: float) -> Run:
         """Complete a run; its plays per arm are kept only if all seeds have the same arms, and one run each."""
         run.seconds, run.evaluations = seconds, evaluations / self.schedule.horizon
-        run.clusters = tree.nodes.sums_of_top(run.plays)
+        nodes = instance.tree.nodes
+        run.clusters = nodes.sums_of_top(run.plays)
+        if run.trace is not None:
+            sums = [nodes.sums_of_top(plays) for plays in run.trace]
+            run.cluster_trace = {name: np.array([each[name] for each in sums], np.int64) for name in run.clusters}
+            if type(instance) is Instance and instance.means is not None:
+                run.simple_regret = instance.best() - np.asarray(instance.means)[run.trace.argmax(axis=1)]
         if not getattr(self.problem, "fixed", False) or len(self.replicates) > 1:
             run.plays = run.plays[:0].copy()
         return run

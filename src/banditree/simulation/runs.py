@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base import words
-from banditree.base.intervals import student_interval
+from banditree.base.intervals import chance_below, student_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table, frame
 from banditree.base.words import count, number
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
 
-BY_POLICY = ("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates")  # {policy: ...}
-BY_SEED = ("regret", "evaluations", "plays", "replicates")  # those that are arrays with one row per seed
+BY_POLICY = (
+    *("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates"),
+    *("traces", "cluster_traces", "simple_regret"),
+)  # {policy: ...}
+BY_SEED = ("regret", "evaluations", "plays", "replicates", "traces", "simple_regret")  # arrays with one row per seed
 RELATIVE_ROUNDING = 1e-12  # regrets that differ by a smaller share are equal
 
 
@@ -46,11 +50,15 @@ class Run:
     seconds: float = 0.0
     clusters: Mapping[Name, float] = field(default_factory=dict)  # plays of each top cluster
     replicates: Floats | None = None  # (replicates, times) regret of each, if this is the mean of several runs
+    trace: Ints | None = None  # (times, arms) plays until each time, if they are wanted
+    cluster_trace: Mapping[Name, Ints] = field(default_factory=dict)  # {top cluster: (times,)}
+    simple_regret: Floats | None = None  # (times,) of the arm played most often so far
 
     @classmethod
-    def empty(cls, engine: str, n_times: int, n_arms: int) -> Run:
+    def empty(cls, engine: str, n_times: int, n_arms: int, *, traced: bool = False) -> Run:
         # np.full and not np.zeros, which would leave it to the first steps to allocate a large array.
-        return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64))
+        trace = np.full((n_times, n_arms), 0, np.int64) if traced else None
+        return cls(engine, np.zeros(n_times), np.full(n_arms, 0, np.int64), trace=trace)
 
     @classmethod
     def mean(cls, runs: Sequence[Run]) -> Run:
@@ -88,6 +96,15 @@ class Comparison(Result):
         """The ends of a 95% interval for the difference, by Student's t."""
         return student_interval(self.difference, self.se, self.seeds)
 
+    @property
+    def p(self) -> float:
+        """The two-sided p-value of the paired t-test; NaN for one seed."""
+        if self.seeds < 2:
+            return float("nan")
+        if self.se == 0:
+            return float(self.difference == 0)
+        return 2 * chance_below(-abs(self.z), self.seeds)
+
     def document(self) -> Document:
         from banditree.base.document import Document
 
@@ -122,6 +139,10 @@ class Runs(Result):
     built: Mapping[str, Built] = field(default_factory=dict)  # {policy: its class and parameters}, for built-in ones
     replicates: Mapping[str, Floats] = field(default_factory=dict)
     # {policy: (seeds, replicates, times)} where policies ran several times per seed and regret is the mean
+    traces: Mapping[str, Ints] = field(default_factory=dict)  # {policy: (seeds, times, arms)} plays until each time
+    cluster_traces: Mapping[str, Sequence[Mapping[Name, Ints]]] = field(default_factory=dict)
+    # {policy: {top cluster: (times,)} for each seed}; these three with simulate(..., traces=True)
+    simple_regret: Mapping[str, Floats] = field(default_factory=dict)  # {policy: (seeds, times)}
     made: Mapping[str, Any] = field(default_factory=dict)  # rng, delay, batch and version; `about` has it all
 
     @classmethod
@@ -167,6 +188,13 @@ class Runs(Result):
             built=built or {},
             replicates=replicates,
             made=made or {},
+            traces=_stacked(runs, "trace"),
+            cluster_traces={
+                name: [run.cluster_trace for run in of_policy]
+                for name, of_policy in runs.items()
+                if all(run.trace is not None for run in of_policy)
+            },
+            simple_regret=_stacked(runs, "simple_regret"),
         )
 
     @property
@@ -212,6 +240,22 @@ class Runs(Result):
         summary = over_seeds(difference)
         z = summary.mean / summary.se if summary.se > 0 else float("nan")
         return Comparison(a, b, summary.mean, summary.se, z, summary.seeds)
+
+    def compare_all(self, time: int | None = None) -> Table:
+        """Compare all pairs of policies as `compare` does, with p-values as they are and adjusted after Holm (1979).
+
+        Rejecting where ``holm`` is below 0.05 finds a difference where there is none in at most 5% of all tables,
+        however many pairs there are.
+
+        >>> import banditree as bt
+        >>> runs = bt.simulate([bt.TS, bt.TSC, bt.UCB1], bt.problems.strong_dominance(), horizon=500, seeds=5)
+        >>> runs.compare_all().columns
+        ('a', 'b', 'difference', 'interval', 'p', 'holm')
+        """
+        pairs = sorted(starmap(partial(self.compare, time=time), combinations(self.policies, 2)), key=lambda it: it.p)
+        adjusted = np.maximum.accumulate([min((len(pairs) - i) * it.p, 1.0) for i, it in enumerate(pairs)]).tolist()
+        rows = [(it.a, it.b, it.difference, it.interval, it.p, holm) for it, holm in zip(pairs, adjusted, strict=True)]
+        return Table(("a", "b", "difference", "interval", "p", "holm"), rows)
 
     def over_seeds(self, policy: str) -> OverSeeds:
         """Return mean, standard deviation and standard error of a policy's regret at every time: (times,) each."""
@@ -369,7 +413,7 @@ class Runs(Result):
                 raise InvalidValue("these runs have different numbers of replicates")
             if field_name in BY_SEED:
                 fields[field_name] = {name: np.concatenate([ours[name], theirs[name]]) for name in shared}
-            elif field_name == "clusters":
+            elif field_name in ("clusters", "cluster_traces"):
                 fields[field_name] = {name: [*ours[name], *theirs[name]] for name in shared}
             elif field_name == "seconds":
                 fields[field_name] = {name: ours[name] + theirs[name] for name in shared}
@@ -439,6 +483,16 @@ class Runs(Result):
     def load(cls, path: str | os.PathLike[str]) -> Runs:
         """Read what `save` wrote as ``.npz``: everything except the instance."""
         return files.read_runs(cls, path)
+
+
+def _stacked(runs: Mapping[str, list[Run]], name: str) -> dict[str, Any]:
+    """Return an array with one row per seed of every policy, where all seeds have one and these have the same shape."""
+    found = {policy: [getattr(run, name) for run in of_policy] for policy, of_policy in runs.items()}
+    return {
+        policy: np.array(rows)
+        for policy, rows in found.items()
+        if all(row is not None and row.shape == rows[0].shape for row in rows)
+    }
 
 
 def _count_replicates(regret: Mapping[str, Floats]) -> dict[str, int]:

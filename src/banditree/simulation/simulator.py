@@ -42,6 +42,8 @@ def simulate(
     replicates: int | Iterable[int] = 1,
     delay: int = 0,
     batch: int = 1,
+    common_rewards: bool = False,
+    traces: bool = False,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Runs:
@@ -76,6 +78,13 @@ def simulate(
         Rewards that have not arrived at the end are not learned.
     batch
         How many decisions are made at a time from the same beliefs.
+    common_rewards
+        Draw the rewards of all policies from the same stream (common random numbers): two that choose the same arm at
+        the same step of a seed get the same reward, which makes differences between similar policies more precise.
+    traces
+        Record the plays of every arm and top cluster until each recorded time, and the simple regret: how much lower
+        than the best arm's the mean of the arm is that was played most often so far. They are in ``runs.traces``,
+        ``runs.cluster_traces`` and, on problems without contexts, ``runs.simple_regret``.
     jobs
         Workers, as in joblib: None is one, -1 all cores.
     progress
@@ -115,8 +124,20 @@ def simulate(
         whole("delay", delay, 0, MAX_STEPS, why="the number of steps until a reward arrives"),
         whole("batch", batch, 1, MAX_STEPS, why="the number of decisions made at a time"),
     )
+    if traces and len(replicate_indices) > 1:
+        raise InvalidValue("traces=True records single runs; use it without replicates, on more seeds")
     need_dim = frozenset(name for name, factory in factories.items() if asks_for_dim(factory))
-    plan = Plan(factories, problem, Streams(seed_sequence(rng)), schedule, times, replicate_indices, need_dim)
+    plan = Plan(
+        factories,
+        problem,
+        Streams(seed_sequence(rng)),
+        schedule,
+        times,
+        replicate_indices,
+        need_dim,
+        traces,
+        common_rewards,
+    )
     outcomes: dict[int, Outcomes] = {}  # by seed
     steps = horizon * len(indices) * len(factories) * len(replicate_indices)
     is_slow = bool(getattr(problem, "slow", False))
@@ -169,6 +190,7 @@ def _gather(plan: Plan, names: Iterable[str], seeds: list[int], outcomes: Mappin
         "rng": _describe_rng(plan.streams.root),
         "delay": plan.schedule.delay,
         "batch": plan.schedule.batch,
+        "common_rewards": plan.common_rewards,
         "version": banditree.__version__,
     }
     return Runs.gather(

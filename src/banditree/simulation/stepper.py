@@ -100,6 +100,8 @@ def step_through(
         regret += instance.gap(arm, context)
         run.plays[position] += 1
         if t == times[n_recorded]:
+            if run.trace is not None:
+                run.trace[n_recorded] = run.plays
             run.regret[n_recorded], n_recorded = regret, n_recorded + 1
         if t % MONITOR_STEPS == 0 or t == schedule.horizon:
             monitor.add(t % MONITOR_STEPS or MONITOR_STEPS)

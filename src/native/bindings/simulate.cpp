@@ -57,7 +57,7 @@ void require_support(const World& world, const Walk& walk) {
                 "a player's belief does not allow the rewards of this problem");
 }
 
-// `players`: (walk, arm_of, rewards stream, regret, plays) each. Returns the seconds of each, -1 for one that could not go on.
+// `players`: (walk, arm_of, rewards stream, regret, plays, trace or None) each. Returns the seconds of each, -1 for one that could not go on.
 // If `every` is above 0, next_truth(k) gives the truth from step k * every + 1 on.
 nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
                double parameter, const std::string& contexts, Stream* context_stream, std::int64_t horizon,
@@ -82,7 +82,7 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
     std::vector<Player> ready;
     for (nb::handle entry : players) {
         const nb::tuple player = nb::cast<nb::tuple>(entry);
-        require(player.size() == 5, "a player is a walk, its arms, a stream, and two arrays");
+        require(player.size() == 6, "a player is a walk, its arms, a stream, two arrays, and a third one or None");
         Walk* walk = nb::cast<BoundWalk&>(player[0]).walk.get();
         const std::size_t n_arms = static_cast<std::size_t>(walk->tree.n_arms);
         const std::int32_t* arm_of = nullptr;
@@ -94,8 +94,11 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
         require_support(world, *walk);
         require((walk->dim() == world.shown() || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
                 "a player does not fit the problem");
+        std::int64_t* trace = nullptr;
+        if (!player[5].is_none())
+            trace = numbers<std::int64_t>(player[5], n_times * world.n_arms, "a trace needs the plays of each arm at each time");
         ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs one number per time"),
-                         numbers<std::int64_t>(player[4], world.n_arms, "plays needs one number per arm")});
+                         numbers<std::int64_t>(player[4], world.n_arms, "plays needs one number per arm"), trace});
     }
     const auto change = [&](std::int64_t k) {
         nb::gil_scoped_acquire acquire;

@@ -125,6 +125,7 @@ struct Player {
     Stream* rewards;
     double* regret;        // (times,) cumulative
     std::int64_t* plays;   // (arms of the world,)
+    std::int64_t* trace;   // (times, arms of the world) plays until each time, or null if they are not wanted
     double sum = 0.0, seconds = 0.0;  // seconds are -1 if the walk could not go on because a score was not a number
     std::size_t next = 0;  // position in times
     std::deque<Reward> late = {};        // rewards that have not been learned yet, the oldest first
@@ -194,7 +195,10 @@ inline void simulate(World& world, std::vector<Player>& players, Stream* context
                 }
                 player.sum += best[at] - mean;
                 ++player.plays[arm];
-                if (t + 1 == times[player.next]) player.regret[player.next++] = player.sum;
+                if (t + 1 == times[player.next]) {
+                    if (player.trace) std::copy_n(player.plays, world.n_arms, player.trace + player.next * world.n_arms);
+                    player.regret[player.next++] = player.sum;
+                }
             }
             monitor.steps.fetch_add(to - from, std::memory_order_relaxed);
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
