@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from time import monotonic, perf_counter
 
 import numpy as np
 
+import banditree as bt
 from benchmarks.harness import ROOT, Arena, Contestant, Failed
 from contest import page
 from contest.contestants import CONTESTANTS
@@ -22,7 +24,7 @@ from contest.worlds import ENVIRONMENTS, Environment
 from tools.pages import evidence
 
 PAGE, DATA = ROOT / "docs/contest.md", ROOT / "docs/data/contest.csv"
-OURS = ("TS", "TSC", "ATS", "LinTS", "LinTSC", "LinATS")
+OURS = ("TS", "TSC", "ATS", "HierTS", "LinTS", "LinTSC", "LinATS")
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arena = Arena(_contestants(given.who), install=not given.here, patience=3 * options.patience + 60)
     arena.retire()
     worlds = {e.name: fingerprint(e, options.horizon) for e in environments}
-    versions = {name: f"law {evidence.law(OURS)}" if name == page.OURS else v for name, v in arena.versions.items()}
-    journal = Journal(data, worlds, versions)
+    versions = Versions(arena.versions)
+    journal = Journal(data, worlds, versions.of)
     until = begin + 60 * given.minutes if given.minutes else float("inf")
     with tempfile.TemporaryDirectory() as folder:
         tasks = list(planned(arena, environments, worlds, versions))
@@ -79,6 +81,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return left
 
 
+@dataclass(frozen=True)
+class Versions:
+    """What the lines of an offer depend on besides the world.
+
+    Parameters
+    ----------
+    packages
+        The version of each package that takes part.
+    """
+
+    packages: Mapping[str, str]
+
+    def of(self, package: str, label: str) -> str | None:
+        """A package's version, for our policies the law of each; None where the package does not take part."""
+        return f"law {law(label)}" if package == page.OURS else self.packages.get(package)
+
+
+def law(name: str) -> str:
+    return evidence.law((name,)) if hasattr(bt, name) else ""
+
+
 def fingerprint(environment: Environment, horizon: int | None = None) -> str:
     """Digest of what an environment draws; its first rounds are enough."""
     world = environment.world(0, min(200, horizon or 200))
@@ -86,12 +109,13 @@ def fingerprint(environment: Environment, horizon: int | None = None) -> str:
         array for array in (world.paths, world.contexts, world.theta, world.table, world.draws) if array is not None
     ]
     rounds = min(environment.horizon, horizon or environment.horizon)
-    return evidence.digest(environment.name, rounds, world.noise, world.clicks, evidence.numbers(arrays))
+    told = json.dumps(world.told)
+    return evidence.digest(environment.name, rounds, world.noise, world.clicks, told, evidence.numbers(arrays))
 
 
 def page_digest() -> str:
     """What the page depends on here: our policies, and the worlds."""
-    return evidence.digest(evidence.law(OURS), *map(fingerprint, ENVIRONMENTS))
+    return evidence.digest(*map(law, OURS), *map(fingerprint, ENVIRONMENTS))
 
 
 @dataclass(frozen=True)
@@ -109,7 +133,7 @@ class Contest:
 
 
 def planned(
-    arena: Arena, environments: Sequence[Environment], worlds: dict[str, str], versions: dict[str, str]
+    arena: Arena, environments: Sequence[Environment], worlds: dict[str, str], versions: Versions
 ) -> Iterator[Task]:
     """List all offers; those of a package are the same for all seeds of an environment."""
     for environment in environments:
@@ -117,7 +141,8 @@ def planned(
         for who, contestant in arena.contestants.items():
             for offer in contestant.load()(world):
                 line = Line(environment.name, who, offer.label, offer.note, seed=0)
-                yield Task(environment, replace(line, world=worlds[environment.name], version=versions[who]))
+                version = versions.of(who, offer.label) or ""
+                yield Task(environment, replace(line, world=worlds[environment.name], version=version))
 
 
 def play(

@@ -6,7 +6,7 @@ policies are left out when the file is read, and played again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -58,10 +58,10 @@ class Line:
 class Journal:
     """The lines of a file by offer, to which new ones are added as they are measured."""
 
-    def __init__(self, path: Path, worlds: dict[str, str], versions: dict[str, str]) -> None:
+    def __init__(self, path: Path, worlds: Mapping[str, str], version_of: Callable[[str, str], str | None]) -> None:
         def is_current(line: journal.Line) -> bool:
             """Whether a line is of the worlds and packages of this run; what does not take part stays as it is."""
-            world, version = worlds.get(line["environment"]), versions.get(line["package"])
+            world, version = worlds.get(line["environment"]), version_of(line["package"], line["label"])
             return world in (None, line["world"]) and version in (None, line["version"])
 
         self._file = journal.Journal(path, [one.name for one in fields(Line)], is_current)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from contest import page
-from contest.__main__ import Options, is_missing
+from contest.__main__ import Options, Versions, is_missing
 from contest.contestants import TOLD_ALL, Agent, MixedEffectTS
 from contest.journal import Journal, Line, rows
 from contest.page import Difference, Row, comparable, standing
@@ -182,14 +182,28 @@ def line(label: str, seed: int, package: str = "other", **more: object) -> Line:
 
 
 def test_a_run_goes_on_where_it_stopped_and_plays_again_what_was_of_another_version(tmp_path: Path) -> None:
-    worlds, versions = {"mixed 20": "w"}, {"other": "1", "banditree": "law 1"}
-    first = Journal(tmp_path / "data/lines.csv", worlds, versions)
+    worlds, versions = {"mixed 20": "w"}, {"quick": "1", "slow": "1", "LinATS": "law 1", "LinTS": "law 1"}
+
+    def version_of(package: str, label: str) -> str | None:
+        return versions.get(label)
+
+    first = Journal(tmp_path / "data/lines.csv", worlds, version_of)
     kept = [line("quick", 0, probability=RIGHT), line("quick", 1), line("slow", 0, reached=12, seconds=9.0)]
-    for one in (*kept, line("LinATS", 0, package="banditree", version="law 1")):
+    ours = [line(label, 0, package="banditree", version="law 1") for label in ("LinTS", "LinATS")]
+    for one in (*kept, *ours):
         first.add(one)
-    again = Journal(tmp_path / "data/lines.csv", worlds, versions | {"banditree": "law 2"})
-    assert again.lines == kept
-    assert Journal(tmp_path / "data/lines.csv", {"mixed 20": "another"}, versions).lines == []
+    first.close()
+    versions["LinATS"] = "law 2"
+    again = Journal(tmp_path / "data/lines.csv", worlds, version_of)
+    assert again.lines == [ours[0], *kept]
+    assert Journal(tmp_path / "data/lines.csv", {"mixed 20": "another"}, version_of).lines == []
+
+
+def test_a_line_of_ours_depends_on_the_law_of_its_policy_alone() -> None:
+    versions = Versions({"banditree": "9", "river": "1"})
+    assert versions.of("river", "river UCB") == "1"
+    assert versions.of("coba", "coba LinTS") is None
+    assert versions.of("banditree", "TS") != versions.of("banditree", "ATS")
 
 
 def test_seeds_of_an_offer_make_one_row() -> None:

@@ -130,7 +130,8 @@ class Page:
 
 def footer(name: str, of: str, left: Sequence[str] = ()) -> str:
     """The end of a page: what is pending, where all lines are, which version made it and from what."""
-    pending = f"**Pending: {', '.join(left)}.** `make pages ONLY={name}` goes on. " if left else ""
+    named = ", ".join(left) if len(left) <= 5 else f"{len(left)} parts"
+    pending = f"**Pending: {named}.** `make pages ONLY={name}` goes on. " if left else ""
     return f"{pending}All lines: [data/{name}.csv](data/{name}.csv).\n\n{stamp(of)}"
 
 

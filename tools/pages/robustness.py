@@ -36,23 +36,8 @@ from tools.pages.worlds import (
 )
 
 Floats = NDArray[np.float64]
-COLUMNS = (
-    "time",
-    "policy",
-    "seeds",
-    "mean",
-    "se",
-    "median",
-    "worst",
-    "ratio",
-    "ratio_se",
-    "added",
-    "added_se",
-    "covered",
-)
+COLUMNS = ("world", "policy", "time", "mean", "se", "median", "worst", "covered", "regrets")
 WORST = 0.95  # quantile over seeds: one run in twenty has more regret
-POLICIES = ("TS", "TSC", "HTS", "ATS")
-LINEAR = ("LinATS", "LinTS", "LinTSC", "LinHTS", "LinUCB", "LinUCBC", "ATS")
 CONTEXTS, COVER_SEEDS, Z_90 = 40, 4, 1.6448536269514722  # contexts and runs in which 90% intervals are looked at
 SHORT = 40  # rounds whose regret is part of a world's digest
 GROUPS: dict[str, Callable[[], Sequence[World]]] = {
@@ -67,52 +52,48 @@ GROUPS: dict[str, Callable[[], Sequence[World]]] = {
 # ---------------------------------------------------------------- measuring
 
 
-def part(world: World, law: str) -> Part:
-    """A world as a part of a page. What it depends on shows in the regret of a short run, and in the law."""
-    runs = simulate(world.policies(), world.problem, horizon=SHORT, seeds=1, checkpoints=2)
-    size = (world.name, world.horizon, world.seeds, world.long_seeds)
-    return Part(
-        world.name, evidence.digest(law, *size, evidence.numbers(runs.regret.values())), partial(measure, world)
-    )
+def parts(worlds: Sequence[World]) -> list[Part]:
+    """Every policy in a world is a part. What it depends on shows in the regret of a short run, and in its law."""
+    found = []
+    for world in worlds:
+        runs = simulate(world.policies(), world.problem, horizon=SHORT, seeds=1, checkpoints=2)
+        size = (world.name, world.horizon, world.seeds, world.long_seeds)
+        for name, regret in runs.regret.items():
+            of = evidence.digest(evidence.law((name.split()[0],)), name, *size, evidence.numbers([regret]))
+            found.append(Part(f"{world.name}: {name}", of, partial(measure, world, name)))
+    return found
 
 
-def measure(world: World, jobs: int | None = -1) -> list[Line]:
-    """Run all policies, and look at a tenth of the horizon, the horizon, and ten times it where some seeds go on."""
-    policies, horizon = world.policies(), world.horizon
+def measure(world: World, name: str, jobs: int | None = -1) -> list[Line]:
+    """Run a policy, and look at a tenth of the horizon, the horizon, and ten times it where some seeds go on."""
+    horizon = world.horizon
     times = [horizon // 10, horizon]
     if horizon >= 1_000_000:
         times = [horizon // 1000, horizon // 100, *times]
     ends = {10 * horizon: range(world.long_seeds), horizon: range(world.long_seeds, world.seeds)}
+    policies = {name: world.policies()[name]}
     runs = [
         simulate(policies, world.problem, horizon=end, seeds=seeds, checkpoints=times, jobs=jobs, progress=False)
         for end, seeds in ends.items()
         if seeds
     ]
+    covered = cover(world, times) if isinstance(world, ContextWorld) and name == world.ours else {}
     lines: list[Line] = []
-    covered = cover(world, times) if isinstance(world, ContextWorld) else {}
-    before = {name: np.zeros(world.seeds) for name in policies}
     for place, time in enumerate([*times, 10 * horizon]):
-        there = [run for run in runs if place < len(run.times)]
-        if there:
-            regret = {name: np.concatenate([run.regret[name][:, place] for run in there]) for name in policies}
-            lines += [line(world, time, name, regret, before) for name in policies]
-            if time in covered:
-                lines[-len(policies)] = {**lines[-len(policies)], "covered": f"{covered[time]:.3f}"}
-            before = regret
+        regrets = [run.regret[name][:, place] for run in runs if place < len(run.times)]
+        if regrets:
+            lines.append(line(world, name, time, np.concatenate(regrets), covered.get(time)))
     return lines
 
 
-def line(
-    world: World, time: int, policy: str, regret: Mapping[str, Floats], before: Mapping[str, Floats]
-) -> dict[str, str]:
-    """A policy's regret at a time, the ratio of ours to it, and what was added since the time before."""
-    own, ours = regret[policy], regret[world.ours]
-    ratio, se = ratio_of(ours, own)
-    added = over_seeds(own - before[policy][: len(own)])
-    values = {"mean": own.mean(), "se": over_seeds(own).se, "median": np.median(own), "worst": np.quantile(own, WORST)}
-    values |= {"ratio": ratio, "ratio_se": se, "added": added.mean, "added_se": added.se}
-    texts = {name: f"{value:.5g}" for name, value in values.items()}
-    return {"time": str(time), "policy": policy, "seeds": str(len(own)), **texts, "covered": ""}
+def line(world: World, policy: str, time: int, regrets: Floats, covered: float | None = None) -> dict[str, str]:
+    """A policy's regret at a time: of every seed, and what sums it up."""
+    summary = over_seeds(regrets)
+    numbers = (summary.mean, summary.se, np.median(regrets), np.quantile(regrets, WORST))
+    share = "" if covered is None else f"{covered:.3f}"
+    every = " ".join(f"{value:.5g}" for value in regrets)
+    values = (world.name, policy, str(time), *(f"{value:.5g}" for value in numbers), share, every)
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def ratio_of(a: Floats, b: Floats) -> tuple[float, float]:
@@ -162,36 +143,49 @@ class Point:
 
     world: World
     time: int
-    lines: Mapping[str, Line]  # {policy: line}
+    regret: Mapping[str, Floats]  # {policy: (seeds,)}
+    covered: str = ""  # share of the 90% intervals of ours that hold the truth
 
     @property
     def others(self) -> list[str]:
         """The policies that one could choose in place of ours: not ours without its tree, nor those told the world."""
-        return [n for n in self.lines if n != self.world.ours and NO_TREE not in n and TOLD not in n]
+        return [n for n in self.regret if n != self.world.ours and NO_TREE not in n and TOLD not in n]
 
     @property
     def best(self) -> str:
-        return min(self.others, key=lambda name: self.value(name, "mean"))
-
-    def value(self, policy: str, column: str) -> float:
-        return float(self.lines[policy][column])
+        return min(self.others, key=lambda name: float(self.regret[name].mean()))
 
     def ratio(self, policy: str) -> float:
-        return self.value(policy, "ratio")
+        return ratio_of(self.regret[self.world.ours], self.regret[policy])[0]
 
-    def is_clearly(self, policy: str, above: float = 1.0) -> bool:
-        """Whether ours has clearly more regret, by two standard errors of the paired ratio."""
-        return self.ratio(policy) - 2 * self.value(policy, "ratio_se") > above
+    def reach(self, policy: str) -> float:
+        """Two standard errors of the paired ratio."""
+        return 2 * ratio_of(self.regret[self.world.ours], self.regret[policy])[1]
+
+    def is_clearly(self, policy: str) -> bool:
+        """Whether ours has clearly more regret."""
+        return self.ratio(policy) - self.reach(policy) > 1.0
 
 
 def points_of(worlds: Sequence[World], lines: Sequence[Line]) -> list[list[Point]]:
-    """For each world that was measured its points in time."""
+    """For each world in which ours and others were measured its points in time."""
     found: dict[str, dict[int, dict[str, Line]]] = {}
     for each in lines:
-        found.setdefault(each["part"], {}).setdefault(int(each["time"]), {})[each["policy"]] = each
-    return [
-        [Point(world, time, of) for time, of in found[world.name].items()] for world in worlds if world.name in found
+        found.setdefault(each["world"], {}).setdefault(int(each["time"]), {})[each["policy"]] = each
+    worlds = [
+        w for w in worlds if w.name in found and all({w.ours, w.flat} <= of.keys() for of in found[w.name].values())
     ]
+    return [
+        [
+            Point(world, time, {name: _regrets(of[name]) for name in of}, of[world.ours]["covered"])
+            for time, of in found[world.name].items()
+        ]
+        for world in worlds
+    ]
+
+
+def _regrets(line: Line) -> Floats:
+    return np.array(line["regrets"].split(), np.float64)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -242,23 +236,24 @@ def summary(groups: Mapping[str, Sequence[Sequence[Point]]], rivals: Sequence[st
     rows: list[tuple[str, ...]] = []
     for rival in (*rivals, "best"):
         name = "the best of the others" if rival == "best" else rival
-        ratios = [[p.ratio(_who(p, rival)) for p in points if _who(p, rival) in p.lines] for points in columns]
+        ratios = [[p.ratio(_who(p, rival)) for p in points if _who(p, rival) in p.regret] for points in columns]
         rows.append((f"regret over that of {name}: geometric mean", *(_cell(geometric_mean, some) for some in ratios)))
         rows.append(("... the largest", *(_cell(max, some) for some in ratios)))
-        clear = [sum(p.is_clearly(_who(p, rival)) for p in points if _who(p, rival) in p.lines) for points in columns]
+        clear = [sum(p.is_clearly(_who(p, rival)) for p in points if _who(p, rival) in p.regret) for points in columns]
         share = [f"{n} of {len(some)}" for n, some in zip(clear, ratios, strict=True)]
         rows.append(("... clearly above 1, by two standard errors", *share))
         if rival == "best":
-            errors = [[2 * p.value(p.best, "ratio_se") for p in points] for points in columns]
+            errors = [[p.reach(p.best) for p in points] for points in columns]
             rows.append(
                 ("... from what on half of the lines would show it", *(f"{1 + np.median(e):.2f}" for e in errors))
             )
     flat = rivals[-2] if len(rivals) > 1 else rivals[0]
-    for column, words in (("median", "median regret"), ("worst", "regret that one run in twenty exceeds")):
-        ratios = [
-            [p.value(p.world.ours, column) / v for p in points if flat in p.lines and (v := p.value(flat, column)) > 0]
+    for quantile, words in ((0.5, "median regret"), (WORST, "regret that one run in twenty exceeds")):
+        pairs = [
+            [(np.quantile(p.regret[p.world.ours], quantile), np.quantile(p.regret[flat], quantile)) for p in points]
             for points in columns
         ]
+        ratios = [[float(ours / theirs) for ours, theirs in some if theirs > 0] for some in pairs]
         rows.append(
             (f"{words}, over that of {flat}: geometric mean", *(_cell(geometric_mean, some) for some in ratios))
         )
@@ -317,18 +312,18 @@ def growth(worlds: Sequence[Sequence[Point]]) -> str:
         return ""
     rows = []
     for world in worlds:
-        for policy in world[0].lines:
-            added = [
-                f"{figures(point.value(policy, 'added'))} ± {figures(point.value(policy, 'added_se'), 2)}"
-                for point in world[1:]
+        for policy in world[0].regret:
+            steps = [
+                over_seeds(b.regret[policy] - a.regret[policy][: len(b.regret[policy])]) for a, b in pairwise(world)
             ]
+            added = [f"{figures(step.mean)} ± {figures(step.se, 2)}" for step in steps]
             rows.append((world[0].world.name.removesuffix(", long"), policy, *added))
-    steps = [f"{a.time:,} to {b.time:,}" for a, b in pairwise(worlds[0])]
+    header = [f"{a.time:,} to {b.time:,}" for a, b in pairwise(worlds[0])]
     text = (
         "A policy that stops learning adds ten times as much regret with every factor of ten in time, one that learns "
         "about the same."
     )
-    return f"{text}\n\n{table(Table(('world', 'policy', *steps), rows, left=2))}\n"
+    return f"{text}\n\n{table(Table(('world', 'policy', *header), rows, left=2))}\n"
 
 
 # ---------------------------------------------------------------- the page of LinATS
@@ -365,7 +360,7 @@ def contexts_page(lines: list[Line], folder: Path) -> str:
             *(" / ".join(f"{p.ratio(rival):.2f}" for p in world) for rival in rivals),
             " / ".join(f"{p.ratio(p.best):.2f}" for p in world),
             " / ".join(dict.fromkeys(point.best for point in world)),
-            " / ".join(f"{float(c):.0%}" for p in world if (c := p.lines["LinATS"]["covered"])),
+            " / ".join(f"{float(p.covered):.0%}" for p in world if p.covered),
         )
         for world in worlds
     ]
@@ -418,14 +413,8 @@ def quick(worlds: Sequence[World], horizon: int = 50, seeds: int = 3) -> list[Wo
 
 
 def tree_parts() -> list[Part]:
-    law = evidence.law(POLICIES)
-    return [part(world, law) for make in (*GROUPS.values(), long_worlds) for world in make()]
+    return [part for make in (*GROUPS.values(), long_worlds) for part in parts(make())]
 
 
 TREES = Page("robustness", COLUMNS, tree_parts, trees_page)
-CONTEXTUAL = Page(
-    "robustness-contexts",
-    COLUMNS,
-    lambda: [part(world, evidence.law(LINEAR)) for world in context_worlds()],
-    contexts_page,
-)
+CONTEXTUAL = Page("robustness-contexts", COLUMNS, lambda: parts(context_worlds()), contexts_page)
