@@ -581,3 +581,37 @@ def test_an_experiment_is_not_called_like_a_folder(tmp_path: Path, name: str) ->
         url = httpx.URL(str(http.base_url)).copy_with(raw_path=f"/v1/experiments/{name}".encode())
         assert http.put(url, json={"arms": {"a": []}}).status_code in (404, 422)
         assert len(http.get("/v1/experiments").json()["experiments"]) == 1
+
+
+# An experiment by its name
+
+
+def test_an_experiment_is_looked_at_changed_and_deleted_over_http(tmp_path: Path) -> None:
+    plans = Plan(ARMS, TSC), Plan({"red": [], "blue": []}, Settings(policy="TS", control=0.2), "colour")
+    store, at = tmp_path / "decisions.db", "/v1/experiments/colour"
+    with inside(*plans, store=store) as (service, http):
+        ids = play(http, 5, at=at)
+        looked = http.get(at).json()
+        assert looked["settings"] == {"policy": "TS", "control": 0.2}
+        assert (looked["arms"], looked["decisions"]) == (2, 5)
+        changed = http.patch(at, json={"control": 0.5, "reward_window": "30m"}).json()
+        assert changed["changed"] == ["reward_window from none to 1800.0", "control from 0.2 to 0.5"]
+        assert http.get(at).json()["settings"] == {"policy": "TS", "control": 0.5, "reward_window": 1800.0}
+        assert http.patch(at, json={"control": 0.5}).json()["changed"] == []
+        assert http.patch(at, json={"control": None}).json()["changed"] == ["control from 0.5 to 0.0"]
+        assert http.patch(at, json={"control": 2}).status_code == 422
+        assert http.patch(at, json={"contrl": 0.5}).status_code == 422
+        assert http.patch("/v1/experiments/nobody", json={}).status_code == 404
+        until(lambda: not service.engine.is_refolding("colour"))
+        assert http.get(f"{at}/decisions/{ids[0]}").status_code == 200
+    with inside(*plans, store=store) as (service, http):  # the settings of the last start say nothing new
+        assert http.get(at).json()["settings"] == {"policy": "TS", "reward_window": 1800.0}
+        assert http.delete(at).json() == {"name": "colour", "status": "deleted"}
+        for answer in (http.get(at), http.delete(at), http.post(f"{at}/decisions"), http.patch(at, json={})):
+            assert answer.status_code == 404
+        assert http.put(at, json={"arms": {"red": []}}).status_code == 409
+        assert http.post("/v1/decisions").status_code == 201
+    with pytest.raises(InvalidValue, match="was deleted"), inside(*plans, store=store):
+        pass
+    with inside(plans[0], store=store) as (_, http):
+        assert [each["name"] for each in http.get("/v1/experiments").json()["experiments"]] == ["main"]

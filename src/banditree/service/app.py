@@ -327,6 +327,20 @@ class Service:
             raise Refused(422, str(error)) from None
         return await self._do(request, commands.PutExperiment(settings, asked.arms, experiment=name))
 
+    async def get_experiment(self, request: Request) -> Response:
+        state = self._state(request)
+        settings = commands.described_settings(state.settings)
+        return json_response(200, views.describe(state) | {"settings": settings})
+
+    async def change_experiment(self, request: Request) -> Response:
+        """Change the settings that are given; null is the default. What was learned is folded again if necessary."""
+        given = read(request, schema.SettingsRequest).model_dump(exclude_unset=True)
+        return await self._do(request, commands.ChangeSettings(given, experiment=self._state(request).name))
+
+    async def delete_experiment(self, request: Request) -> Response:
+        """Delete an experiment. Its events stay in the store, and its name is not used again."""
+        return await self._do(request, commands.DeleteExperiment(experiment=self._state(request).name))
+
     async def experiments(self, request: Request) -> Response:
         states = [state for state in list(self.engine.states.values()) if not state.is_empty]
         return json_response(200, {"experiments": [views.describe(state) for state in states]})
@@ -466,7 +480,7 @@ class Service:
 
     async def events(self, request: Request) -> Response:
         """Send the events of all experiments; under an experiment's own path, only those of it."""
-        name = self._state(request).name if "experiment" in request.path_params else None
+        name = self._state(request).name if "name" in request.path_params else None
         if self.hub.is_full:
             return error_response(503, BUSY, **RETRY)
         text = request.headers.get("last-event-id", "")
@@ -588,7 +602,7 @@ def _flag_error(error: Refused) -> dict[str, str]:
 
 def _experiment(request: Request) -> str:
     """Return the name of the experiment that a request's path names."""
-    return str(request.path_params.get("experiment", MAIN))
+    return str(request.path_params.get("name", MAIN))
 
 
 def _decision_id(request: Request) -> str:

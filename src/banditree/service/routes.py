@@ -18,7 +18,7 @@ from banditree.service import schema as s
 DECIDE, READ, ADMIN = "decide", "read", "admin"
 ROLES = frozenset({DECIDE, READ, ADMIN})
 DECIDERS, READERS, ADMINS = frozenset({DECIDE, ADMIN}), frozenset({READ, ADMIN}), frozenset({ADMIN})
-EACH = "/v1/experiments/{experiment}/"  # where an experiment has the routes that are below /v1/
+EACH = "/v1/experiments/{name}/"  # where an experiment has the routes that are below /v1/
 FLAGS = "/ofrep/v1/evaluate/flags"
 TABLES = ("application/x-ndjson", "text/csv")
 BAD_BODY = (400, 413)
@@ -96,6 +96,9 @@ TABLE = (
     Route("POST", "/v1/void", "void", "Undo decisions and their rewards", {200: s.VoidAnswer}, CHANGE, s.VoidRequest),
     Route("GET", "/v1/experiments", "experiments", "All experiments", {200: s.ExperimentsAnswer}, roles=READERS),
     Route("PUT", NAMED, "put_experiment", "Create an experiment", CREATED, CHANGE, s.ExperimentRequest),
+    Route("GET", NAMED, "get_experiment", "An experiment and its settings", {200: s.ExperimentLooked}, roles=READERS),
+    Route("PATCH", NAMED, "change_experiment", "Change settings", {200: s.SettingsAnswer}, CHANGE, s.SettingsRequest),
+    Route("DELETE", NAMED, "delete_experiment", "Delete an experiment", {200: s.DeletedAnswer}),
     Route("POST", FLAGS + "/{key}", "evaluate_flag", "Evaluate a flag", {200: s.FlagAnswer}, BAD_BODY, roles=DECIDERS),
     Route("POST", FLAGS, "evaluate_flags", "Evaluate all flags", EVALUATED, BAD_BODY, roles=DECIDERS),
     Route("GET", "/metrics", "read_metrics", "Metrics for Prometheus", {200: ("text/plain",)}, roles=READERS),
@@ -135,7 +138,7 @@ def find(path: str) -> tuple[dict[str, Route], dict[str, str]]:
 
     >>> routes, names = find("/v1/experiments/shop/decisions/7/reward")
     >>> routes["PUT"].path, names
-    ('/v1/decisions/{id}/reward', {'experiment': 'shop', 'id': '7'})
+    ('/v1/decisions/{id}/reward', {'name': 'shop', 'id': '7'})
     """
     node, values = _PLACES, []
     for segment in path[1:].split("/"):

@@ -344,6 +344,25 @@ class ExperimentListed(ExperimentAnswer):
     paused: bool
 
 
+class ExperimentLooked(ExperimentListed):
+    """An experiment, with the settings that differ from the defaults."""
+
+    settings: dict[str, Any]
+
+
+class SettingsAnswer(BaseModel):
+    """What was changed, such as ``control from 0.2 to 0.5``, and the settings that there are now."""
+
+    name: str
+    changed: list[str]
+    settings: dict[str, Any]
+
+
+class DeletedAnswer(BaseModel):
+    name: str
+    status: Literal["deleted"]
+
+
 class ExperimentsAnswer(BaseModel):
     experiments: list[ExperimentListed]
 
