@@ -144,3 +144,8 @@ def stamped(page: Path) -> tuple[str, str] | None:
     """The version and the digest that a page carries, None if it carries none."""
     found = re.search(r"^\*Made by banditree (\S+); digest (\w+)\.\*$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return (found[1], found[2]) if found else None
+
+
+def is_whole(page: Path) -> bool:
+    """Whether nothing on a page is still to be measured."""
+    return "**Pending" not in page.read_text(encoding="utf-8")

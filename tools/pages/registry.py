@@ -48,3 +48,16 @@ EVERY: tuple[Made, ...] = (
     Contest(),
 )
 PAGES = {page.name: page for page in EVERY}
+
+# Pages that are not yet made whole with this code, and why. Each of them says on itself with which version it was made,
+# or what is missing. A page that is made leaves this list; a test sees to both.
+PENDING = {
+    "advice-table": "made by 0.3.0, and goes by the law of ATS",
+    "benchmarks": "made by 0.2.0; its times need a machine without other work",
+    "contest": "made by 0.3.0 with at most three seeds; the plan of 20 takes hours",
+    "estimator-table": "made by 0.3.0; the default model of its estimators goes by the law of ATS",
+    "exact-probabilities": "made by 0.3.0, before tables were measured in parts",
+    "paper": "made by 0.3.0; all figures take an hour",
+    "robustness": "made by 0.3.0, and goes by the law of ATS",
+    "robustness-contexts": "made by 0.3.0, and goes by the law of LinATS",
+}
