@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.errors.checks import whole
 
-Floats = NDArray[np.float64]
 Size = int | tuple[int, ...] | None
 
 native: ModuleType | None  # the compiled module, None if this install has none

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.catalogue import Advice, Catalogue, inspect
 from banditree.catalogue.advice import weigh
 from banditree.catalogue.simulation import WITHOUT_TREE, parse_candidates
 from banditree.simulation.runs import Runs
 from banditree.tree import Tree
-from banditree.tree.shape import Floats
 
 Curve = Callable[[Floats], Any]
 SHOP = Tree({"shoes": {"warm": ["s1", "s2"], "light": ["s3"]}, "hats": ["h1", "h2", "h3"]})

@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.base.intervals import normal_interval
 from banditree.beliefs.law import Law
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD
 from banditree.stream import Rng, native
-from banditree.tree.shape import Indices, Shape
+from banditree.tree.shape import Shape
 
 Floats = NDArray[np.float64]
 

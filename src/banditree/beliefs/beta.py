@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
 from banditree.beliefs.priors import siblings
 from banditree.beliefs.winning import BetaLogOdds
 from banditree.errors.checks import MAX_REWARD, positive, real
 from banditree.stream import Rng, beta_log_odds
-from banditree.tree.shape import Indices
 
 CENTRAL = (0.025, 0.975)  # quantile levels of the ends of an interval
 

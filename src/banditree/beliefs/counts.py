@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Indices
 from banditree.beliefs.base import Belief, CountedRows, Floats, Nodes, Rows
 from banditree.errors import InvalidValue
 from banditree.stream import Rng
-from banditree.tree.shape import Indices
 
 
 @dataclass(frozen=True)

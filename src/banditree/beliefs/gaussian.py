@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.beliefs.base import Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
 from banditree.beliefs.priors import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import MAX_REWARD, positive, real
 from banditree.stream import Rng
-from banditree.tree.shape import Indices, Shape
+from banditree.tree.shape import Shape
 
 MAX_SD = 1e300  # largest standard deviation: intervals around it stay finite
 MIN_SD = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0

@@ -11,11 +11,11 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, positive, real, whole
 from banditree.stream import Rng
-from banditree.tree.shape import Indices
 
 MAX_INFLATION = 1e8  # of a variance by collinear contexts; beyond it, Cholesky's factors have lost too many digits
 MAX_DIM = 2**15  # most numbers in a context

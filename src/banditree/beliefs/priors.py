@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.beliefs.base import Belief, Rows
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.tree import Tree
-from banditree.tree.shape import Floats
 
 Prior = Belief | Mapping[Any, Belief]
 

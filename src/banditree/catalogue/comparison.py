@@ -8,10 +8,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.intervals import student
 from banditree.base.tables import Table
 from banditree.simulation.runs import Runs
-from banditree.tree.shape import Floats
 
 RESAMPLES = 4_000
 

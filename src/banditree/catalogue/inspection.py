@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base import words
+from banditree.base.arrays import Floats, Places
 from banditree.base.document import Bar, Bullets, Columns, Document, Grid, Outline, Part, Range, Section
 from banditree.base.result import Result
 from banditree.base.tables import Row, Table
@@ -20,10 +20,8 @@ from banditree.stream import Seed, generator
 from banditree.theory import Quality
 from banditree.theory.cluster_quality import find_branches, quality_of
 from banditree.tree import Tree
-from banditree.tree.shape import Floats
 from banditree.tree.text import outline
 
-Places = NDArray[np.intp]
 MAX_DRAWN_NUMBERS = 6_000_000  # so that larger catalogues get fewer worlds
 N_TOP = 10  # best arms that are listed
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.words import count, number
 from banditree.beliefs import Gaussian
 from banditree.catalogue.posterior import NormalPosterior, Posterior
@@ -20,7 +21,6 @@ from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng, Seed
 from banditree.tree import Tree
 from banditree.tree.lookup import by_arm
-from banditree.tree.shape import Floats
 
 P = TypeVar("P", bound=Policy)
 # The combinations of data that a catalogue may have.

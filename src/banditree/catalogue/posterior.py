@@ -33,13 +33,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.beliefs import Gaussian
 from banditree.problems import Bernoulli
 from banditree.problems import rewards as families
 from banditree.problems.rewards import Rewards
 from banditree.stream import Rng
 from banditree.tree import Tree
-from banditree.tree.shape import Floats
 
 GRID = np.linspace(0.0, 2.5, 51)  # spreads to try, as standard deviations in units of the spread of all arms
 COMMON_PLAYS = 10.0  # plays that the pooled variance counts for in the estimate of an arm's own variance

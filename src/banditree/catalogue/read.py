@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats, Places
 from banditree.base.words import count
 from banditree.catalogue.items import Catalogue
-from banditree.data.cells import Floats
 from banditree.data.items import load_items
 from banditree.data.log import Log
 from banditree.data.problems import Problem, TableError
@@ -20,7 +19,6 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 
 Fields = dict[str, Floats]
-Places = NDArray[np.intp]  # (rows,) index of each row's arm
 
 
 class CatalogueError(TableError):

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.data.problems import quote
 
-Floats = NDArray[np.float64]
 Wrong = dict[int, str]  # {index of a cell: what is wrong with it}
 Name = str | int | None
 T = TypeVar("T")

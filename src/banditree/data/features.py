@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import MAX_REWARD, real
-
-Floats = NDArray[np.float64]
 
 MOST_COLUMNS = 1000  # of a vector: a linear policy has a matrix of this size, squared, at every node
 RECIPE = "docs/contexts.md shows how to make numbers of such features with scikit-learn's ColumnTransformer"

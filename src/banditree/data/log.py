@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats, Places
 from banditree.base.words import count
 from banditree.data import cells
-from banditree.data.cells import Floats
 from banditree.data.dsjson import COLUMNS as DSJSON_COLUMNS
 from banditree.data.dsjson import is_dsjson, load_dsjson
 from banditree.data.features import Features
@@ -24,7 +24,6 @@ from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import real
 from banditree.tree import Tree
 
-Places = NDArray[np.intp]  # (n,) the arm of each row, as an index
 CATEGORY = "category"
 CONTEXT_KINDS = (CATEGORY, "number")
 ESTIMATED = "estimated"  # in place of a column of propensities

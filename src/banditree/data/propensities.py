@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.data.cells import Floats
+from banditree.base.arrays import Floats, Places
 from banditree.errors import missing_extra
 
-Places = NDArray[np.intp]
 CHUNK = 4_000_000  # probabilities to compute at a time
 
 

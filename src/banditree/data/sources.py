@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.base.words import count
 from banditree.data import cells
-from banditree.data.cells import Floats, Name, Times, Wrong
+from banditree.data.cells import Name, Times, Wrong
 from banditree.data.problems import MAX_CHARACTERS, Problem, TableError, first_few, quote
 from banditree.errors import InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import MAX_REWARD

@@ -25,8 +25,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from banditree.data.cells import Floats
-from banditree.data.log import Places
+from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.ope.rows import ArmRows, ByRow, Rows

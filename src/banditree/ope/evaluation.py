@@ -12,12 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from banditree.base import words
+from banditree.base.arrays import Floats
 from banditree.base.document import Bullets, Columns, Document, Grid, Part, Picture
 from banditree.base.intervals import Z95, wilson_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table
 from banditree.base.words import count, number
-from banditree.data.cells import Floats
 from banditree.data.log import ESTIMATED, Log
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.estimators import DM, IPS, Estimator, estimated_scales, parse_estimators, scales, slope

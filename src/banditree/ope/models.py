@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats, Places
 from banditree.beliefs import Gaussian
 from banditree.beliefs.adaptive_kinds import adaptive
 from banditree.beliefs.base import Batch
-from banditree.data.cells import Floats
-from banditree.data.log import Log, Places
+from banditree.data.log import Log
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.rows import ByRow
 from banditree.policy.algorithms import LinATS

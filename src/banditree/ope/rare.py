@@ -14,8 +14,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.intervals import Z95
-from banditree.data.cells import Floats
 
 RARE = 0.1  # events are rare if at most this share of the rewards differ from the most frequent one
 MANY_EVENTS = 1000.0  # effective number of events from which value ± 1.96 se is as good

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base import words
+from banditree.base.arrays import Floats, Places
 from banditree.base.document import Bullets, Document, Picture
 from banditree.base.intervals import student_interval, wilson_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table
 from banditree.base.words import count, number
-from banditree.data.cells import Floats
-from banditree.data.log import Log, Places
+from banditree.data.log import Log
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.ope.rows import LOG_PROPENSITIES, find_tree

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from banditree.data.cells import Floats
-from banditree.data.log import Log, Places, different_kinds, match_arms
+from banditree.base.arrays import Floats, Places
+from banditree.data.log import Log, different_kinds, match_arms
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.ope.sums import (
     N_VARYING,

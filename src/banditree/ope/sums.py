@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditree.data.cells import Floats
+from banditree.base.arrays import Floats
 
 # What may vary among the rows of a group: the reward, what the model predicts for the target and for the arm that was
 # shown, the weight, and the products of the weight with reward and prediction.

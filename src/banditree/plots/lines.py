@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.words import cell_width, chop, count, visible
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.plots.style import GREY, Look, house_style, looks
-from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

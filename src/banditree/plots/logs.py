@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.intervals import normal_interval
 from banditree.base.words import count
 from banditree.plots.lines import add_legend, draw_mean, labels, new_axes
 from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
-from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

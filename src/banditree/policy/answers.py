@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from banditree.base.arrays import Floats, Indices
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
-from banditree.beliefs.base import Floats
 from banditree.data.features import Features
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.policy.limits import AnyLimits
 from banditree.policy.state import State
 from banditree.tree.build import Name
-from banditree.tree.shape import Indices
 
 if TYPE_CHECKING:
     from banditree.base.tables import Row, Table

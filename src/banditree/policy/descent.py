@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats, Indices
 from banditree.beliefs import Rows
-from banditree.beliefs.base import Batch, Floats
+from banditree.beliefs.base import Batch
 from banditree.errors import InvalidValue
 from banditree.errors.checks import MAX_PLAYS, MAX_REWARD
 from banditree.policy.limits import AnyLimits, Limits
@@ -21,7 +22,6 @@ from banditree.rules import Rule, View
 from banditree.stream import Rng
 from banditree.tree import Tree
 from banditree.tree.build import Name
-from banditree.tree.shape import Indices
 
 BLOCK = 65536  # most scores in memory when many decisions are made together
 STEP_OF_FADING = 0.01  # of the evidence, lost at once

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.beliefs import Rows
-from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
 from banditree.policy import descent
 from banditree.policy.limits import AnyLimits

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.words import count as count_of
 from banditree.beliefs import Rows
-from banditree.beliefs.base import Floats
 from banditree.data import features
 from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue

@@ -10,9 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
-from banditree.tree.shape import Indices, Shape
+from banditree.tree.shape import Shape
 
 MIN_INVERTED = 64  # arms named, from which on it is worth a look whether there are fewer others
 

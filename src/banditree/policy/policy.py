@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.base import Floats
 from banditree.beliefs.priors import Prior, by_node, parts, resolve
 from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue

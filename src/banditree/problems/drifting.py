@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
-from banditree.problems.instance import AnyProblem, Floats, Instance
+from banditree.problems.instance import AnyProblem, Instance
 from banditree.stream import Seed, generator, seed_sequence
 from banditree.tree.build import Name
 

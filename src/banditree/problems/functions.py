@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from banditree.tree.shape import Floats
+from banditree.base.arrays import Floats
 
 
 def sine(x: object) -> Floats:

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice
 from banditree.problems.rewards import MAX_MEAN, Rewards
@@ -20,8 +20,6 @@ from banditree.stream import Seed, generator
 from banditree.tree import Tree
 from banditree.tree.build import Name
 from banditree.tree.lookup import by_arm
-
-Floats = NDArray[np.float64]
 
 CONTEXTS = ("normal", "uniform", "unit", "constant", "hidden")
 

@@ -7,10 +7,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice, real, whole
 from banditree.problems import functions
-from banditree.problems.instance import Floats, Instance, Problem
+from banditree.problems.instance import Instance, Problem
 from banditree.problems.rewards import Bernoulli
 from banditree.stream import Rng
 from banditree.tree import Tree, clustering

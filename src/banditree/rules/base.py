@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats, Indices
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.base import Floats
 from banditree.errors import InvalidType
 from banditree.errors.checks import real
-from banditree.tree.shape import Indices
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.base import Floats
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
 from banditree.rules.base import View

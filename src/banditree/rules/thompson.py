@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from banditree.beliefs.base import Belief, Floats
+from banditree.base.arrays import Floats
+from banditree.beliefs.base import Belief
 from banditree.errors import InvalidValue
 from banditree.rules.base import Rule, View
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditree.beliefs.base import Floats
+from banditree.base.arrays import Floats
 from banditree.beliefs.winning import ties
 from banditree.errors.checks import choice, positive
 from banditree.rules.base import Rule, View

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Floats
+from banditree.base.arrays import Floats
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service import choosing

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base import words
+from banditree.base.arrays import Floats
 from banditree.base.intervals import chance_below, student_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table, frame
@@ -23,7 +24,6 @@ from banditree.problems.instance import AnyInstance
 from banditree.simulation import files
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
-from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from banditree.base.document import Document, Picture

@@ -7,14 +7,14 @@ from math import fsum, inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidValue
 from banditree.tree import Tree
 from banditree.tree.build import Name
 from banditree.tree.lookup import by_arm, numbers
 
-Floats = NDArray[np.float64]
 Means = Mapping[Any, float] | Sequence[float] | Floats  # by arm, or in the order of tree.arms
 
 NEAR_CHANGE = 0.2  # below this relative change the logarithm loses digits, and the series is used

@@ -11,9 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice, real
-from banditree.theory.arithmetic import Floats, Means, add_exactly, divide, kl, read_flat_means, read_means
+from banditree.theory.arithmetic import Means, add_exactly, divide, kl, read_flat_means, read_means
 from banditree.theory.cluster_quality import Branches, find_branches, quality, top_names
 from banditree.tree import Tree
 from banditree.tree.build import Name

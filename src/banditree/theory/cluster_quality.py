@@ -12,12 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidValue
-from banditree.theory.arithmetic import Floats, Means, add_exactly, divide, read_means
+from banditree.theory.arithmetic import Means, add_exactly, divide, read_means
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
-Ints = NDArray[np.intp]
 Pair = tuple[Name, Name]
 
 
@@ -130,12 +130,12 @@ class Branches:
     mu: Floats  # (arms,) in the order of tree.arms
     star: int  # position of the best arm a*, the first of equals
     top_floor: int  # position of the worst arm of the optimal top cluster
-    node: Ints  # (branches,) top node of each
-    level: Ints  # (branches,) level of that node; 1 for the sub-optimal top clusters
-    size: Ints  # (branches,) number of arms
-    best: Ints  # (branches,) position of the best arm
-    worst: Ints  # (branches,) position of the worst arm
-    floor: Ints  # (branches,) position of the rival's worst arm
+    node: Places  # (branches,) top node of each
+    level: Places  # (branches,) level of that node; 1 for the sub-optimal top clusters
+    size: Places  # (branches,) number of arms
+    best: Places  # (branches,) position of the best arm
+    worst: Places  # (branches,) position of the worst arm
+    floor: Places  # (branches,) position of the rival's worst arm
 
     @cached_property
     def gap(self) -> Floats:
@@ -223,7 +223,7 @@ def find_branches(tree: Tree, mu: Floats) -> Branches:
     return Branches(tree, mu, star, top_floor, node, level, size, best, worst, floor)
 
 
-def _branch_of_node(tree: Tree, path: Ints) -> Ints:
+def _branch_of_node(tree: Tree, path: Places) -> Places:
     """Return for each node the child of a path node that it is, or is below: (nodes,)."""
     shape = tree.shape
     on_path = np.zeros(shape.n_nodes, bool)
@@ -235,7 +235,7 @@ def _branch_of_node(tree: Tree, path: Ints) -> Ints:
     return branch
 
 
-def _lowest_from(mu: Floats, positions: Ints) -> Ints:
+def _lowest_from(mu: Floats, positions: Places) -> Places:
     """Return for each entry the position with the lowest mean from there to the end: (positions,)."""
     back = mu[positions][::-1]
     is_new = back <= np.minimum.accumulate(back)

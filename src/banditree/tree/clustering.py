@@ -8,16 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidValue, MissingExtra, missing_extra
 from banditree.errors.checks import choice, whole
 from banditree.stream import Seed, Stream, generator
 from banditree.tree.build import ids_of
-from banditree.tree.shape import Floats
 from banditree.tree.tree import Tree
 
-Ints = NDArray[np.intp]
 Rng = np.random.Generator | Stream
 
 LINKAGES = ("ward", "single", "complete", "average", "weighted", "centroid", "median")
@@ -67,7 +65,7 @@ def kmeans(
     level = [np.arange(len(points))]  # the clusters to split next, as positions of their arms
     with _quick():
         for _ in range(depth):
-            below: list[Ints] = []
+            below: list[Places] = []
             for members in level:
                 labels = _split(points[members], branching, n_init, stream)
                 if labels is None:
@@ -106,7 +104,7 @@ def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[object] | None =
     return Tree.from_linkage(hierarchy.linkage(points, method=method), ids)
 
 
-def _split(points: Floats, k: int, n_init: int, rng: Rng) -> Ints | None:
+def _split(points: Floats, k: int, n_init: int, rng: Rng) -> Places | None:
     """Return a cluster number for every point, in order of first appearance: (points,); None if there is no split."""
     if len(points) <= k:
         return None
@@ -120,13 +118,13 @@ def _split(points: Floats, k: int, n_init: int, rng: Rng) -> Ints | None:
     return None if len(first) == 1 else first.argsort().argsort()[labels]
 
 
-def _fit(points: Floats, k: int, n_init: int, rng: Rng) -> Ints:
+def _fit(points: Floats, k: int, n_init: int, rng: Rng) -> Places:
     """Return the labels of scikit-learn's KMeans: (points,)."""
     from sklearn.cluster import KMeans
 
     init = _Starts(n_init, rng) if len(points) <= SMALL else "k-means++"
     model = KMeans(k, init=init, n_init=n_init, random_state=int(rng.integers(2**31)))
-    labels: Ints = model.fit(points).labels_
+    labels: Places = model.fit(points).labels_
     return labels
 
 
@@ -147,7 +145,7 @@ class _Starts:
             self.left = iter(points[self._sample_starts(points, k)])
         return next(self.left)
 
-    def _sample_starts(self, points: Floats, k: int) -> Ints:
+    def _sample_starts(self, points: Floats, k: int) -> Places:
         """Sample which points become centres: (starts, k)."""
         squared = np.zeros((len(points), len(points)))  # (points, points) distances
         for feature in points.T:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked
-from banditree.tree.shape import Floats
 
 if TYPE_CHECKING:
     from banditree.tree.tree import Tree

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-Indices = NDArray[np.integer[Any]]  # node numbers, or positions of arms
 
 
 @dataclass(frozen=True, eq=False)

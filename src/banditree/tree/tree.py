@@ -9,11 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build, text
 from banditree.tree.build import PLAIN, Draft, Name, to_list
-from banditree.tree.shape import Indices, Ints, Shape, number
+from banditree.tree.shape import Ints, Shape, number
 
 DERIVED = ("_counts_up", "_cuts", "_ids", "_table", "nodes")  # computed on first use
 

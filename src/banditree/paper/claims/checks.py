@@ -10,10 +10,9 @@ from math import inf, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.base.intervals import student
 from banditree.simulation.statistics import over_seeds
-
-Floats = NDArray[np.float64]
 
 HOLDS, PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be decided with these seeds"
 NOT_JUDGED = "not judged"

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.base.result import jsonable
 from banditree.paper.claims.checks import NOT_JUDGED, OPEN, Finding, Missing
 from banditree.paper.figures import DEFAULT
 from banditree.simulation.runs import Runs
-from banditree.tree.shape import Floats
 
 
 class Source(Protocol):

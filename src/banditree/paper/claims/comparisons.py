@@ -10,7 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from banditree.paper.claims.checks import Check, Finding, Floats, Missing, bending, exponent, log_ratio, mean
+from banditree.base.arrays import Floats
+from banditree.paper.claims.checks import Check, Finding, Missing, bending, exponent, log_ratio, mean
 from banditree.paper.claims.claim import Claim, Data
 from banditree.paper.claims.figure_1 import BIG_RATIO, less_or_more
 

@@ -12,8 +12,9 @@ from math import log
 import numpy as np
 
 from banditree import TSC, problems, theory
+from banditree.base.arrays import Floats
 from banditree.paper.claims import checks as measure
-from banditree.paper.claims.checks import Check, Finding, Floats, Measured, Missing, mean, slope, straighter
+from banditree.paper.claims.checks import Check, Finding, Measured, Missing, mean, slope, straighter
 from banditree.paper.claims.claim import Claim, Data
 from banditree.paper.figures import FIGURES
 from banditree.simulation.simulator import simulate

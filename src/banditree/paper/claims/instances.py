@@ -10,7 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from banditree.paper.claims.checks import Check, Finding, Floats, Measured, Missing, mean
+from banditree.base.arrays import Floats
+from banditree.paper.claims.checks import Check, Finding, Measured, Missing, mean
 from banditree.paper.claims.claim import Claim, Data
 from banditree.paper.figures import DEFAULT, FIGURES, Setting
 from banditree.paper.results import another_problem, instance

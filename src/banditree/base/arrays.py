@@ -1,0 +1,10 @@
+"""Types of arrays, for annotations; the shape of an array is in a comment beside it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.integer[Any]]  # node numbers, or positions of arms
+Places = NDArray[np.intp]  # indices that NumPy returns, such as positions of arms
