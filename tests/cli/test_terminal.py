@@ -271,9 +271,10 @@ def test_quick_is_quicker(items: Path) -> None:
 
 
 def test_a_reproduction_in_a_pipe_says_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    caplog.set_level("INFO", "banditree")
     for shown, lines in ((None, ["About 2 minutes: figure 1b, figure 2a", "25% done", "50% done"]), (False, [])):
         with tasks_bar({"figure 1b": 60.0, "figure 2a": 60.0}, shown) as show:
             with show("figure 1b") as update:
@@ -282,6 +283,7 @@ def test_a_reproduction_in_a_pipe_says_how_far_it_is(
             with show("figure 2a") as update:
                 if update is not None:
                     update(0.0)
-        said = capsys.readouterr().err.splitlines()
+        said = caplog.messages
+        caplog.clear()
         assert len(said) == len(lines)
         assert all(line.startswith(start) for line, start in zip(said, lines, strict=True))

@@ -79,7 +79,7 @@ class _Stderr(logging.Handler):
 def print_what_is_logged() -> None:
     """Print what long work says, unless the logger ``banditree`` was given handlers."""
     logger = logging.getLogger("banditree")
-    if not logger.hasHandlers():
+    if not logger.handlers:
         logger.addHandler(_Stderr())
         logger.setLevel(logging.INFO)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -52,7 +51,7 @@ class World:
         self.exact = bool(self.rng.random() < 0.7)  # rewards and contexts that add up without rounding
         self.ints = bool(self.rng.random() < 0.5)  # arm ids
         self.gone: list[Any] = []  # arms that were there once
-        known = inspect.signature(kinds[name]).parameters
+        known = kinds[name].about.parameters
         options = {option: self.pick(values) for option, values in OPTIONS.items() if option in known}
         if "dim" in options:
             options.pop("prior", None)  # a linear prior would have a dim of its own
