@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from banditree.service.metrics import Metrics
+from banditree.service.guard import Metrics
 
 ROOT = Path(__file__).parents[2]
 SERIES = re.compile(r"\bbanditree_[a-z_]+")

@@ -15,8 +15,8 @@ from banditree.errors import InvalidValue
 from banditree.service import archive as module
 from banditree.service.archive import archive
 from banditree.service.events import MAIN, iso, now
-from banditree.service.serve import open_log
 from banditree.service.settings import Plan, Settings
+from banditree.service.store import open_log
 from tests.support.serving import inside
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("hats", "caps") for i in range(2)}

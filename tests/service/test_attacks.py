@@ -21,10 +21,9 @@ import pytest
 from banditree.service import stream
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, Kind, now
-from banditree.service.serve import open_log
+from banditree.service.replica import snapshot_key
 from banditree.service.settings import Plan, Settings
-from banditree.service.snapshots import snapshot_key
-from banditree.service.store import StoreUnavailable
+from banditree.service.store import StoreUnavailable, open_log
 from tests.support.databases import postgres, programs
 from tests.support.serving import ITEMS, Server, holding, inside, items, serving, start, until
 

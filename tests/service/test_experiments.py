@@ -17,10 +17,10 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
-from banditree.service import refold
-from banditree.service.config import plan_of, read_config
+from banditree.service import replica
 from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
+from banditree.service.serve import plan_of, read_config
 from banditree.service.settings import Plan, Settings, Source, parse_context
 from banditree.service.state import Voids
 from banditree.tree import Tree
@@ -108,7 +108,7 @@ def test_a_config_file_has_a_table_for_each_experiment(tmp_path: Path) -> None:
 def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     """Of waiting commands, one of each experiment is taken in turn."""
     from banditree.service.commands import Decide
-    from banditree.service.queue import Queue, Waiting
+    from banditree.service.engine import Queue, Waiting
 
     queue, future = Queue(), Any
     calm = Waiting(Decide("calm", {}), future, bool)  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def test_what_is_voided_has_never_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, events_for_a_process: int, policy: str
 ) -> None:
     """Two services see the same decisions and rewards, one of them also bots, which are then voided."""
-    monkeypatch.setattr(refold, "MIN_EVENTS", events_for_a_process)
+    monkeypatch.setattr(replica, "MIN_EVENTS", events_for_a_process)
     settings = Settings(policy=policy, half_life=1000)
     rng = random.Random(3)
     rewards = [(f"d{i}", rng.choice(list(ARMS)), rng.randrange(2)) for i in range(40)]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from banditree.service.events import MAIN, Cohort, Event, Kind
-from banditree.service.refold import fold_again, pages_of
-from banditree.service.serve import open_log
+from banditree.service.replica import fold_again, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import State, Voids
+from banditree.service.store import open_log
 
 ARMS = {f"hat{i}": ["hats"] for i in range(4)} | {f"cap{i}": ["caps"] for i in range(3)}
 

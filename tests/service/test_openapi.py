@@ -15,8 +15,8 @@ from schemathesis.checks import load_all_checks
 
 from banditree.service.app import Service
 from banditree.service.engine import Engine
-from banditree.service.serve import open_log
 from banditree.service.settings import Plan
+from banditree.service.store import open_log
 from tests.support.serving import until
 
 load_all_checks()

@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from banditree.service import engine, snapshots
+from banditree.service import engine, replica
 from banditree.service.events import MAIN, Event, Kind
-from banditree.service.serve import open_log
 from banditree.service.settings import Plan, Settings
+from banditree.service.store import open_log
 from banditree.service.store_postgres import PostgresLog
 from tests.support.databases import Database, postgres, programs
 from tests.support.serving import Server, inside, serving, start, until
@@ -125,7 +125,7 @@ def test_a_snapshot_of_what_was_folded_again_says_which_events_it_holds(
         monkeypatch.setattr(first.engine, "_refold", late)
         assert http.post("/v1/void", json={"ids": ["d3"]}).json() == {"voided": 1}
         with closing(open_log(database.address)) as log:
-            assert log.load_snapshot(snapshots.snapshot_key(MAIN, PLANS[MAIN].settings))
+            assert log.load_snapshot(replica.snapshot_key(MAIN, PLANS[MAIN].settings))
             assert compare_states(log, MAIN) == []
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from banditree.errors import BadPath
-from banditree.service.serve import open_log
+from banditree.service.store import open_log
 from tests.support.serving import ARMS, COMMAND, Server, items, serving, start, until
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from banditree.service.serve import open_log
+from banditree.service.store import open_log
 from tests.support.serving import until
 from tests.support.torture import Ledger, Process, compare, finish, load, torture
 

@@ -19,8 +19,8 @@ import uvicorn
 from banditree.service.app import Service
 from banditree.service.engine import Engine
 from banditree.service.guard import Access
-from banditree.service.serve import open_log
 from banditree.service.settings import Plan
+from banditree.service.store import open_log
 
 ITEMS = """item,kind,sort
 s1,shoes,low

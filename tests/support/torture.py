@@ -24,14 +24,13 @@ import httpx
 
 from banditree.service import engine
 from banditree.service.commands import answer
+from banditree.service.engine import Waiting
 from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
-from banditree.service.queue import Waiting
-from banditree.service.refold import first_state
-from banditree.service.serve import open_log, serve
+from banditree.service.replica import first_state, snapshot_key
+from banditree.service.serve import serve
 from banditree.service.settings import Plan, Settings
-from banditree.service.snapshots import snapshot_key
 from banditree.service.state import State, Voids
-from banditree.service.store import EventLog, SqliteLog
+from banditree.service.store import EventLog, SqliteLog, open_log
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("shoes", "hats", "gloves") for i in range(4)}
 OTHER = "other"  # the second experiment

@@ -19,9 +19,8 @@ from pydantic import BaseModel, Field, ValidationError
 from banditree import __version__
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
-from banditree.service import choosing, commands, edge, pages, routes, schema, views
+from banditree.service import choosing, commands, edge, routes, schema, views
 from banditree.service.commands import Refused
-from banditree.service.config import check_experiment_name
 from banditree.service.engine import Engine
 from banditree.service.events import MAIN, Event, say
 from banditree.service.guard import (
@@ -32,14 +31,14 @@ from banditree.service.guard import (
     ROUTE,
     Access,
     Guard,
+    Metrics,
     Receive,
     Scope,
     Send,
     error_response,
     json_response,
 )
-from banditree.service.metrics import Metrics
-from banditree.service.settings import read_settings
+from banditree.service.settings import check_experiment_name, read_settings
 from banditree.service.state import State
 from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
@@ -532,15 +531,15 @@ class Service:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def page(self, request: Request) -> Response:
-        text = pages.live(token=bool(self.access.tokens))
-        return HTMLResponse(text, headers=pages.headers(text))
+        text = views.live_page(token=bool(self.access.tokens))
+        return HTMLResponse(text, headers=views.page_headers(text))
 
     async def openapi(self, request: Request) -> Response:
         return json_response(200, self.app.openapi())
 
     async def docs(self, request: Request) -> Response:
-        text = pages.docs(self.app.openapi())
-        return HTMLResponse(text, headers=pages.headers(text))
+        text = views.docs_page(self.app.openapi())
+        return HTMLResponse(text, headers=views.page_headers(text))
 
 
 def _error_response(error: Exception) -> Response:

@@ -12,11 +12,10 @@ from typing import Any
 from banditree.base.words import count
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
 from banditree.service.events import Event, Kind, from_iso
-from banditree.service.refold import first_state, known_settings, pages_of
+from banditree.service.replica import first_state, known_settings, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold
-from banditree.service.store import COLUMNS, PAGE, EventLog
-from banditree.service.stores import open_log
+from banditree.service.store import COLUMNS, PAGE, EventLog, open_log
 
 HELD = "what was archived of the experiment {!r} is {}; the store cannot be opened without it. Restore a backup"
 

@@ -6,21 +6,19 @@ import asyncio
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from banditree.errors import InvalidValue
+from banditree.errors import BanditreeError, InvalidValue
 from banditree.service.archive import adopt_archive
-from banditree.service.commands import Command, KeepTime, Outcome, Refused, first_events
-from banditree.service.events import Event, say, say_failure
-from banditree.service.queue import Queue, Waiting
-from banditree.service.refold import Refolds, without_collecting
-from banditree.service.replica import Replica
-from banditree.service.settings import Plan
-from banditree.service.snapshots import Snapshots
+from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events
+from banditree.service.events import Event, Kind, say, say_failure
+from banditree.service.replica import Refolds, Replica, Snapshots, without_collecting
+from banditree.service.settings import Plan, Settings
 from banditree.service.state import State
-from banditree.service.store import EventLog, StoreUnavailable
-from banditree.service.writer import Writer
+from banditree.service.store import Conflict, EventLog, Kept, StoreUnavailable
 
 BATCH = 256  # commands in one transaction, at most
 SNAPSHOT_EVERY = 50_000  # events between two snapshots
@@ -248,3 +246,218 @@ def _resolve(pairs: Sequence[tuple[Waiting, Any]]) -> None:
             waiting.future.set_exception(result)
         else:
             waiting.future.set_result(result)
+
+
+LINGER_SECONDS = 0.005  # that a command waits for others, so that they share one write to the disk
+LEAST_SECONDS = 1e-4  # that a command is taken to need before one was timed
+TURN_SECONDS = 0.05  # of commands taken at once, about, so that those of other experiments do not wait long
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A command whose request waits for its outcome."""
+
+    command: Command
+    future: asyncio.Future[Outcome]
+    is_gone: Callable[[], bool]  # whether its client has disconnected
+
+
+class Queue:
+    """Commands that wait for the thread. Experiments take turns by the time they use, not by requests."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[str, deque[Waiting]] = {}
+        self._used: dict[str, float] = {}  # experiment -> seconds of the thread that it has used
+        self._cost: dict[str, float] = {}  # experiment -> seconds that a command takes, about
+        self._size = 0
+        self._wanted = 1  # size that the thread waits for: it is woken once for a crowd, not for each of it
+        self._is_closed = False
+
+    def put(self, item: Waiting) -> None:
+        with self._changed:
+            name = item.command.experiment
+            if name not in self._waiting:  # an experiment that had nothing to do does not save up time
+                least = min((self._used.get(other, 0.0) for other in self._waiting), default=0.0)
+                self._used[name] = max(self._used.get(name, 0.0), least)
+                self._waiting[name] = deque()
+            self._waiting[name].append(item)
+            self._size += 1
+            if self._size >= self._wanted:
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Let `take` return what is left, and then nothing."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was closed, and nothing is left."""
+        return self._is_closed and not self._waiting
+
+    def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
+        """Collect what waits, for about one turn. With something there, wait briefly for as many as ``crowd``."""
+        with self._changed:
+            self._wait_for(1, timeout)
+            if self._waiting:
+                self._wait_for(crowd, LINGER_SECONDS)
+            batch: list[Waiting] = []
+            seconds = 0.0
+            while self._waiting and len(batch) < most and seconds < TURN_SECONDS:
+                name = min(self._waiting, key=lambda name: self._used[name])
+                items = self._waiting[name]
+                batch.append(items.popleft())
+                if not items:
+                    del self._waiting[name]
+                seconds += self._charge(name, self._cost.get(name, LEAST_SECONDS))
+            self._size -= len(batch)
+            return batch
+
+    def note(self, experiment: str, seconds: float) -> None:
+        """Note how long a command of an experiment took; `take` had counted what commands took before."""
+        with self._changed:
+            known = self._cost.get(experiment, LEAST_SECONDS)
+            self._charge(experiment, seconds - known)
+            self._cost[experiment] = known + (seconds - known) / 8
+
+    def _charge(self, experiment: str, seconds: float) -> float:
+        self._used[experiment] = self._used.get(experiment, 0.0) + seconds
+        return seconds
+
+    def _wait_for(self, wanted: int, timeout: float) -> None:
+        self._wanted = wanted
+        self._changed.wait_for(lambda: self._size >= wanted or self._is_closed, timeout)
+
+
+BATCH_SECONDS = 0.5  # after which the other commands of a batch wait for the next one
+FOLLOW_SECONDS = 0.02  # between two looks at what other processes have written, while there is something to do
+ATTEMPTS = 20  # to store what other processes store at the same time
+UNSTORED = 2**62  # the number of an event that has none yet: it is later than all others
+
+Result = Outcome | Exception
+
+
+@dataclass
+class Work:
+    """What commands have looked up and computed."""
+
+    histories: dict[tuple[str, str], list[Event]]  # events of decisions, by experiment and id
+    kept: dict[tuple[str, str], str]  # experiment and unit -> the decision that the unit keeps
+    results: list[Result] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    keeps: list[Kept] = field(default_factory=list)
+
+    def add(self, outcome: Outcome, state: State) -> None:
+        """Take in an outcome; the next commands see its events."""
+        self.results.append(outcome)
+        self.events += outcome.events
+        for event in outcome.events:
+            if event.id is not None:
+                self.histories.setdefault((state.name, event.id), []).append(event._replace(n=UNSTORED))
+                if event.kind == Kind.DECISION and event.unit is not None and state.settings.sticky is not None:
+                    unit = (state.name, event.unit)
+                    self.keeps.append(Kept(*unit, event.id, event.at, self.kept.get(unit, "")))
+                    self.kept[unit] = event.id
+
+
+class Writer:
+    """Runs commands against the states of a replica.
+
+    Most commands are computed first and stored together, beside those of other processes. If another process has
+    stored the same decision or reward meanwhile, or an event that changes all, nothing is stored, and they are computed
+    again. A command that changes all is computed and stored while nobody else writes.
+    """
+
+    def __init__(self, log: EventLog, replica: Replica, note: Callable[[str, float], None]) -> None:
+        self.log, self.replica = log, replica
+        self._note = note  # called with an experiment and the seconds that a command of it took
+        self.on_stored: Callable[[Sequence[Event]], None] = lambda events: None
+
+    def run(self, commands: Sequence[Command]) -> list[Result]:
+        """Run as many of the commands as there is time for; one that changes all must be alone."""
+        for _ in range(ATTEMPTS):
+            self.replica.catch_up(least=FOLLOW_SECONDS if self.log.is_shared else 0.0)
+            try:
+                return self._alone(commands[0]) if commands[0].changes_all else self._beside(commands)
+            except Conflict:
+                continue
+            finally:
+                self.log.rollback()  # does nothing after a commit
+        raise StoreUnavailable("other processes store the same decisions again and again; try again")
+
+    def _beside(self, commands: Sequence[Command]) -> list[Result]:
+        work = self._compute(commands)
+        if work.events:
+            fence = self.log.begin()
+            if fence > self.replica.n:
+                self.log.rollback()
+                self.replica.follow(fence)
+                raise Conflict
+            self.store(work.events, work.keeps)
+        return work.results
+
+    def _alone(self, command: Command) -> list[Result]:
+        self.replica.follow(self.log.begin(alone=True))
+        work = self._compute([command])
+        if work.events:
+            self.store(work.events, alone=True)
+        return work.results
+
+    def store(self, events: Sequence[Event], keeps: Sequence[Kept] = (), *, alone: bool = False) -> None:
+        """Store events in the transaction that has begun, and learn from them if they are the next ones for sure."""
+        stored = self.log.append(events, keeps)
+        self.log.commit()
+        self.on_stored(stored)
+        if alone or not self.log.is_shared:
+            self.replica.apply(stored)
+
+    def _compute(self, commands: Sequence[Command]) -> Work:
+        """Compute the results of commands and their events."""
+        work = self._look_up(commands)
+        at = self.log.now()
+        end = time.monotonic() + BATCH_SECONDS
+        for command in commands:
+            if work.results and time.monotonic() > end:
+                break
+            began = time.perf_counter()
+            try:
+                state = self._state(command)
+                ids = command.ids(work.kept.get((state.name, command.unit or "")))
+                history = [event for id_ in ids for event in work.histories.get((state.name, id_), ())]
+                work.add(command.run(state, history, at, self.log), state)
+            except StoreUnavailable:
+                raise
+            except (Refused, BanditreeError) as error:
+                work.results.append(error if isinstance(error, Refused) else Refused(422, str(error)))
+            finally:
+                self._note(command.experiment, time.perf_counter() - began)
+        return work
+
+    def _state(self, command: Command) -> State:
+        name = command.experiment
+        if isinstance(command, PutExperiment):
+            if name in self.replica.deleted:
+                raise Refused(409, f"an experiment {name!r} was deleted; choose another name")
+            return self.replica.states.get(name) or State(name, Settings())
+        if name not in self.replica.states:
+            raise Refused(404, f"there is no experiment {name!r}")
+        return self.replica.states[name]
+
+    def _look_up(self, commands: Sequence[Command]) -> Work:
+        """Look up the decisions that units keep, and the events of the decisions that commands are about."""
+        units: dict[str, list[str]] = {}
+        ids: dict[str, list[str]] = {}
+        for command in commands:
+            state = self.replica.states.get(command.experiment)
+            if state is not None and command.unit is not None and state.settings.sticky is not None:
+                units.setdefault(state.name, []).append(command.unit)
+        kept = {(name, unit): id_ for name, some in units.items() for unit, id_ in self.log.kept(name, some).items()}
+        for command in commands:
+            wanted = command.ids(kept.get((command.experiment, command.unit or "")))
+            ids.setdefault(command.experiment, []).extend(wanted)
+        histories = {
+            (name, id_): events for name, some in ids.items() for id_, events in self.log.find(name, some).items()
+        }
+        return Work(histories, kept)

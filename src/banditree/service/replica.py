@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import gc
+import multiprocessing
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import Any
 
-from banditree.service.events import Event, Kind
-from banditree.service.refold import first_state, known_settings
+from banditree.errors import InvalidValue
+from banditree.service.events import Event, Kind, say, say_failure
 from banditree.service.settings import Settings
-from banditree.service.snapshots import Snapshots
-from banditree.service.state import State, fold
+from banditree.service.state import State, Voids, change_tree, fold, tree_of_fold
 from banditree.service.store import EventLog, StoreUnavailable
+from banditree.tree import Tree
 
 SHOWN = 256  # events shown at a time
 
@@ -84,3 +92,222 @@ class Replica:
         if self.watch is not None and self.is_live:
             for start in range(0, len(events), SHOWN):
                 self.watch(events[start : start + SHOWN])
+
+
+MIN_EVENTS = 50_000  # in a log for which it is worth starting a process
+FEW = 1_000  # events that the service may fold between two requests
+SETTLED_SECONDS = 5.0  # to wait for the numbers of events to settle
+
+Saved = tuple[int, Settings, int, bytes]  # the last event of a state, its settings, their event, and the state
+
+
+def known_settings(log: EventLog) -> dict[str, tuple[Settings, int]]:
+    """Return the settings of the experiments as the log has them, each with the event that it is from."""
+    known = {}
+    for event in log.of_kinds(Kind.EXPERIMENT, Kind.SETTINGS, Kind.FOLD):
+        if "settings" in (body := event.body or {}):
+            known[event.experiment] = Settings(**body["settings"]), event.n
+    return known
+
+
+def first_state(log: EventLog, name: str, settings: Settings) -> State:
+    """Return the state that an experiment's log begins with: nothing, but its last settings and all that was voided.
+
+    The settings that are given are those of a log without any.
+    """
+    state = State(name, *known_settings(log).get(name, (settings, 0)))
+    state.voids = Voids(event for event in log.of_kinds(Kind.VOID) if event.experiment == name)
+    return state
+
+
+def pages_of(state: State, log: EventLog, until: int) -> Iterator[list[Event]]:
+    """Yield the events of a state's experiment that it has not folded, up to one."""
+    return log.pages(state.n, whole=state.needs_bodies, experiment=state.name, until=until)
+
+
+class Refolds:
+    """Folds stale experiments again, beside the traffic, and puts them in their places."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self._running: dict[str, Future[State]] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is one to take over."""
+        return any(folding.done() for folding in self._running.values())
+
+    def take(self, states: dict[str, State], head: int) -> list[str]:
+        """Take over the states that are ready, start with those that are stale, and name the former."""
+        taken = []
+        for name, folding in list(self._running.items()):
+            if not folding.done():
+                continue
+            del self._running[name]
+            if (error := folding.exception()) is not None:
+                say_failure("folding again", error)
+            elif name in states:
+                state = folding.result()
+                for page in pages_of(state, self.log, head):
+                    state.apply(page)
+                states[name] = state
+                taken.append(name)
+                say("folded again", experiment=name, n=head)
+        for name, state in states.items():
+            if state.is_stale and name not in self._running:
+                self._running[name] = _start(fold_again, self.log.reader(), name, state.settings)
+        return taken
+
+
+def _start(work: Callable[..., State], *args: Any) -> Future[State]:
+    """Start work in a thread of its own, which does not keep the process alive."""
+    future: Future[State] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work(*args))
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=f"banditree-{work.__name__}", daemon=True).start()
+    return future
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Turn the garbage collector off: while a long log is folded, it looks through millions of rows in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) -> State:
+    """Return the state that an experiment's log folds to."""
+    with closing(open_log()) as log:
+        is_long = log.count("experiment = ?", (name,)) >= MIN_EVENTS
+    may_start = not multiprocessing.current_process().daemon  # which may not have processes of its own
+    n, settings, version, data = (_fold_apart if is_long and may_start else _fold)(open_log, name, settings)
+    state = State.from_bytes(data, name, settings, version)
+    state.n = n
+    with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
+        for page in pages_of(state, log, log.settled(SETTLED_SECONDS)):
+            state.apply(page)
+            if len(page) < FEW:  # under traffic there is always a next one
+                break
+    return state
+
+
+def _fold(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Saved:
+    with closing(open_log()) as log:
+        end = log.settled(SETTLED_SECONDS)  # before the voids are read: all that come before the end are known
+        state = first_state(log, name, settings)
+        for page in pages_of(state, log, end):
+            state.apply(page)
+    return state.n, state.settings, state.settings_version, state.to_bytes()
+
+
+def _fold_apart(open_log: Callable[[], EventLog], name: str, settings: Settings) -> Saved:
+    """Do it in another process: in this one, reading many rows and answering requests would wait for each other."""
+    spawning = multiprocessing.get_context("spawn")
+    receiver, sender = spawning.Pipe(duplex=False)
+    process = spawning.Process(target=_send_fold, args=(sender, open_log, name, settings), daemon=True)
+    with receiver:
+        with sender:
+            process.start()
+        saved: Saved = receiver.recv()  # an EOFError if the process has died
+    process.join()
+    return saved
+
+
+def _send_fold(sender: Connection, open_log: Callable[[], EventLog], name: str, settings: Settings) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends this process too
+    with without_collecting(), sender, suppress(BrokenPipeError):
+        sender.send(_fold(open_log, name, settings))
+
+
+MAX_CHECKED = 200_000  # events behind a snapshot that are searched for some that it should hold
+
+
+class Snapshots:
+    """The snapshots in a store: of each experiment one for each key of its settings."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self.n = 0  # the event at which they were last stored
+        self.stored: dict[str, int] = {}  # experiment -> its last event in its snapshot
+
+    def restore(self, known: Mapping[str, tuple[Settings, int]], names: Sequence[str]) -> tuple[dict[str, State], int]:
+        """Return the states of those experiments that have a sound snapshot, and the last event that they may hold."""
+        saved = {name: self.log.load_snapshot(snapshot_key(name, known[name][0])) for name in names}
+        head = self.log.last()  # read after the snapshots, as the trees are: other processes may just store some
+        trees = self.log.of_kinds(Kind.ARMS, Kind.EXPERIMENT, Kind.FOLD)
+        states = {}
+        for name, data in saved.items():
+            if data is None:
+                continue
+            settings, version = known[name]
+            try:
+                state = State.from_bytes(data[1], name, settings, version)
+                self._check(state, data[0], head, [event for event in trees if event.experiment == name])
+            except Exception as error:
+                why = f"{error}; the log is folded from its beginning instead"
+                say("snapshot ignored", level="warning", experiment=name, why=why)
+                self.log.drop_snapshot(snapshot_key(name, settings))
+                continue
+            state.n = data[0]
+            states[name] = state
+            self.stored[name] = state.changed_at
+        return states, head
+
+    def _check(self, state: State, n: int, head: int, trees: Sequence[Event]) -> None:
+        """Raise an error if a snapshot after event ``n`` is not that of this log."""
+        if not state.changed_at <= n <= head:
+            raise InvalidValue(f"it is said to be that of event {n}, but goes up to event {state.changed_at}")
+        last = [event.experiment for event in self.log.events(state.changed_at - 1, 1)]
+        if last != [state.name]:
+            raise InvalidValue(f"event {state.changed_at} of the log is not its last event")
+        where = "n > ? AND n <= ? AND experiment = ?"
+        if n - state.changed_at <= MAX_CHECKED and self.log.count(where, (state.changed_at, n, state.name)):
+            raise InvalidValue("it lacks events of the log")
+        tree: Tree | None = None
+        is_archived = False
+        for event in trees:
+            if event.n <= n:
+                body = event.body or {}
+                is_archived = is_archived or event.kind == Kind.FOLD
+                is_fold = event.kind == Kind.FOLD
+                tree = tree_of_fold(base64.b64decode(body["state"])) if is_fold else change_tree(tree, body)
+        if tree != state.policy.tree:
+            raise InvalidValue("its tree is not that of the log")
+        if not state.voids and not is_archived:
+            decisions = self.log.count("kind = 'decision' AND experiment = ? AND n <= ?", (state.name, n))
+            if decisions != state.decisions:
+                raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")
+
+    def save(self, states: Mapping[str, State], n: int) -> None:
+        """Store the state of every experiment that has changed."""
+        try:
+            self.log.run("BEGIN")
+            for name, state in states.items():
+                key = snapshot_key(name, state.settings)
+                if state.is_stale or state.is_empty:
+                    continue
+                if state.changed_at > self.stored.get(name, 0):
+                    # One that was just folded again may hold events of other processes after the last one here.
+                    self.log.save_snapshot(key, max(n, state.n), state.to_bytes())
+                else:
+                    self.log.move_snapshot(key, n, since=self.stored[name])
+            self.log.commit()
+        finally:
+            self.log.rollback()
+        self.stored |= {name: state.changed_at for name, state in states.items() if not state.is_stale}
+        self.n = n
+
+
+def snapshot_key(name: str, settings: Settings) -> str:
+    """Return the key of an experiment's snapshot."""
+    return f"{name}/{settings.key}"

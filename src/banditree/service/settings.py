@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -186,6 +187,15 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     context = options.pop("context", None)
     features = parse_context(context) if isinstance(context, str) else features_of(context)
     return Settings(**options, features=features)
+
+
+def check_experiment_name(name: str) -> str:
+    """Check the name of a new experiment, which is a part of addresses."""
+    if not re.fullmatch("[A-Za-z0-9._-]{1,100}", name) or name in (".", ".."):
+        raise InvalidValue(
+            "the name of an experiment has 1 to 100 letters, digits, dots, dashes and underscores, and is not . or .."
+        )
+    return name
 
 
 def seconds(text: str, option: str) -> float:

@@ -17,9 +17,8 @@ from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.service.events import Cohort, Event, Kind, say
-from banditree.service.lift import Account, Moments
+from banditree.service.lift import Account, Moments, Windows
 from banditree.service.settings import Settings
-from banditree.service.windows import Windows
 from banditree.tree import Tree
 
 HEAD = struct.Struct("<8s32sQQ")  # a mark, the SHA-256 of the rest, and the sizes of two of its three parts

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from banditree.base.files import find_target
 from banditree.errors import BadPath, BanditreeError, InvalidValue
-from banditree.service.clock import Clock
-from banditree.service.events import Event, Kind, now
+from banditree.service.events import Clock, Event, Kind, now
 
 COLUMNS = ", ".join(Event._fields)
 LIGHT = COLUMNS.replace("body", f"CASE WHEN kind = '{Kind.DECISION}' THEN NULL ELSE body END")  # what a fold needs
@@ -414,3 +414,12 @@ def _lock(path: Path) -> int:
             f"another banditree process is using {path}; stop it first, or give --store postgresql://... for several"
         ) from None
     return lock
+
+
+def open_log(store: str) -> EventLog:
+    """Open the log at a path or an address."""
+    if store.startswith(("postgresql://", "postgres://")):
+        from banditree.service.store_postgres import PostgresLog
+
+        return PostgresLog(store)
+    return SqliteLog(find_target(store))

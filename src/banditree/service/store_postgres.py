@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.service.clock import Clock
-from banditree.service.events import Event
+from banditree.service.events import Clock, Event
 from banditree.service.store import COLUMNS, KEEP, Conflict, EventLog, Kept, StoreUnavailable, unavailable
 
 try:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
+from banditree import __version__
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
+from banditree.report.html import render
 from banditree.service.commands import Refused, earns_default
 from banditree.service.events import Cohort, Event, Kind, group, iso
 from banditree.service.lift import Moments, compare
@@ -360,3 +365,41 @@ def _column(feature: str) -> str:
 
 def _cell(value: Any) -> Any:
     return to_json(value).decode() if isinstance(value, list | dict | bool) else value
+
+
+CONTENT_POLICY = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+CONTENT_POLICY += "frame-ancestors 'none'; "
+
+
+def live_page(*, token: bool) -> str:
+    """Make the page at /, which fetches what it shows, with the token if there is one."""
+    return render("banditree.service", "live.html", token=token, version=__version__)
+
+
+def page_headers(page: str) -> dict[str, str]:
+    """Make headers that allow only the page's own script and style."""
+    sources = {}
+    for tag in ("script", "style"):
+        content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].encode()
+        sources[tag] = f"'sha256-{b64encode(sha256(content).digest()).decode()}'" if content else "'none'"
+    return {
+        "content-security-policy": f"{CONTENT_POLICY}script-src {sources['script']}; style-src {sources['style']}",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+    }
+
+
+def docs_page(described: dict[str, Any]) -> str:
+    """Make the page at /docs from the OpenAPI description."""
+    routes = [
+        {"method": method.upper(), "path": path, **operation, "body": _body(operation)}
+        for path, operations in described["paths"].items()
+        for method, operation in operations.items()
+    ]
+    schemas = {name: json.dumps(value, indent=2) for name, value in described["components"]["schemas"].items()}
+    return render("banditree.service", "docs.html", routes=routes, schemas=schemas, version=__version__)
+
+
+def _body(operation: dict[str, Any]) -> str:
+    content = operation.get("requestBody", {}).get("content", {})
+    return json.dumps(content["application/json"]["schema"], indent=2) if content else ""
