@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.support.databases import postgres, programs
-from tests.support.serving import start
+from tests.support.serving import serving, until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "backup.md").read_text(encoding="utf-8")
 
@@ -45,19 +45,22 @@ def play(http: httpx.Client, n: int, start: int = 0) -> None:
 
 def check(folder: Path, save: Callable[[], None], restore: Callable[[], None], **options: Any) -> None:
     """Save while the service runs, go on, restore: the state is that of the moment of saving."""
-    server = start(folder, **options)
-    play(server.http, 12)
-    saved = server.http.get("/v1/tree").json()
-    save()
-    play(server.http, 5, 12)
-    assert server.stop() == 0
+
+    def tree(http: httpx.Client) -> Any:
+        return http.get("/v1/tree").json()
+
+    with serving(folder, **options) as server:
+        play(server.http, 12)
+        until(lambda: tree(server.http)["nodes"][0]["plays"] == 12)  # PostgreSQL: learned a moment after it was stored
+        saved = tree(server.http)
+        save()
+        play(server.http, 5, 12)
     restore()
-    again = start(folder, **options)
-    assert again.http.get("/v1/tree").json() == saved
-    assert again.http.get("/v1/decisions/d11").json()["reward"] == 1
-    assert again.http.put("/v1/decisions/d12/reward", json={"reward": 1}).status_code == 404
-    play(again.http, 1, 12)
-    again.kill()
+    with serving(folder, **options) as again:
+        assert tree(again.http) == saved
+        assert again.http.get("/v1/decisions/d11").json()["reward"] == 1
+        assert again.http.put("/v1/decisions/d12/reward", json={"reward": 1}).status_code == 404
+        play(again.http, 1, 12)
 
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="this machine has no sqlite3")

@@ -215,11 +215,14 @@ class ArmsOfExperiment(ContextRequest):
 
 
 def _settings() -> dict[str, Any]:
-    """Describe the settings as `Settings` does; times may be text, such as 30m."""
+    """Describe the settings as `Settings` does; null is the default, and times may be text, such as 30m."""
     types = get_type_hints(Settings)
-    types |= {name: types[name] | str for name in TIMES} | {"policy": str | None}
+    types |= {name: types[name] | str for name in TIMES}
     described = [part for part in fields(Settings) if part.metadata]
-    return {part.name: (types[part.name], Field(part.default, description=part.metadata["help"])) for part in described}
+    return {
+        part.name: (types[part.name] | None, Field(part.default, description=part.metadata["help"]))
+        for part in described
+    }
 
 
 SettingsRequest = create_model("SettingsRequest", __base__=ContextRequest, **_settings())
