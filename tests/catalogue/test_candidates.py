@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from banditree.catalogue import simulate
-from banditree.catalogue.simulation import WITHOUT_TREE, Candidate, default_seeds, depths, for_tree, parse_candidates
+from banditree.catalogue.simulation import WITHOUT_TREE, Candidate, default_worlds, depths, for_tree, parse_candidates
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import HTS, TS, without_contexts
 from banditree.tree import Tree
@@ -77,5 +77,5 @@ def test_each_seed_meets_a_world_of_its_own_or_the_means_that_are_known() -> Non
 
 
 def test_the_default_effort_follows_the_size() -> None:
-    assert (default_seeds(1e9), default_seeds(1e9, quick=True)) == (8, 4)
-    assert default_seeds(1e-6) == 200
+    assert (default_worlds(1e9), default_worlds(1e9, quick=True)) == (8, 4)
+    assert default_worlds(1e-6) == 200

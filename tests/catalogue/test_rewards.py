@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree.catalogue import Catalogue, CatalogueError, inspect, read_catalogue, simulate
-from banditree.catalogue.posterior import NormalPosterior
+from banditree.catalogue.posterior import Posterior
 from banditree.catalogue.simulation import parse_candidates
 from banditree.errors import InvalidValue
 from banditree.policy.algorithms import without_contexts
@@ -83,7 +83,8 @@ def test_much_data_leaves_nothing_open_and_none_leaves_it_to_the_siblings() -> N
 
 def test_the_common_spread_is_pooled() -> None:
     tree = bt.Tree(["a", "b", "c"])
-    known = NormalPosterior.of(tree, np.array([3.0, 5, 1]), np.array([1.0, 2, 3]), np.array([2.0, 1, np.nan]))
+    known = Posterior.normal(tree, np.array([3.0, 5, 1]), np.array([1.0, 2, 3]), np.array([2.0, 1, np.nan]))
+    assert known.sd is not None
     assert known.sd**2 == pytest.approx((2 * 4 + 4 * 1) / (2 + 4))
     # Variances (2 * 4 + 10 * 2) / 12, (4 * 1 + 10 * 2) / 14 and 2: an arm counts for plays * 2 / its own.
     assert known.plays == pytest.approx([3 * 2 / (28 / 12), 5 * 2 / (24 / 14), 1.0])

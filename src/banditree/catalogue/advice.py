@@ -21,10 +21,10 @@ from banditree.catalogue.simulation import (
     WITH_TREE,
     WITHOUT_TREE,
     Candidate,
-    Plan,
     PolicyNames,
+    Workload,
     parse_candidates,
-    plan_candidates,
+    plan,
     regret_section,
     tabulate_traffic,
     traffic_section,
@@ -33,7 +33,6 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
-from banditree.simulation.simulator import MAX_STEPS
 from banditree.stream import Seed
 from banditree.tree import Tree
 
@@ -164,7 +163,7 @@ class Advice(Result):
             inspection.levels_section(),
         ]
         details = [inspection.clusters_section(), inspection.top_section(), traffic_section(self.traffic)]
-        details += [inspection.tree_section(), *inspection.notes()]
+        details += [inspection.tree_section(), *inspection.catalogue.notes_section()]
         parts += [replace(section, page_only=True) for section in details]
         return Document(first, parts, name=self.name, about=count(self.horizon, "decision"), brief=(self.name,))
 
@@ -226,31 +225,29 @@ def advise(
     >>> advice.policy, advice.verdict
     ('TSC', 'tree')
     """
-    plan = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-    run = partial(plan.run, rng=rng, checkpoints=_checkpoints(plan.horizon), jobs=jobs)
+    workload = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
+    run = partial(workload.run, rng=rng, checkpoints=_checkpoints(horizon), jobs=jobs)
     runs = run(progress=progress)
-    leader, prior = choose(plan.candidates, runs), catalogue.prior
+    leader, prior = choose(workload.candidates, runs), catalogue.prior
     if prior is not None and leader.kind.about.takes_prior:
         learned = run(policies={leader.label: leader.factory(Gaussian())}, progress=False)
         prior = better_prior(prior, runs, learned, leader.label)
-    return weigh(plan.candidates, runs, inspect(catalogue, rng=rng), prior)
+    return weigh(workload.candidates, runs, inspect(catalogue, rng=rng), prior)
 
 
 def plan_advice(
     catalogue: Catalogue, *, horizon: int, policies: PolicyNames | None, seeds: int | None, quick: bool
-) -> Plan:
+) -> Workload:
     """Choose the candidates, and the number of worlds if it is not given."""
-    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
     tree = tree_of(catalogue)
     if tree.depth == 0:
         raise InvalidValue(
             "this catalogue has no categories, so there is nothing to advise on; name the columns of its path"
         )
-    asked = parse_candidates(policies, tree)
-    added = [FLAT, *asked, WITH_TREE, *([WITHOUT_TREE] if divides(tree) else [])]
-    chosen = [candidate for i, candidate in enumerate(added) if candidate not in added[:i]]
-    plan = plan_candidates(catalogue, chosen, horizon=horizon, seeds=seeds, quick=quick)
-    return replace(plan, worlds=whole("seeds", plan.worlds, 4, why="how many worlds"))
+    if seeds is not None:
+        whole("seeds", seeds, 4, why="how many worlds")
+    asked = [FLAT, *parse_candidates(policies, tree), WITH_TREE, *([WITHOUT_TREE] if divides(tree) else [])]
+    return plan(catalogue, list(dict.fromkeys(asked)), horizon, seeds, quick=quick)
 
 
 def divides(tree: Tree) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from banditree.base import words
 from banditree.base.arrays import Floats, Places
-from banditree.base.document import Bar, Bullets, Columns, Document, Grid, Outline, Part, Range, Section
+from banditree.base.document import Bar, Columns, Document, Grid, Outline, Part, Range, Section
 from banditree.base.result import Result
 from banditree.base.tables import Row, Table
 from banditree.base.words import chance, number, percent
@@ -85,7 +85,7 @@ class Inspection(Result):
 
     def document(self) -> Document:
         tree, about = self.catalogue.tree, self.catalogue.summary
-        parts: list[Part] = [*self.notes(), self.tree_section()]
+        parts: list[Part] = [*self.catalogue.notes_section(), self.tree_section()]
         if tree.depth:
             parts += [self.levels_section(), *map(self.clusters_section, self.levels["level"])]
         parts.append(self.top_section())
@@ -134,11 +134,6 @@ class Inspection(Result):
         return [dominance, f"w*, the width of the best top category, is {self.width}{over}. {nearest}"]
 
     # Its parts, which advice shows too
-
-    def notes(self) -> list[Section]:
-        """What was cleaned up while reading."""
-        notes = [f"{note}." for note in self.catalogue.notes]
-        return [Section("Notes on the table", [Bullets(notes)])] if notes else []
 
     def tree_section(self) -> Section:
         """The tree, with the means of its clusters and the rates of its arms."""

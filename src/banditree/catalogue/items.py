@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from banditree.base.arrays import Floats
+from banditree.base.document import Bullets, Section
 from banditree.base.words import count, number
 from banditree.beliefs import Gaussian
-from banditree.catalogue.posterior import NormalPosterior, Posterior
+from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.policy import Policy
@@ -25,7 +26,6 @@ from banditree.tree.lookup import by_arm
 P = TypeVar("P", bound=Policy)
 # The combinations of data that a catalogue may have.
 WAYS = (("plays", "successes"), ("means",), ("plays", "reward_mean", "reward_sd"))
-CERTAIN_PLAYS = 1e9  # a known mean counts as this many plays
 
 
 class Catalogue:
@@ -126,19 +126,17 @@ class Catalogue:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """The posterior of the true means. Means that were given are taken as certain."""
-        if self.means is not None:
-            return Posterior(self.tree, np.full(self.tree.n_arms, CERTAIN_PLAYS), self.means * CERTAIN_PLAYS)
+        """The posterior of the true means, where these are not known."""
         assert self.plays is not None
         if self.reward_mean is not None and self.reward_sd is not None:
-            return NormalPosterior.of(self.tree, self.plays, self.reward_mean, self.reward_sd)
+            return Posterior.normal(self.tree, self.plays, self.reward_mean, self.reward_sd)
         assert self.successes is not None
         return Posterior(self.tree, self.plays, self.successes)
 
     @property
     def prior(self) -> Gaussian | None:
         """The prior for policies if rewards are not rates; None if they are, so that policies use their default."""
-        return self.posterior.prior if isinstance(self.posterior, NormalPosterior) else None
+        return None if self.reward_mean is None else self.posterior.prior
 
     def draws(self, n: int, rng: Rng) -> Floats:
         """Draw the true means of all arms n times from their posterior; once if the means are known: (n, arms)."""
@@ -184,6 +182,11 @@ class Catalogue:
             return bernoulli({"catalogue": self.tree}, self.means)
         return Problem("catalogue", _draw, {"posterior": self.posterior})
 
+    def notes_section(self) -> list[Section]:
+        """What was cleaned up while reading, as a part of a document if there is any."""
+        lines = [f"{note}." for note in self.notes]
+        return [Section("Notes on the table", [Bullets(lines)])] if lines else []
+
     @property
     def summary(self) -> str:
         """How many arms and categories there are, and what is known about them."""
@@ -203,7 +206,7 @@ class Catalogue:
         if self.plays is not None and self.successes is not None:
             successes, plays = (round(float(values.sum())) for values in (self.successes, self.plays))
             return f"{count(successes, 'success', 'successes')} in {count(plays, 'play')}"
-        if self.plays is not None and isinstance(self.posterior, NormalPosterior):
+        if self.plays is not None and self.reward_mean is not None:
             plays, mean = self.plays.sum(), float(np.nansum(self.plays * self.rates) / self.plays.sum())
             spread = f"mean {mean:.3g} and standard deviation {self.posterior.sd:.3g}"
             return f"{count(round(float(plays)), 'reward')} of {spread}"

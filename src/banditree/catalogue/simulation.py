@@ -1,4 +1,4 @@
-"""Choose the policies to try on a catalogue, plan how much to simulate, and simulate them."""
+"""Choose the policies to try on a catalogue and how many worlds to simulate, and simulate them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from banditree.base import words
-from banditree.base.document import Bar, Bullets, Columns, Document, Grid, Part, Section
+from banditree.base.document import Bar, Columns, Document, Grid, Section
 from banditree.base.result import Result
 from banditree.base.tables import Table
 from banditree.base.words import count, duration, number, percent
@@ -22,7 +22,6 @@ from banditree.errors.checks import whole
 from banditree.policy import Policy
 from banditree.policy.algorithms import ATS, HTS, TS, TSC, UCT, PolicyChoice, parse_policy, without_contexts
 from banditree.policy.engines import engine
-from banditree.problems import Problem
 from banditree.rules import UCB
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Runs
@@ -31,15 +30,16 @@ from banditree.simulation.simulator import simulate as run
 from banditree.simulation.workers import n_workers
 from banditree.stream import Seed
 from banditree.tree import Tree
-
-MAX_DEPTHS = 8  # depths that are tried
-TSC_SECONDS = {"native": (1e-7, 5e-10), "readable": (5e-5, 0.0)}  # of a decision of TSC, and more per arm
-
+from banditree.tree.build import Name
 
 PolicyNames = str | type[Policy] | Iterable[str | type[Policy]]  # "TSC", bt.TSC, or several
-BUDGET_SECONDS = 60.0  # of one core, for the default number of seeds; more if MIN_SEEDS need it
+MAX_DEPTHS = 8  # depths that are tried
+# Seconds of a decision of TSC, and more per arm: a rule of thumb and not a measurement, so that the default number of
+# worlds is the same on every machine.
+TSC_SECONDS = {"native": (1e-7, 5e-10), "readable": (5e-5, 0.0)}
+BUDGET_SECONDS = 60.0  # of one core, for the default number of worlds; more if MIN_WORLDS need it
 QUICK_SHARE = 0.1  # of that budget
-MIN_SEEDS, MIN_QUICK_SEEDS, MAX_SEEDS = 8, 4, 200  # bounds of the default number of seeds
+MIN_WORLDS, MIN_QUICK_WORLDS, MAX_WORLDS = 8, 4, 200  # bounds of the default
 PILOT_STEPS = 200  # simulated to estimate how long the rest takes
 PICTURE_INCHES = 4.8, 4.4  # of the regret over time
 
@@ -121,15 +121,6 @@ def for_tree(tree: Tree) -> list[Candidate]:
     return [FLAT, Candidate(TSC), *deeper, Candidate(UCT), WITH_TREE]
 
 
-def decision_seconds(candidates: Iterable[Candidate], n_arms: int) -> float:
-    """Return how long one simulated decision of all candidates takes, about, on one core of an ordinary machine.
-
-    A rule of thumb and not a measurement, so that the number of worlds that follows from it is the same everywhere.
-    """
-    fixed, per_arm = TSC_SECONDS[engine()]
-    return sum(candidate.kind.about.cost for candidate in candidates) * (fixed + per_arm * n_arms)
-
-
 def depths(deepest: int) -> list[int]:
     """List the depths from 2 to the deepest: all of them, or an even selection."""
     if deepest <= MAX_DEPTHS:
@@ -161,7 +152,66 @@ def parse_candidates(names: PolicyNames | None, tree: Tree) -> list[Candidate]:
     return listed
 
 
-# ---------------------------------------------------------------- planning and simulating
+# Planning
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How much to simulate: candidates, decisions and worlds."""
+
+    catalogue: Catalogue
+    candidates: tuple[Candidate, ...]
+    horizon: int
+    worlds: int
+
+    @property
+    def policies(self) -> dict[str, Callable[..., Policy]]:
+        """The candidates as `banditree.simulate` takes them."""
+        return {candidate.label: candidate.factory(self.catalogue.prior) for candidate in self.candidates}
+
+    def run(self, policies: Mapping[str, Callable[..., Policy]] | None = None, **options: Any) -> Runs:
+        """Simulate the candidates, or other policies in the same worlds; options as for `banditree.simulate`."""
+        problem = self.catalogue.world()
+        return run(policies or self.policies, problem, **({"horizon": self.horizon, "seeds": self.worlds} | options))
+
+    def estimate_seconds(self, jobs: int | None) -> float:
+        """Estimate how long it takes, from a few steps of every policy on this machine."""
+        steps = min(self.horizon, PILOT_STEPS)
+        pilot = self.run(horizon=steps, seeds=1, progress=False)
+        return sum(pilot.seconds.values()) / steps * self.horizon * self.worlds / min(n_workers(jobs), self.worlds)
+
+    def describe(self, seconds: float) -> str:
+        """Say how much there is to simulate, and how long it takes."""
+        size = f"{count(self.worlds, 'world')} x {count(len(self.candidates), 'policy', 'policies')}"
+        return f"{duration(seconds)}: {size}, {count(self.horizon, 'decision')} each"
+
+
+def plan_simulation(
+    catalogue: Catalogue, *, horizon: int, policies: PolicyNames | None, seeds: int | None, quick: bool
+) -> Workload:
+    """Choose the candidates, and the number of worlds if it is not given."""
+    return plan(catalogue, parse_candidates(policies, tree_of(catalogue)), horizon, seeds, quick=quick)
+
+
+def plan(
+    catalogue: Catalogue, candidates: Sequence[Candidate], horizon: int, seeds: int | None, *, quick: bool
+) -> Workload:
+    """Plan to simulate these candidates, by default in as many worlds as take about a minute of one core."""
+    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
+    if seeds is None:
+        fixed, per_arm = TSC_SECONDS[engine()]
+        cost = sum(candidate.kind.about.cost for candidate in candidates)
+        seeds = default_worlds(horizon * cost * (fixed + per_arm * catalogue.tree.n_arms), quick=quick)
+    return Workload(catalogue, tuple(candidates), horizon, seeds)
+
+
+def default_worlds(seconds: float, *, quick: bool = False) -> int:
+    """Choose how many worlds to simulate that take this long each."""
+    budget = BUDGET_SECONDS * (QUICK_SHARE if quick else 1.0)
+    return int(np.clip(budget // seconds, MIN_QUICK_WORLDS if quick else MIN_WORLDS, MAX_WORLDS))
+
+
+# Simulating
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,15 +219,21 @@ class Simulation(Result):
     """The result of `simulate`: regret in ``runs``, and the traffic of each category."""
 
     catalogue: Catalogue
-    horizon: int
-    candidates: tuple[Candidate, ...]
     runs: Runs
-    traffic: Table  # cluster, arms, and for each policy the share of its plays
+
+    @property
+    def horizon(self) -> int:
+        return int(self.runs.times[-1])
 
     @cached_property
     def table(self) -> Table:
         """One row per policy: regret, its interval, the regret exceeded in one world of twenty, best in worlds."""
         return tabulate(self.runs)
+
+    @cached_property
+    def traffic(self) -> Table:
+        """One row per top category: its arms, and for each policy the share of its plays."""
+        return tabulate_traffic(self.catalogue, self.runs)
 
     def facts(self) -> dict[str, object]:
         return {
@@ -190,14 +246,12 @@ class Simulation(Result):
         }
 
     def document(self) -> Document:
-        table = self.table
+        best, *others = self.table
         size = f"{count(self.horizon, 'decision')}, {count(len(self.runs.seeds), 'seed')}"
-        headline = f"{table[0].policy} loses least: {self.catalogue.rewards(table[0].regret)}"
-        headline += f"; {table[1].policy} loses {number(table[1].regret)}." if len(table) > 1 else "."
-        regret = regret_section(self.runs, table, self.catalogue)
-        parts: list[Part] = [regret, traffic_section(self.traffic)]
-        if self.catalogue.notes:
-            parts.append(Section("Notes on the table", [Bullets([f"{note}." for note in self.catalogue.notes])]))
+        headline = f"{best.policy} loses least: {self.catalogue.rewards(best.regret)}"
+        headline += f"; {others[0].policy} loses {number(others[0].regret)}." if others else "."
+        regret = regret_section(self.runs, self.table, self.catalogue)
+        parts = [regret, traffic_section(self.traffic), *self.catalogue.notes_section()]
         return Document(headline, parts, name=size, about=size, brief=(regret.parts[0],))
 
 
@@ -274,75 +328,18 @@ def simulate(
     >>> simulation.traffic["cluster"]
     ['hats', 'shoes']
     """
-    plan = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-    runs = plan.run(rng=rng, jobs=jobs, progress=progress)
-    return Simulation(catalogue, plan.horizon, plan.candidates, runs, tabulate_traffic(catalogue, runs))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to simulate: policies on a problem, in so many worlds."""
-
-    policies: Mapping[str, Callable[..., Policy]]
-    problem: Problem
-    horizon: int
-    worlds: int
-    candidates: tuple[Candidate, ...] = ()  # the policies of a catalogue
-
-    def run(self, policies: Mapping[str, Callable[..., Policy]] | None = None, **options: Any) -> Runs:
-        """Run the simulation, or other policies in the same worlds; the options are those of `banditree.simulate`."""
-        return run(policies or self.policies, self.problem, horizon=self.horizon, seeds=self.worlds, **options)
-
-    def estimate_seconds(self, jobs: int | None) -> float:
-        """Estimate how long it takes, from a few steps of every policy on this machine."""
-        steps = min(self.horizon, PILOT_STEPS)
-        pilot = run(self.policies, self.problem, horizon=steps, seeds=1, progress=False)
-        return sum(pilot.seconds.values()) / steps * self.horizon * self.worlds / min(n_workers(jobs), self.worlds)
-
-    def describe(self, seconds: float) -> str:
-        """Say how much there is to simulate, and how long it takes."""
-        size = f"{count(self.worlds, 'world')} x {count(len(self.policies), 'policy', 'policies')}"
-        return f"{duration(seconds)}: {size}, {count(self.horizon, 'decision')} each"
-
-
-def plan_simulation(
-    catalogue: Catalogue, *, horizon: int, policies: PolicyNames | None, seeds: int | None, quick: bool
-) -> Plan:
-    """Choose the candidates, and the number of worlds by the size of the work if it is not given."""
-    horizon = whole("horizon", horizon, 1, MAX_STEPS, why="how many decisions")
-    tree = tree_of(catalogue)
-    chosen = parse_candidates(policies, tree)
-    return plan_candidates(catalogue, chosen, horizon=horizon, seeds=seeds, quick=quick)
-
-
-def plan_candidates(
-    catalogue: Catalogue, chosen: Sequence[Candidate], *, horizon: int, seeds: int | None, quick: bool
-) -> Plan:
-    """Plan to simulate these candidates on a catalogue."""
-    policies = {candidate.label: candidate.factory(catalogue.prior) for candidate in chosen}
-    if seeds is None:
-        seeds = default_seeds(horizon * decision_seconds(chosen, catalogue.tree.n_arms), quick=quick)
-    return Plan(policies, catalogue.world(), horizon, seeds, tuple(chosen))
-
-
-def default_seeds(seconds: float, *, quick: bool = False) -> int:
-    """Choose how many seeds to run that take this long each, within about a minute of one core."""
-    budget = BUDGET_SECONDS * (QUICK_SHARE if quick else 1.0)
-    return int(np.clip(budget // seconds, MIN_QUICK_SEEDS if quick else MIN_SEEDS, MAX_SEEDS))
+    workload = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
+    return Simulation(catalogue, workload.run(rng=rng, jobs=jobs, progress=progress))
 
 
 def tabulate_traffic(catalogue: Catalogue, runs: Runs) -> Table:
     """Tabulate which share of each policy's plays went to each top cluster, the busiest first."""
-    horizon = int(runs.times[-1])
+
+    def share(policy: str, cluster: Name) -> float:
+        return float(np.mean([plays.get(cluster, 0) for plays in runs.clusters[policy]]) / int(runs.times[-1]))
+
     rows = [
-        (
-            cluster,
-            len(arms),
-            *(
-                float(np.mean([plays.get(cluster, 0) for plays in runs.clusters[name]]) / horizon)
-                for name in runs.policies
-            ),
-        )
+        (cluster, len(arms), *(share(policy, cluster) for policy in runs.policies))
         for cluster, arms in catalogue.tree.clusters.items()
     ]
     return Table(("cluster", "arms", *runs.policies), sorted(rows, key=lambda row: -sum(row[2:])))

@@ -153,8 +153,8 @@ def simulate_command(
             reward=reward,
         )
         policies = split_names("--policy", policy) or None
-        plan = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-        output.announce(plan, jobs, could_be_quick=seeds is None and not quick)
+        workload = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
+        output.announce(workload, jobs, could_be_quick=seeds is None and not quick)
         try:
             simulation = simulate(
                 catalogue,
@@ -238,8 +238,8 @@ def advise_command(
             reward=reward,
         )
         policies = split_names("--policy", policy) or None
-        plan = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-        output.announce(plan, jobs, could_be_quick=seeds is None and not quick)
+        workload = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
+        output.announce(workload, jobs, could_be_quick=seeds is None and not quick)
         advice = advise(
             catalogue,
             horizon=horizon,

@@ -20,7 +20,7 @@ from banditree.base.files import write_whole
 from banditree.base.words import UNSEEN
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
-from banditree.catalogue.simulation import Plan
+from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import STOPPED, USER_ERROR, can_write_unicode, check_outputs, exit_with
 from banditree.errors.checks import split_names
 from banditree.report import html
@@ -215,11 +215,11 @@ class Output:
         """How to show progress: a bar on a terminal, else a line now and then; nothing with --quiet."""
         return False if self.quiet else None if sys.stderr.isatty() else ProgressLines()
 
-    def announce(self, plan: Plan, jobs: int, *, could_be_quick: bool) -> None:
+    def announce(self, workload: Workload, jobs: int, *, could_be_quick: bool) -> None:
         """Say before long work how long it takes, and how to get a first answer sooner if there is a way."""
-        if not self.quiet and (seconds := plan.estimate_seconds(jobs)) > LONG_SECONDS:
+        if not self.quiet and (seconds := workload.estimate_seconds(jobs)) > LONG_SECONDS:
             sooner = " For a first answer sooner: --quick" if could_be_quick else ""
-            say(f"{plan.describe(seconds).capitalize()}.{sooner}")
+            say(f"{workload.describe(seconds).capitalize()}.{sooner}")
 
     @property
     def silent(self) -> bool:
