@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +34,7 @@ from banditree.cli.options import (
     Rng,
     Successes,
     Weight,
+    option,
     read_items,
     whole,
 )
@@ -68,19 +69,9 @@ def inspect_command(
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(items)
-        catalogue = read_items(
-            items,
-            arm,
-            path,
-            max_bytes,
-            plays=plays,
-            successes=successes,
-            mean=mean,
-            weight=weight,
-            reward_mean=reward_mean,
-            reward_sd=reward_sd,
-            reward=reward,
-        )
+        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
+        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
+        catalogue = read_items(items, arm, path, max_bytes, columns)
         inspection = inspect(catalogue, rng=rng)
         output.show(inspection)
         output.write_page(inspection, items)
@@ -103,26 +94,16 @@ def simulate_command(
     policy: Policies = None,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            "--seeds",
-            metavar="N",
-            help="Worlds to simulate. Default: by size, 8 to 200.",
-            parser=whole(1),
-            rich_help_panel=SIMULATION,
-        ),
+        option("--seeds", "N", "Worlds to simulate. Default: by size, 8 to 200.", SIMULATION, parser=whole(1)),
     ] = None,
     quick: Quick = False,
     rng: Rng = 0,
     jobs: Jobs = -1,
     plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Write the regret curves as a picture: png, svg or pdf."),
+        Path | None, option("--plot", "FILE", "Write the regret curves as a picture: png, svg or pdf.")
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save", metavar="FILE", help="Write every run as a CSV file; after Ctrl-C, those that are finished."
-        ),
+        Path | None, option("--save", "FILE", "Write every run as a CSV file; after Ctrl-C, those that are finished.")
     ] = None,
     html: HtmlFile = None,
     as_json: AsJson = False,
@@ -139,33 +120,14 @@ def simulate_command(
         output.check(items, save, plot, curves=True)
         if plot is not None:
             files.check(plot)
-        catalogue = read_items(
-            items,
-            arm,
-            path,
-            max_bytes,
-            plays=plays,
-            successes=successes,
-            mean=mean,
-            weight=weight,
-            reward_mean=reward_mean,
-            reward_sd=reward_sd,
-            reward=reward,
-        )
-        policies = split_names("--policy", policy) or None
-        workload = plan_simulation(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-        output.announce(workload, jobs, could_be_quick=seeds is None and not quick)
+        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
+        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
+        catalogue = read_items(items, arm, path, max_bytes, columns)
+        names = split_names("--policy", policy) or None
+        asked: dict[str, Any] = {"horizon": horizon, "policies": names, "seeds": seeds, "quick": quick}
+        output.announce(plan_simulation(catalogue, **asked), jobs, could_be_quick=seeds is None and not quick)
         try:
-            simulation = simulate(
-                catalogue,
-                horizon=horizon,
-                policies=policies,
-                seeds=seeds,
-                quick=quick,
-                rng=rng,
-                jobs=jobs,
-                progress=output.progress,
-            )
+            simulation = simulate(catalogue, **asked, rng=rng, jobs=jobs, progress=output.progress)
         except Interrupted as stopped:  # keep the finished runs
             if save is not None and stopped.runs is not None:
                 stopped.runs.save(save)
@@ -200,12 +162,8 @@ def advise_command(
     policy: Policies = None,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            "--seeds",
-            metavar="N",
-            help="Worlds to simulate, at least 4. Default: by size, 8 to 200.",
-            parser=whole(4),
-            rich_help_panel=SIMULATION,
+        option(
+            "--seeds", "N", "Worlds to simulate, at least 4. Default: by size, 8 to 200.", SIMULATION, parser=whole(4)
         ),
     ] = None,
     quick: Quick = False,
@@ -224,32 +182,13 @@ def advise_command(
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(items, curves=True)
-        catalogue = read_items(
-            items,
-            arm,
-            path,
-            max_bytes,
-            plays=plays,
-            successes=successes,
-            mean=mean,
-            weight=weight,
-            reward_mean=reward_mean,
-            reward_sd=reward_sd,
-            reward=reward,
-        )
-        policies = split_names("--policy", policy) or None
-        workload = plan_advice(catalogue, horizon=horizon, policies=policies, seeds=seeds, quick=quick)
-        output.announce(workload, jobs, could_be_quick=seeds is None and not quick)
-        advice = advise(
-            catalogue,
-            horizon=horizon,
-            policies=policies,
-            seeds=seeds,
-            quick=quick,
-            rng=rng,
-            jobs=jobs,
-            progress=output.progress,
-        )
+        columns = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
+        columns |= {"reward_mean": reward_mean, "reward_sd": reward_sd, "reward": reward}
+        catalogue = read_items(items, arm, path, max_bytes, columns)
+        names = split_names("--policy", policy) or None
+        asked: dict[str, Any] = {"horizon": horizon, "policies": names, "seeds": seeds, "quick": quick}
+        output.announce(plan_advice(catalogue, **asked), jobs, could_be_quick=seeds is None and not quick)
+        advice = advise(catalogue, **asked, rng=rng, jobs=jobs, progress=output.progress)
         output.show(advice)
         output.write_page(advice, items)
 
@@ -257,16 +196,10 @@ def advise_command(
 def example_command(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file to write.")] = Path("items.csv"),
-    campaign: Annotated[
-        str, typer.Option("--campaign", metavar="NAME", help="all (80 items), men (34) or women (46).")
-    ] = "all",
+    campaign: Annotated[str, option("--campaign", "NAME", "all (80 items), men (34) or women (46).")] = "all",
     log: Annotated[
         str | None,
-        typer.Option(
-            "--log",
-            metavar="NAME",
-            help="Write a log instead of items: random or thompson, the policy that wrote it.",
-        ),
+        option("--log", "NAME", "Write a log instead of items: random or thompson, the policy that wrote it."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

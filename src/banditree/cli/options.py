@@ -51,94 +51,40 @@ def whole(low: int) -> Callable[[Any], int]:
     return parse
 
 
+def option(flag: str, metavar: str | None, text: str, box: str | None = None, **more: Any) -> Any:
+    """Describe an option; ``box`` is the part of the help that it stands in."""
+    return typer.Option(flag, metavar=metavar, help=text, rich_help_panel=box, **more)
+
+
 # The catalogue
 
 Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")]
 Arm = Annotated[
-    str,
-    typer.Option(
-        "--arm",
-        metavar="COLUMNS",
-        help="Column of the items; the values of several, a,b, are joined.",
-        rich_help_panel=CATALOGUE,
-    ),
+    str, option("--arm", "COLUMNS", "Column of the items; the values of several, a,b, are joined.", CATALOGUE)
 ]
 Levels = Annotated[
-    list[str],
-    typer.Option(
-        "--path",
-        metavar="COLUMNS",
-        help="Columns of the categories, coarse to fine: a,b,c.",
-        rich_help_panel=CATALOGUE,
-    ),
+    list[str], option("--path", "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.", CATALOGUE)
 ]
-Plays = Annotated[
-    str | None,
-    typer.Option(
-        "--plays", metavar="COLUMN", help="Column of past plays (views, impressions).", rich_help_panel=CATALOGUE
-    ),
-]
-Successes = Annotated[
-    str | None,
-    typer.Option(
-        "--successes", metavar="COLUMN", help="Column of past successes (clicks, sales).", rich_help_panel=CATALOGUE
-    ),
-]
-Mean = Annotated[
-    str | None,
-    typer.Option(
-        "--mean", metavar="COLUMN", help="Column of known means, instead of counts.", rich_help_panel=CATALOGUE
-    ),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option(
-        "--weight",
-        metavar="COLUMN",
-        help="Column of weights, to average repeated means.",
-        rich_help_panel=CATALOGUE,
-    ),
-]
+Column = str | None
+Plays = Annotated[Column, option("--plays", "COLUMN", "Column of past plays (views, impressions).", CATALOGUE)]
+Successes = Annotated[Column, option("--successes", "COLUMN", "Column of past successes (clicks, sales).", CATALOGUE)]
+Mean = Annotated[Column, option("--mean", "COLUMN", "Column of known means, instead of counts.", CATALOGUE)]
+Weight = Annotated[Column, option("--weight", "COLUMN", "Column of weights, to average repeated means.", CATALOGUE)]
 RewardMean = Annotated[
-    str | None,
-    typer.Option(
-        "--reward-mean",
-        metavar="COLUMN",
-        help="Column of mean rewards that are not rates (revenue, ratings).",
-        rich_help_panel=CATALOGUE,
-    ),
+    Column,
+    option("--reward-mean", "COLUMN", "Column of mean rewards that are not rates (revenue, ratings).", CATALOGUE),
 ]
 RewardSd = Annotated[
-    str | None,
-    typer.Option(
-        "--reward-sd",
-        metavar="COLUMN",
-        help="Column of the standard deviations of rewards.",
-        rich_help_panel=CATALOGUE,
-    ),
+    Column, option("--reward-sd", "COLUMN", "Column of the standard deviations of rewards.", CATALOGUE)
 ]
 Reward = Annotated[
-    str | None,
-    typer.Option(
-        "--reward",
-        metavar="COLUMN",
-        help="Column of rewards, in a log with one row per event.",
-        rich_help_panel=CATALOGUE,
-    ),
+    Column, option("--reward", "COLUMN", "Column of rewards, in a log with one row per event.", CATALOGUE)
 ]
-MaxBytes = Annotated[
-    int | None,
-    typer.Option(
-        "--max-bytes",
-        metavar="N",
-        help="Largest size to decompress a gzipped file to. Default: 5e8.",
-        parser=whole(1),
-        rich_help_panel=CATALOGUE,
-    ),
-]
+LARGEST = "Largest size to decompress a gzipped file to. Default: 5e8."
+MaxBytes = Annotated[int | None, option("--max-bytes", "N", LARGEST, CATALOGUE, parser=whole(1))]
 
 
-def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, **columns: str | None) -> Catalogue:
+def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, columns: dict[str, Column]) -> Catalogue:
     """Read the catalogue from the columns that were named."""
     named: dict[str, Any] = {what: column for what, column in columns.items() if column is not None}
     if not named or tuple(named) not in WAYS:
@@ -153,53 +99,21 @@ def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, **
 
 # The simulation
 
-Horizon = Annotated[
-    int,
-    typer.Option(
-        "--horizon",
-        metavar="T",
-        help="How many decisions will be made.",
-        parser=whole(1),
-        rich_help_panel=SIMULATION,
-    ),
-]
+Horizon = Annotated[int, option("--horizon", "T", "How many decisions will be made.", SIMULATION, parser=whole(1))]
 Policies = Annotated[
     list[str] | None,
-    typer.Option(
-        "--policy",
-        metavar="NAMES",
-        help="Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth.",
-        rich_help_panel=SIMULATION,
-    ),
+    option("--policy", "NAMES", "Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth.", SIMULATION),
 ]
-Quick = Annotated[
-    bool,
-    typer.Option("--quick", help="Simulate fewer worlds, for a first answer.", rich_help_panel=SIMULATION),
-]
-Rng = Annotated[
-    int, typer.Option("--rng", min=0, metavar="N", help="Random seed; the same seed gives the same result.")
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        help="Threads; -1 for all cores. Results do not depend on it.",
-        rich_help_panel=SIMULATION,
-    ),
-]
+Quick = Annotated[bool, option("--quick", None, "Simulate fewer worlds, for a first answer.", SIMULATION)]
+Rng = Annotated[int, option("--rng", "N", "Random seed; the same seed gives the same result.", min=0)]
+Jobs = Annotated[int, option("--jobs", "N", "Threads; -1 for all cores. Results do not depend on it.", SIMULATION)]
 
 # The output
 
-HtmlFile = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write everything as one web page.", rich_help_panel=OUTPUT),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Show no progress bar, and only the essential lines.", rich_help_panel=OUTPUT),
-]
+HtmlFile = Annotated[Path | None, option("--html", "FILE", "Write everything as one web page.", OUTPUT)]
+AsJson = Annotated[bool, option("--json", None, "Print JSON instead of text.", OUTPUT)]
+QUIET = "Show no progress bar, and only the essential lines."
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help=QUIET, rich_help_panel=OUTPUT)]
 
 
 @dataclass(frozen=True)

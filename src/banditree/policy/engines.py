@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from banditree.base.arrays import Floats
 from banditree.beliefs import Rows
 from banditree.errors import InvalidValue
 from banditree.policy import descent
-from banditree.policy.limits import AnyLimits
 from banditree.rules import Rule
 from banditree.stream import Rng, Stream, native
 from banditree.tree import Tree
-from banditree.tree.build import Name
 
 
 class Engine(NamedTuple):
@@ -75,36 +69,27 @@ def runs_natively(rows: Rows, rule: Rule) -> bool:
     return built_in and (not rows.joint or rule.native == "Thompson")
 
 
-class NativeWalk(descent.Walk):
-    """Walks with the native engine, on the same arrays; what it does not compute itself, the readable walk does.
+# Methods of the native engine. The first three are one step each, with arms as the user has them: they need no lock,
+# and refuse what is not ready to use, or anything while the policy is held.
+STEPS = ("choose", "update", "learn_lists")
+LOCKED = ("limits", "choose_within", "choose_many", "slate", "wins", "learn_one", "learn", "forget")
 
-    ``choose``, ``update`` and ``learn_lists`` are one step of the native engine each, with arms as the user has them.
-    They need no lock, and refuse what is not ready to use, or anything while the policy is held.
-    """
+
+class NativeWalk(descent.Walk):
+    """Walks with the native engine, on the same arrays; what that does not compute itself, the readable walk does."""
 
     engine = "native"
-    choose: Callable[[object], Name | None]
-    update: Callable[[object, object, object], bool]
-    learn_lists: Callable[[object, object, object], bool]
 
-    def __init__(
-        self,
-        tree: Tree,
-        rows: Rows,
-        rule: Rule,
-        rng: Rng,
-        explore: float,
-        fading: descent.Fading,
-        takes_shortcuts: bool,
-    ) -> None:
+    def __init__(self, *parts: Any, takes_shortcuts: bool) -> None:
         assert native is not None
-        super().__init__(tree, rows, rule, rng, explore, fading)
+        super().__init__(*parts)
         self.native = native.Walk(self)  # which reads what it needs by name
         if not takes_shortcuts:
             self.native.min_wide = 2**31 - 1  # children, from which on there is a shortcut
-        self.choose, self.update, self.learn_lists = self.native.choose, self.native.update, self.native.learn_lists
-        rows.walked_natively = True
-        rows.bind_walk(self.native)
+        for method in (*STEPS, *LOCKED):
+            setattr(self, method, getattr(self.native, method))
+        self.rows.walked_natively = True
+        self.rows.bind_walk(self.native)
 
     @property
     def is_held(self) -> bool:
@@ -130,34 +115,6 @@ class NativeWalk(descent.Walk):
         super().refresh()
         self.native.reset()
 
-    def limits(self, arms: NDArray[np.int64], only: bool) -> AnyLimits:
-        limits: AnyLimits = self.native.limits(arms, only)
-        return limits
-
-    def choose_within(self, limits: AnyLimits | None, context: Floats | None) -> int:
-        return int(self.native.choose_within(limits, context))
-
-    def choose_many(self, m: int, contexts: Floats | None) -> NDArray[np.int32] | None:
-        positions: NDArray[np.int32] | None = self.native.choose_many(m, contexts)
-        return positions
-
-    def slate(self, k: int, limits: AnyLimits | None, context: Floats | None) -> NDArray[np.int32] | None:
-        positions: NDArray[np.int32] | None = self.native.slate(k, limits, context)
-        return positions
-
-    def wins(self, limits: AnyLimits | None, context: Floats | None, arm: int = -1) -> Floats | None:
-        chances: Floats | None = self.native.wins(limits, context, arm)
-        return chances
-
-    def learn_one(self, position: int, reward: float, context: Floats | None) -> None:
-        self.native.learn_one(position, reward, context)
-
-    def learn(self, arms: NDArray[np.int64], rewards: Floats, plays: Floats | None, contexts: Floats | None) -> int:
-        return int(self.native.learn(arms, rewards, plays, contexts))
-
-    def forget(self, factor: float) -> None:
-        self.native.forget(factor)
-
 
 def walk(
     engine: Engine, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float, half_life: float | None
@@ -165,5 +122,5 @@ def walk(
     """Return a policy's walk: on the native engine where ``rng`` is its stream, which `runs_natively` decides."""
     fading = descent.Fading.of(half_life)
     if isinstance(rng, Stream) and engine.name == "native" and runs_natively(rows, rule):
-        return NativeWalk(tree, rows, rule, rng, explore, fading, engine.takes_shortcuts)
+        return NativeWalk(tree, rows, rule, rng, explore, fading, takes_shortcuts=engine.takes_shortcuts)
     return descent.Walk(tree, rows, rule, rng, explore, fading)

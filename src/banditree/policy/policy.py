@@ -47,7 +47,7 @@ class About:
     cost: int = 1  # time of a simulated decision, about, in those of TSC
     color: str = "grey"  # in plots: a name in `plots.style.PALETTE`
     marker: str = "."
-    papers: tuple[str, ...] = ()  # keys of `citations.ENTRIES`, the one that it comes from first
+    papers: tuple[str, ...] = ()  # keys of ``papers.bib``, the one that it comes from first
 
     @property
     def takes_contexts(self) -> bool:
