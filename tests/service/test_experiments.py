@@ -17,7 +17,7 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
 from banditree.errors import InvalidValue
-from banditree.service import replica
+from banditree.service import guard, replica
 from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
 from banditree.service.serve import plan_of, read_config
@@ -551,6 +551,38 @@ def test_a_slate_has_a_probability_for_each_position(tmp_path: Path) -> None:
         assert http.put(f"/v1/decisions/{slate['id']}/reward", json={"reward": 1}).status_code == 422
         row = json.loads(http.get("/v1/log").text)
         assert row["propensities"] == slate["propensities"]
+
+
+def test_requests_count_by_what_they_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slate by its positions, a bulk evaluation by its experiments: one with more than may wait is refused."""
+    with inside(Plan(ARMS, TSC), Plan(ARMS, TSC, "b"), Plan(ARMS, TSC, "c"), store=tmp_path / "d.db") as (_, http):
+        assert http.post("/v1/decisions", json={"k": 101}).status_code == 422
+        visitor = {"context": {"targetingKey": "v"}}
+        monkeypatch.setattr(guard, "MAX_IN_FLIGHT", 3)
+        assert http.post("/v1/decisions", json={"k": 3}).status_code == 201
+        assert http.post("/ofrep/v1/evaluate/flags", json=visitor).status_code == 200
+        refused, done = http.post("/v1/decisions", json=[{"k": 5}, {}]).json()
+        assert refused["status"] == 503
+        assert done["arm"] in ARMS
+        monkeypatch.setattr(guard, "MAX_IN_FLIGHT", 2)
+        answer = http.post("/v1/decisions", json={"k": 3})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert http.post("/ofrep/v1/evaluate/flags", json=visitor).status_code == 503
+
+
+def test_contexts_too_long_for_so_many_arms_are_refused(tmp_path: Path) -> None:
+    levels = {"zip": [f"z{i}" for i in range(200)]}
+    with inside(Plan(ARMS, TSC), store=tmp_path / "d.db") as (_, http):
+        asked: dict[str, Any] = {"arms": {f"a{i}": [] for i in range(30)}, "context": levels}
+        answer = http.put("/v1/experiments/slow", json=asked)
+        assert answer.status_code == 422
+        assert "up to 182 columns, and these have 200" in answer.text
+        del asked["arms"]["a0"], asked["arms"]["a1"], asked["arms"]["a2"], asked["arms"]["a3"], asked["arms"]["a4"]
+        assert http.put("/v1/experiments/slow", json=asked).status_code == 201
+        more = {"add": {f"a{i}": [] for i in range(5)}}
+        assert "LinTSC" in http.post("/v1/experiments/slow/arms", json=more).text
+        assert http.patch("/v1/experiments/slow", json={"policy": "LinTSC"}).status_code == 200
+        assert http.post("/v1/experiments/slow/arms", json=more).status_code == 200
 
 
 def test_options_about_late_rewards_need_a_window() -> None:

@@ -33,6 +33,7 @@ from banditree.service.guard import (
     Guard,
     Metrics,
     Receive,
+    Refusal,
     Scope,
     Send,
     error_response,
@@ -48,7 +49,7 @@ OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --sto
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
 SETTLED_SECONDS = 1.0  # that an export waits for decisions that are just being stored
-ANSWERED_ERRORS = (Refused, StoreUnavailable)
+ANSWERED_ERRORS = (Refused, Refusal, StoreUnavailable)
 
 
 class Service:
@@ -277,7 +278,8 @@ class Service:
 
     async def _run(self, request: Request, command: commands.Command) -> commands.Outcome:
         self._check_store()
-        return await self.engine.do(command, lambda: GONE in request.scope)
+        with self.guarded.counting(command.size):
+            return await self.engine.do(command, lambda: GONE in request.scope)
 
     def _check_store(self) -> None:
         if self.engine.unavailable is not None:
@@ -365,7 +367,11 @@ class Service:
             except Refused as error:
                 return {"key": key} | _flag_error(error)
 
-        flags = await asyncio.gather(*map(evaluate, list(self.engine.states)))
+        keys, flags = list(self.engine.states), []
+        for start in range(0, len(keys), schema.MAX_LIST):
+            some = keys[start : start + schema.MAX_LIST]
+            with self.guarded.counting(len(some)):
+                flags += await asyncio.gather(*map(evaluate, some))
         response = json_response(200, {"flags": flags})
         tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
         response.headers["etag"] = tag
@@ -546,6 +552,8 @@ def _error_response(error: Exception) -> Response:
     """Make the response of a request that was refused."""
     if isinstance(error, Refused):
         return error_response(error.code, str(error))
+    if isinstance(error, Refusal):
+        return error.response
     return error_response(503, str(error), **RETRY)
 
 

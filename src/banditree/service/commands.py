@@ -48,6 +48,11 @@ class Command(ABC):
         """The unit for which it decides, if it does."""
         return None
 
+    @property
+    def size(self) -> int:
+        """How many requests it counts as, by what it takes to run."""
+        return 1
+
     def ids(self, kept: str | None) -> tuple[str, ...]:
         """Return the ids of the decisions whose events `run` needs; ``kept`` is the one that its unit keeps."""
         return ()
@@ -74,6 +79,10 @@ class Decide(Command):
     @property
     def unit(self) -> str | None:
         return self.request.get("unit")
+
+    @property
+    def size(self) -> int:
+        return int(self.request.get("k", 1))
 
     def ids(self, kept: str | None) -> tuple[str, ...]:
         id_ = self.id or kept
@@ -245,6 +254,8 @@ class ChangeArms(Command):
         changes = {"add": add, "move": self.move, "remove": remove}
         body = {what: value for what, value in changes.items() if value}
         after = change_tree(tree, body)
+        if after.n_arms > tree.n_arms:
+            state.settings.check_size(after.n_arms)
         done = {"added": len(add), "moved": len(self.move), "removed": len(remove), "arms": after.n_arms}
         return Outcome(200, done, (Event(at, Kind.ARMS, body=body, experiment=state.name),) if after != tree else ())
 
@@ -309,7 +320,7 @@ class PutExperiment(Command):
                 what = f"the experiment {self.experiment!r} exists, and this would change {', '.join(differences)}"
                 raise Refused(409, f"{what}; change it with PATCH, and its arms with POST .../arms")
             return Outcome(200, described)
-        self.settings.check_control(self.arms)
+        self.settings.check_arms(self.arms)
         self.settings.build(change_tree(None, {"add": self.arms}))
         body = {"settings": self.settings.to_dict(), "add": self.arms}
         return Outcome(201, described, (Event(at, Kind.EXPERIMENT, body=body, experiment=self.experiment),))
@@ -324,7 +335,7 @@ class ChangeSettings(Command):
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         settings = state.settings.change(self.given)
-        settings.check_control(state.policy.tree)
+        settings.check_arms(state.policy.tree.arms)
         settings.build(state.policy.tree)
         changed = state.settings.differences(settings)
         event = Event(at, Kind.SETTINGS, body={"settings": settings.to_dict()}, experiment=state.name)
@@ -365,7 +376,7 @@ def first_events(plan: Plan, state: State, at: int) -> list[Event]:
     if body := _settings_change(plan, state):
         events.append(Event(at, Kind.SETTINGS, body=body, experiment=plan.name))
     if state.is_empty:
-        plan.settings.check_control(plan.arms)
+        plan.settings.check_arms(plan.arms)
         body = {"add": plan.arms, "source": plan.source}
         events.append(Event(at, Kind.ARMS, body=body, experiment=plan.name))
     elif state.catalogue != digest(plan.arms) and (body := _catalogue_changes(plan, state)):

@@ -116,6 +116,7 @@ class Refusal(Exception):
     """A request is not let in; the response says why."""
 
     def __init__(self, code: int, sentence: str, **headers: str) -> None:
+        super().__init__(sentence)
         self.response = error_response(code, sentence, **headers)
 
 

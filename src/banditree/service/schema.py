@@ -24,7 +24,7 @@ from banditree.service.lift import Lift
 from banditree.service.settings import TIMES, Settings
 
 MAX_ARMS = 10_000  # in one list of a request
-MAX_K = 1_000
+MAX_K = 100
 MAX_NAME = 200  # characters
 MAX_ARM_NAME = 1_000  # characters; what a file of items may hold, a request can name
 MAX_CONTEXT = 100_000
@@ -111,7 +111,7 @@ class RewardRequest(RequestBody):
     """The reward of a decision."""
 
     reward: float
-    position: Annotated[int, Field(ge=0, lt=MAX_K)] | None = Field(
+    position: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
         None, description="The position in a slate, from 0; may be left out where there is only one."
     )
     arm: Arm | None = Field(None, description="In shadow mode: the arm that was shown.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from banditree.base.words import count
 from banditree.beliefs import Gaussian
 from banditree.data.features import Features
 from banditree.errors import InvalidValue
@@ -26,6 +27,7 @@ RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm,
 FORMAT = 4  # of snapshots
 MAX_SECONDS = 1e9
 MAX_DIM = 10_000
+MAX_WORK = 60_000_000  # arms x columns of contexts squared x `About.cost`: about a second for a decision
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIMES = ("reward_window", "sticky")  # settings that may be written as 30m
 
@@ -120,11 +122,30 @@ class Settings:
             return None
         return self._build(self.control_policy, tree, "--control-policy")
 
-    def check_control(self, arms: Container[str]) -> None:
-        """Refuse an item that does not exist as the control policy; if it is removed later, any arm takes its place."""
+    def check_arms(self, arms: Collection[str]) -> None:
+        """Refuse arms among which the settings cannot decide.
+
+        An item that is the control policy must exist; if it is removed later, any arm takes its place.
+        """
+        self.check_size(len(arms))
         item = self.control_policy.removeprefix(ITEM)
         if item != self.control_policy and item not in arms:
             raise InvalidValue(f"--control-policy {self.control_policy}: there is no item {item!r}")
+
+    def check_size(self, n_arms: int) -> None:
+        """Refuse so long contexts for so many arms that each decision would keep all others waiting."""
+        for name in (self.policy, self.control_policy):
+            if name == RANDOM or name.startswith(ITEM):
+                continue
+            about = parse_policy(name)[0].about
+            columns = Features.from_dict(self.features).dim if self.features is not None else self.dim or 0
+            most = int((MAX_WORK / (about.cost * n_arms)) ** 0.5)
+            if about.takes_contexts and columns > most:
+                raise InvalidValue(
+                    f"the policy {name} would take seconds for a decision: among {count(n_arms, 'arm')} it can have "
+                    f"contexts of up to {most:,} columns, and these have {columns:,}; use fewer levels, or a policy "
+                    "that is faster, such as LinTSC"
+                )
 
     def _build(self, policy: str, tree: Tree, option: str) -> Policy:
         kind, parameters = parse_policy(policy)
