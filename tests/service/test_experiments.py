@@ -579,7 +579,7 @@ def test_contexts_too_long_for_so_many_arms_are_refused(tmp_path: Path) -> None:
         assert "up to 182 columns, and these have 200" in answer.text
         del asked["arms"]["a0"], asked["arms"]["a1"], asked["arms"]["a2"], asked["arms"]["a3"], asked["arms"]["a4"]
         assert http.put("/v1/experiments/slow", json=asked).status_code == 201
-        more = {"add": {f"a{i}": [] for i in range(5)}}
+        more: dict[str, Any] = {"add": {f"a{i}": [] for i in range(5)}}
         assert "LinTSC" in http.post("/v1/experiments/slow/arms", json=more).text
         assert http.patch("/v1/experiments/slow", json={"policy": "LinTSC"}).status_code == 200
         assert http.post("/v1/experiments/slow/arms", json=more).status_code == 200
@@ -587,7 +587,7 @@ def test_contexts_too_long_for_so_many_arms_are_refused(tmp_path: Path) -> None:
 
 def test_options_about_late_rewards_need_a_window() -> None:
     for late in ({"learn_late": True}, {"default_reward": 0.0}):
-        with pytest.raises(InvalidValue, match="--reward-window"):
+        with pytest.raises(InvalidValue, match="needs reward_window"):
             Settings(**late)
 
 
@@ -631,7 +631,10 @@ def test_an_experiment_is_looked_at_changed_and_deleted_over_http(tmp_path: Path
         assert http.get(at).json()["settings"] == {"policy": "TS", "control": 0.5, "reward_window": 1800.0}
         assert http.patch(at, json={"control": 0.5}).json()["changed"] == []
         assert http.patch(at, json={"control": None}).json()["changed"] == ["control from 0.5 to 0.0"]
-        assert http.patch(at, json={"control": 2}).status_code == 422
+        for wrong in ({"control": 2}, {"default_reward": 0}, {"dim": 3}, {"sticky": "soon"}, {"rewards": "all"}):
+            answer = http.patch(at, json=wrong)
+            assert (answer.status_code, "--" in answer.text) == (422, False), answer.text  # no options of a command
+        assert "--" not in http.post("/v1/decisions/x/exposure").text
         assert http.patch(at, json={"contrl": 0.5}).status_code == 422
         assert http.patch("/v1/experiments/nobody", json={}).status_code == 404
         until(lambda: not service.engine.is_refolding("colour"))

@@ -199,7 +199,7 @@ class Expose(AboutDecision):
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         decision, window = _decision(history, self.id), state.settings.reward_window
         if not state.settings.exposure:
-            raise Refused(409, "this experiment counts every decision; start it with --exposure to count those seen")
+            raise Refused(409, "this experiment counts every decision; its setting exposure would count those seen")
         if is_withdrawn(history):
             raise Refused(409, f"the decision {self.id!r} was withdrawn: it was never shown")
         if any(event.kind == Kind.EXPOSURE for event in history):
@@ -335,7 +335,7 @@ class ChangeSettings(Command):
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         settings = state.settings.change(self.given)
-        settings.check_arms(state.policy.tree.arms)
+        settings.check_arms(paths_of(state))
         settings.build(state.policy.tree)
         changed = state.settings.differences(settings)
         event = Event(at, Kind.SETTINGS, body={"settings": settings.to_dict()}, experiment=state.name)

@@ -267,7 +267,7 @@ class DecisionLooked(DecisionAnswer):
     reward: float | None
     rewards: list[float | None] = []
     withdrawn: bool = False
-    exposed: bool | None = Field(None, description="With --exposure: whether somebody saw it.")
+    exposed: bool | None = Field(None, description="With the setting exposure: whether somebody saw it.")
 
 
 class RewardAnswer(BaseModel):

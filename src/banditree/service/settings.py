@@ -63,22 +63,22 @@ class Settings:
         if not self.policy:
             object.__setattr__(self, "policy", DEFAULT_CONTEXT_POLICY if self.features else DEFAULT_POLICY)
         if self.rewards not in (RATES, REAL):
-            raise InvalidValue(f"--rewards {self.rewards!r} must be {RATES}, from 0 to 1, or {REAL}, any numbers")
+            raise InvalidValue(f"rewards {self.rewards!r} must be {RATES}, from 0 to 1, or {REAL}, any numbers")
         if self.reward_sd is not None:
             object.__setattr__(self, "rewards", REAL)
         if self.default_reward is not None and self.reward_window is None:
-            raise InvalidValue("--default-reward needs --reward-window: it is given when the window has passed")
+            raise InvalidValue("default_reward needs reward_window: it is given when the window has passed")
         if self.learn_late and self.reward_window is None:
-            raise InvalidValue("--learn-late needs --reward-window: without a window no reward is late")
-        for name, time in (("--reward-window", self.reward_window), ("--sticky", self.sticky)):
+            raise InvalidValue("learn_late needs reward_window: without a window no reward is late")
+        for name, time in (("reward_window", self.reward_window), ("sticky", self.sticky)):
             if time is not None and not 0 < time < MAX_SECONDS:
                 raise InvalidValue(f"{name} {time:g} must be a number of seconds above 0")
         if self.dim is not None and not 1 <= self.dim <= MAX_DIM:
-            raise InvalidValue(f"--dim {self.dim} must be from 1 to {MAX_DIM:,}")
+            raise InvalidValue(f"dim {self.dim} must be from 1 to {MAX_DIM:,}")
         if self.stop_at is not None:
-            positive("--stop-at", self.stop_at)
+            positive("stop_at", self.stop_at)
         if not 0 <= self.control < 1:
-            raise InvalidValue(f"--control {self.control:g} must be a share from 0 to below 1, such as 0.1")
+            raise InvalidValue(f"control {self.control:g} must be a share from 0 to below 1, such as 0.1")
         trial = self.build(Tree({"a": ["b", "c"]}))
         self.build_control(Tree({"a": ["b", "c"]}))
         if self.default_reward is not None:
@@ -114,13 +114,13 @@ class Settings:
 
     def build(self, tree: Tree) -> Policy:
         """Build the policy, without evidence."""
-        return self._build(self.policy, tree, "--policy")
+        return self._build(self.policy, tree)
 
     def build_control(self, tree: Tree) -> Policy | None:
         """Build the control policy, or None if it is one that does not learn."""
         if self.control_policy == RANDOM or self.control_policy.startswith(ITEM):
             return None
-        return self._build(self.control_policy, tree, "--control-policy")
+        return self._build(self.control_policy, tree)
 
     def check_arms(self, arms: Collection[str]) -> None:
         """Refuse arms among which the settings cannot decide.
@@ -130,7 +130,7 @@ class Settings:
         self.check_size(len(arms))
         item = self.control_policy.removeprefix(ITEM)
         if item != self.control_policy and item not in arms:
-            raise InvalidValue(f"--control-policy {self.control_policy}: there is no item {item!r}")
+            raise InvalidValue(f"control_policy {self.control_policy}: there is no item {item!r}")
 
     def check_size(self, n_arms: int) -> None:
         """Refuse so long contexts for so many arms that each decision would keep all others waiting."""
@@ -147,7 +147,7 @@ class Settings:
                     "that is faster, such as LinTSC"
                 )
 
-    def _build(self, policy: str, tree: Tree, option: str) -> Policy:
+    def _build(self, policy: str, tree: Tree) -> Policy:
         kind, parameters = parse_policy(policy)
         about, name = kind.about, kind.__name__
         options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life} | parameters
@@ -156,16 +156,16 @@ class Settings:
             options["features"] = Features.from_dict(self.features)
         elif about.takes_contexts:
             if self.dim is None:
-                raise InvalidValue(f"the policy {name} needs --dim, the length of the contexts, or --context")
+                raise InvalidValue(f"the policy {name} needs dim, the length of the contexts, or context")
             options["dim"] = self.dim
         elif self.dim is not None:
-            unused = "--dim"
+            unused = "dim"
         has_prior = about.takes_prior and not about.takes_contexts  # the others take any rewards as they are
         if self.rewards == REAL and has_prior:
             options["prior"] = Gaussian(sd=self.reward_sd)
         elif self.reward_sd is not None:
-            unused = "--reward-sd"
-        if unused and option == "--policy":
+            unused = "reward_sd"
+        if unused and policy == self.policy:
             raise InvalidValue(f"the policy {name} does not take {unused}; leave it out")
         return kind(tree, **options)
 
@@ -204,7 +204,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     options = {name: value for name, value in given.items() if value is not None}
     for name in TIMES:
         if isinstance(options.get(name), str):
-            options[name] = seconds(options[name], f"--{name.replace('_', '-')}")
+            options[name] = seconds(options[name], name)
     context = options.pop("context", None)
     features = parse_context(context) if isinstance(context, str) else features_of(context)
     return Settings(**options, features=features)
@@ -219,13 +219,13 @@ def check_experiment_name(name: str) -> str:
     return name
 
 
-def seconds(text: str, option: str) -> float:
+def seconds(text: str, name: str) -> float:
     """Convert a time such as 90, 30m or 2h to seconds."""
     number, unit = (text[:-1], UNITS[text[-1]]) if text[-1:] in UNITS else (text, 1)
     try:
         return float(number) * unit
     except ValueError:
-        raise InvalidValue(f"{option} {text!r} is not a time; write 90 (seconds), 30m, 2h or 1d") from None
+        raise InvalidValue(f"{name} {text!r} is not a time; write 90 (seconds), 30m, 2h or 1d") from None
 
 
 def check_reward(policy: Policy, arm: str, reward: float) -> None:
@@ -238,8 +238,8 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
             if low <= reward <= high:
                 raise
             raise InvalidValue(
-                f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; for other rewards start the "
-                "service with --rewards real"
+                f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; for other rewards the experiment "
+                "needs the setting rewards: real"
             ) from error
 
 
@@ -274,19 +274,19 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
     for part in text.split(","):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if not name or not value:
-            raise InvalidValue(f"--context {part!r} must be like device=phone|tablet, age=18..90 or returning=bool")
+            raise InvalidValue(f"context {part!r} must be like device=phone|tablet, age=18..90 or returning=bool")
         if name in spec:
-            raise InvalidValue(f"--context names {name!r} twice")
+            raise InvalidValue(f"context names {name!r} twice")
         low, dots, high = value.partition("..")
         if dots:
             try:
                 spec[name] = [_number(low), _number(high)]
             except ValueError:
-                raise InvalidValue(f"--context {part!r}: a range is like 18..90") from None
+                raise InvalidValue(f"context {part!r}: a range is like 18..90") from None
         else:
             levels = [level.strip() for level in value.split("|")]
             if "" in levels:
-                raise InvalidValue(f"--context {part!r} has a level without a name")
+                raise InvalidValue(f"context {part!r} has a level without a name")
             spec[name] = value if value == "bool" else levels
     return features_of(spec)
 
