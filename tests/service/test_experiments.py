@@ -631,7 +631,13 @@ def test_an_experiment_is_looked_at_changed_and_deleted_over_http(tmp_path: Path
         assert http.get(at).json()["settings"] == {"policy": "TS", "control": 0.5, "reward_window": 1800.0}
         assert http.patch(at, json={"control": 0.5}).json()["changed"] == []
         assert http.patch(at, json={"control": None}).json()["changed"] == ["control from 0.5 to 0.0"]
-        for wrong in ({"control": 2}, {"default_reward": 0}, {"dim": 3}, {"sticky": "soon"}, {"rewards": "all"}):
+        for wrong in (
+            {"control": 2},
+            {"reward_window": None, "learn_late": True},
+            {"dim": 3},
+            {"sticky": "soon"},
+            {"rewards": "all"},
+        ):
             answer = http.patch(at, json=wrong)
             assert (answer.status_code, "--" in answer.text) == (422, False), answer.text  # no options of a command
         assert "--" not in http.post("/v1/decisions/x/exposure").text

@@ -347,7 +347,7 @@ REFUSED: dict[str, list[str]] = {
     "does not take dim; leave it out": ["--dim", "3"],
     "LinTS needs dim": ["--policy", "LinTS"],
     "half_life=0.0 must be at least 1": ["--half-life", "0"],
-    "--rewards 'money' must be rates": ["--rewards", "money"],
+    "rewards 'money' must be rates": ["--rewards", "money"],
     "sd=0.0 must be above 0": ["--reward-sd", "0"],
     "there is no folder": ["--store", "nowhere/decisions.db"],
     "it is a folder": ["--store", "."],

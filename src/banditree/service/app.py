@@ -136,7 +136,7 @@ class Service:
         return await self._do(request, commands.Withdraw(_decision_id(request), experiment=_experiment(request)))
 
     async def expose(self, request: Request) -> Response:
-        """Where the setting ``exposure`` is on, say that somebody saw what was decided; other decisions do not count."""
+        """Say that somebody saw what was decided: with the setting ``exposure``, other decisions do not count."""
         return await self._do(request, commands.Expose(_decision_id(request), experiment=_experiment(request)))
 
     async def reward(self, request: Request) -> Response:

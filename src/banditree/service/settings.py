@@ -238,8 +238,8 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
             if low <= reward <= high:
                 raise
             raise InvalidValue(
-                f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; for other rewards the experiment "
-                "needs the setting rewards: real"
+                f"reward {reward:.17g} for arm {arm!r} is outside [{low:g}, {high:g}]; other rewards need "
+                "the setting rewards: real"
             ) from error
 
 
