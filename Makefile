@@ -19,7 +19,7 @@ TYPED := $(foreach dir,src tests benchmarks contest examples tools,$(if $(wildca
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup test coverage check format docs site bench contest reproduce advice-picture trust-picture \
-  pages dist clean fuzz torture sanitize test-lowest test-newest constraints
+  notebooks pages dist clean fuzz torture sanitize test-lowest test-newest constraints
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ reproduce: setup ## every figure and reading of the paper, into reproduction/
 
 pages: setup ## the pages of the docs that programs make: ONLY=robustness,advice-table for some, MINUTES=30 for a part
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.pages $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
+
+notebooks: setup ## run the notebooks of docs/notebooks and store what they show
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.notebooks
 
 # ---------------------------------------------------------------- other environments, each in a folder of its own
 

@@ -263,11 +263,11 @@ def _paths(tree: bt.Tree, levels: int = 1) -> NDArray[np.int64]:
 
 ENVIRONMENTS = (
     Environment("mixed 20", "mixed effects: 20 arms in 4 clusters, 5 features", _mixed(20, 4), 2000, True),
-    Environment("mixed 200", "mixed effects: 200 arms in 20 clusters, 5 features", _mixed(200, 20), 3000, True),
-    Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 1000, True),
-    Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 2000, True),
+    Environment("mixed 200", "mixed effects: 200 arms in 20 clusters, 5 features", _mixed(200, 20), 1000, True),
+    Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 250, True),
+    Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 1000, True),
     Environment(
-        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 3 effects each", _effects(False), 5000, True
+        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 3 effects each", _effects(False), 2000, True
     ),
     Environment(
         "shared effects",
@@ -276,23 +276,21 @@ ENVIRONMENTS = (
         5000,
         True,
     ),
-    Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit("all"), 10_000, True),
-    Environment("open bandit men", "its campaign for men: 34 items, no contexts", _open_bandit("men"), 10_000, True),
+    Environment("open bandit", "Open Bandit's items: 80 items, no contexts", _open_bandit("all"), 5000, True),
+    Environment("open bandit men", "its campaign for men: 34 items, no contexts", _open_bandit("men"), 5000, True),
     Environment(
-        "open bandit women", "its campaign for women: 46 items, no contexts", _open_bandit("women"), 10_000, True
+        "open bandit women", "its campaign for women: 46 items, no contexts", _open_bandit("women"), 5000, True
     ),
+    Environment("shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 3000, True),
     Environment(
-        "shop 300", "a shop: 300 items in 20 categories at about 1%, no contexts", _shop(300, 20), 10_000, True
+        "shop 2000", "a shop: 2,000 items in 40 categories at about 1%, no contexts", _shop(2000, 40), 600, True
     ),
-    Environment(
-        "shop 2000", "a shop: 2,000 items in 40 categories at about 1%, no contexts", _shop(2000, 40), 2500, True
-    ),
-    Environment("coba linear", "coba's linear synthetic, 10 arms, 5 features", _coba("linear"), 1000, False),
+    Environment("coba linear", "coba's linear synthetic, 10 arms, 5 features", _coba("linear"), 500, False),
     Environment(
         "coba neighbours",
         "coba's neighbours synthetic, 10 arms, 5 features",
         _coba("neighbors"),
-        1000,
+        500,
         False,
         is_linear=False,
         why_not_linear="a reward is that of the nearest of ten random points",
@@ -301,7 +299,7 @@ ENVIRONMENTS = (
         "coba kernel",
         "coba's kernel synthetic, 10 arms, 5 features",
         _coba("kernel"),
-        1000,
+        500,
         False,
         is_linear=False,
         why_not_linear="a reward is a sum of Gaussian kernels",
@@ -310,7 +308,7 @@ ENVIRONMENTS = (
         "coba mlp",
         "coba's multilayer perceptron synthetic, 10 arms, 5 features",
         _coba("mlp"),
-        1000,
+        500,
         False,
         is_linear=False,
         why_not_linear="a reward is the output of a random neural network",
@@ -319,7 +317,7 @@ ENVIRONMENTS = (
         "digits",
         "scikit-learn's digits: 10 classes, 61 features, a tree of the classes by Ward",
         _classes("load_digits"),
-        1797,
+        1000,
         False,
         is_linear=False,
         why_not_linear="which digit it is, is not linear in the pixels",

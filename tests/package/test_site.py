@@ -26,14 +26,14 @@ def listed(page: Path) -> list[str]:
 def test_every_page_is_in_one_part(source: Path) -> None:
     assert listed(source / "index.md") == [title.lower() for title in PARTS]
     pages = Counter(page for title in PARTS for page in listed(source / f"{title.lower()}.md"))
-    pages_of_docs = {str(page.relative_to(ROOT).with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
-    written = pages_of_docs | {"CHANGELOG", "CONTRIBUTING"}
+    pages_of_docs = [page for kind in ("*.md", "*.ipynb") for page in (ROOT / "docs").rglob(kind)]
+    written = {str(page.relative_to(ROOT).with_suffix("")) for page in pages_of_docs} | {"CHANGELOG", "CONTRIBUTING"}
     assert pages == Counter(written)
 
 
 def test_the_readme_is_the_front_page_and_links_lead_to_it(source: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert (source / "index.md").read_text(encoding="utf-8").startswith(readme)
+    assert (source / "index.md").read_text(encoding="utf-8").startswith(readme.replace(".ipynb)", ".md)"))
     assert not (source / "README.md").exists()
     for page in source.rglob("*.md"):
         for target in re.findall(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):

@@ -7,10 +7,13 @@ import shutil
 import sys
 from pathlib import Path
 
+from tools import notebooks
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 COPIED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE", "docs", "examples", "deploy")
 LINK_TO_README = re.compile(r"(\]\()((?:\.\./)*)README\.md")
+LINK_TO_NOTEBOOK = re.compile(r"(\]\([^)\s]*/[\w-]+)\.ipynb\)")
 
 # The pages of each part of the site, in order; ``docs/*`` stands for the pages of that folder that no part names.
 PARTS = {
@@ -23,6 +26,7 @@ PARTS = {
         "docs/gallery",
     ),
     "Guides": ("docs/*",),
+    "Notebooks": ("docs/notebooks/*",),
     "Notes": ("docs/notes/*",),
     "Reference": ("docs/api", "docs/readings", "docs/dependencies", "CHANGELOG", "CONTRIBUTING", "docs/index"),
 }
@@ -31,7 +35,8 @@ PARTS = {
 def stage(target: Path) -> Path:
     """Copy the pages to a folder that is laid out like the repository, so that their links lead where they did.
 
-    The README becomes ``index.md``, with a list of the parts at its end; each part lists its pages.
+    The README becomes ``index.md``, with a list of the parts at its end; each part lists its pages. Notebooks become
+    pages, beside which they stay.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -42,8 +47,13 @@ def stage(target: Path) -> Path:
             shutil.copytree(source, target / name, ignore=leave_out if name == "docs" else None)
         else:
             shutil.copy(source, target / name)
+    for path in (target / "docs" / "notebooks").glob("*.ipynb"):
+        text, pictures = notebooks.markdown(path)
+        path.with_suffix(".md").write_text(text, encoding="utf-8")
+        for name, picture in pictures.items():
+            (path.parent / name).write_bytes(picture)
     for page in target.rglob("*.md"):
-        text = page.read_text(encoding="utf-8")
+        text = LINK_TO_NOTEBOOK.sub(r"\1.md)", page.read_text(encoding="utf-8"))
         page.write_text(LINK_TO_README.sub(r"\1\2index.md", text), encoding="utf-8")
     front = (target / "README.md").rename(target / "index.md")
     for title, names in PARTS.items():
