@@ -19,6 +19,19 @@ from banditree.tree.tree import from_arrays, to_arrays
 from tests.support.hypothesis_strategies import Paths, specs, trees
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_frame_makes_a_tree_by_the_columns_that_are_named_and_no_other_way(library: str) -> None:
+    columns = {"id": [3, 1, 2], "kind": ["hat", "shoe", "hat"], "price": [1.5, 2.0, 3.0]}
+    frame: Any = getattr(pytest.importorskip(library), "table" if library == "pyarrow" else "DataFrame")(columns)
+    tree = bt.Tree.from_frame(frame, arm="id", path=["kind"])
+    assert tree == bt.Tree.from_paths([("hat", 3), ("shoe", 1), ("hat", 2)])
+    assert bt.Tree.from_frame(frame, arm="id").depth == 0
+    with pytest.raises(InvalidType, match=r"data frame .*bt\.Tree\.from_frame"):
+        bt.Tree(frame)
+    with pytest.raises(InvalidValue, match="brand"):
+        bt.Tree.from_frame(frame, arm="id", path=["brand"])
+
+
 @given(specs())
 def test_a_nested_spec_means_its_paths(both: tuple[Any, Paths]) -> None:
     spec, paths = both

@@ -126,6 +126,9 @@ def _read(part: Any, where: str, n_before: int) -> list[Any]:
         if part > MAX_ARMS:
             raise InvalidValue(f"{where} has {part!s:.60} arms; a tree holds at most {MAX_ARMS:,}")
         children = list(range(n_before, n_before + int(part)))
+    elif hasattr(part, "columns"):
+        how = 'bt.Tree.from_frame(frame, path=["category"], arm="item")'
+        raise InvalidType(f"{where} is a data frame ({type(part).__name__}); name its columns: {how}")
     elif not _is_list(part):
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:

@@ -69,6 +69,21 @@ class Tree:
         """
         return cls._from_draft(build.from_paths(paths))
 
+    @staticmethod
+    def from_frame(frame: object, *, arm: str | Sequence[str], path: Sequence[str] = ()) -> Tree:
+        """Build a tree from a data frame, or a mapping of columns, with one row per arm.
+
+        ``arm`` is the column of the ids (of several, values are joined by ", "); ``path`` are the columns of the
+        categories, from coarse to fine. All problems are reported at once.
+
+        >>> items = {"item": ["s1", "h1", "h2"], "kind": ["shoes", "hats", "hats"]}
+        >>> Tree.from_frame(items, arm="item", path=["kind"]).clusters
+        {'shoes': ['s1'], 'hats': ['h1', 'h2']}
+        """
+        from banditree.data.items import read_tree  # which reads tables, a layer above trees
+
+        return read_tree(frame, arm=arm, path=path)
+
     @classmethod
     def from_linkage(cls, Z: object, arms: Iterable[object] | None = None) -> Self:
         """Build the binary tree of a SciPy linkage matrix; clusters keep SciPy's numbers as names.
